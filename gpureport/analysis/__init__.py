@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
-from gpureport.analysis.advice.run_facts import Facts, facts
+from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.detectors.throttling import clock_event_ledger
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
-from gpureport.analysis.engine.ordering import merged, ordered, unmet
+from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
 from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
@@ -40,19 +40,19 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
     context = build_context(recording)
-    unjudgeable = _mixed(context)
+    unjudgeable = _find_mixed_gpus(context)
     if unjudgeable:
         marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
         recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
     mixed = {one.id: unjudgeable.get(one.id, _MIXED) for one in recording.run.gpus if one.mixed}
     if mixed:
-        context = replace(context.whole_log, jobs=(), no_job={})
-    findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
+        context = replace(context.whole_log, jobs=(), time_without_job={})
+    findings, not_judged = ([], list(_reject_mixed_gpus(mixed, rules))) if mixed else _run_rules(context, rules)
     gpus = {} if mixed else context.gpus()
-    low = _low_use(replace(context, found=tuple(findings)), rules)
+    low = _find_low_use(replace(context, earlier_findings=tuple(findings)), rules)
     slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
     times = (
-        attribution.gpu_time(
+        attribution.attribute_gpu_time(
             context,
             findings,
             device,
@@ -64,44 +64,44 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     statistics = tuple(
         compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
-    missing = merged(not_judged, context.gpus())
+    missing = merge_not_judged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
-    known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
-    linked = root_causes.linked(
-        sorted(findings, key=_place), rules, context.whole, [gpu.id for gpu in recording.run.gpus]
+    known = gather_facts(recording.run, statistics, findings, {entry.kind for entry in missing})
+    linked = root_causes.link_findings(
+        sorted(findings, key=_sort_key), rules, context.whole, [gpu.id for gpu in recording.run.gpus]
     )
-    linked = tuple(sorted(linked, key=_place))
+    linked = tuple(sorted(linked, key=_sort_key))
     return Analysis(
         run=recording.run,
         coverage_ratio=observed_time.measure_coverage(context),
         jobs=context.jobs,
-        no_job={name: intervals.to_intervals(spans) for name, spans in context.no_job.items()},
+        no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
         phases=split_phases(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
-            compute_statistics(context.full_series(name)) for name in context.no_job if name in gpus
+            compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
         ),
         gpu_time=tuple(times),
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
-        limits=caveats.of(context, findings),
+        limits=caveats.list_caveats(context, findings),
         stages=tuple(summarise_stages(recording)),
         throttle_ledger=tuple(clock_event_ledger.list_throttle_entries(gpus.values())),
-        answers=answerability.answers(recording.run, rules, findings, missing),
-        checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
+        answers=answerability.answer_kinds(recording.run, rules, findings, missing),
+        checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds),
         pauses=None
         if recording.run.quality.synthetic_time
         else observed_time.summarise_pauses(context.gpus().values()),
     )
 
 
-def _with_advice(finding: Finding, known: Facts) -> Finding:
+def _with_advice(finding: Finding, known: RunFacts) -> Finding:
     """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
     return replace(
         finding,
         evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
-        steps=step_choice.steps(finding, known),
-        recommendation=step_choice.recommendation(finding, known),
+        steps=step_choice.choose_steps(finding, known),
+        recommendation=step_choice.write_recommendation(finding, known),
     )
 
 
@@ -118,18 +118,18 @@ def build_context(recording: Recording) -> Context:
         window=find_job_window(recording.run, active.values()),
         all_series=all_cells,
         jobs=found.jobs,
-        no_job=found.no_job,
+        time_without_job=found.no_job,
     )
 
 
-def _mixed(context: Context) -> dict[str, str]:
+def _find_mixed_gpus(context: Context) -> dict[str, str]:
     """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
     return {
         name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.full_series(name))
     }
 
 
-def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
+def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
     """Yield every kind for the devices whose rows several GPUs share: what looks like change may be another GPU."""
     for device, reason in mixed.items():
         for rule in rules:
@@ -137,23 +137,23 @@ def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[No
                 yield NotJudged(kind=kind, device=device, reason=reason, recording=_TELL_APART)
 
 
-def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
+def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
     """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    return low_use.find_low_use(context, thresholds.limits(rule, low_use.Limits)).spans if rule else {}
+    return low_use.find_low_use(context, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
 
 
-def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
+def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings: list[Finding] = []
     not_judged: list[NotJudged] = []
-    for rule in ordered(rules):
-        absent = tuple(unmet(rule, context))
+    for rule in order_rules(rules):
+        absent = tuple(report_unmet_requirements(rule, context))
         not_judged.extend(absent)
         if absent:
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
         seen = context.whole_log if rule.whole_log else context
-        for said in rule.find(replace(seen, found=found)):
+        for said in rule.find(replace(seen, earlier_findings=found)):
             if isinstance(said, Finding):
                 findings.append(said)
             else:
@@ -161,11 +161,11 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
     findings, growing = headroom_of_leaks.withdraw_headroom(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
-    not_judged.extend(unevaluated_rules.entries(context, rules, answered))
+    not_judged.extend(unevaluated_rules.list_unevaluated_kinds(context, rules, answered))
     return findings, not_judged
 
 
-def _place(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
+def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
     start = finding.intervals[0].start if finding.intervals else 0
     return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
 

@@ -26,7 +26,7 @@ def pragmatic(value: float, unit: str, source: str) -> Threshold:
     return Threshold(value=value, unit=unit, provenance=Provenance.PRAGMATIC, source=source)
 
 
-def limits(rule: object, wanted: type[Limits]) -> Limits:
+def read_limits(rule: object, wanted: type[Limits]) -> Limits:
     """Return the limits of a computation, each the value of the rule's threshold of the same name.
 
     Args:

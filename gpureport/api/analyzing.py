@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gpureport import analysis, settings
-from gpureport.analysis.cost.cost import cost
-from gpureport.analysis.cost.prices import stated
+from gpureport.analysis.cost.cost import calculate_cost
+from gpureport.analysis.cost.prices import read_prices
 from gpureport.analysis.engine import selection
 from gpureport.api.results import Analysis
 from gpureport.errors import SettingsError
@@ -38,15 +38,15 @@ def analyze(
         UserWarning: of each setting that can no longer be set.
     """
     stated_settings = _settings(settings)
-    rules = selection.configured(analysis.RULES, stated_settings)
+    rules = selection.apply_settings(analysis.RULES, stated_settings)
     try:
-        kinds = selection.check(rules, _names(select), _names(ignore))
+        kinds = selection.select_kinds(rules, _names(select), _names(ignore))
     except SettingsError as error:
         raise SettingsError(error.where.removeprefix("--"), error.what, error.hint) from error
-    for sentence in selection.ignored_settings(analysis.RULES, stated_settings):
+    for sentence in selection.list_ignored_settings(analysis.RULES, stated_settings):
         warnings.warn(sentence, stacklevel=2)
-    found = selection.narrowed(analysis.analyze(recording, rules), kinds)
-    found = replace(found, cost=cost(found, stated(stated_settings)))
+    found = selection.keep_kinds(analysis.analyze(recording, rules), kinds)
+    found = replace(found, cost=calculate_cost(found, read_prices(stated_settings)))
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     return Analysis(**values, recording=recording, rules=rules, kinds=frozenset(kinds))
 

@@ -57,7 +57,8 @@ def read(  # noqa: PLR0913 - each option is given by name
     Warns:
         UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
-    _check_keys("tracker", tracker or {}, {field.name for field in fields(importers.Selection)} - {"map"})
+    if tracker:
+        _check_keys("tracker", tracker, {field.name for field in fields(importers.Selection)} - {"map"})
     mapping = read_map(Path(column_map)) if column_map else None
     options = importers.ReadOptions(
         tz=tz or (mapping.zone if mapping else None),
@@ -73,15 +74,18 @@ def read(  # noqa: PLR0913 - each option is given by name
     store = None if as_one_run or kind else importers.tracker(str(source))
     if store is not None:
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    logs, training_logs = _paths(host), importers.training_logs(_paths(training))
+    logs, training_logs = _paths(host), importers.training_logs(_paths(training)) if training else []
     if as_one_run:
         inputs = importers.together([source], logs, kind)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
+    runs = importers.find(source, logs, kind)
+    if Path(source).is_dir() and not training_logs:
+        beside = [importers.training_logs_in_folder(source, inputs) for inputs in runs]
+    else:
+        beside = [training_logs] * len(runs)
     return [
-        importers.Reading(
-            inputs, options, named, training=training_logs or importers.training_logs_in_folder(source, inputs)
-        ).recording()
-        for inputs in importers.find(source, logs, kind)
+        importers.Reading(inputs, options, named, training=found).recording()
+        for inputs, found in zip(runs, beside, strict=True)
     ]
 
 

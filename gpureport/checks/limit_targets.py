@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from gpureport.analysis import RULES, results
-from gpureport.analysis.engine.selection import families
+from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.checks.quantities import COUNT, FINDINGS, MONEY, SHARE, TIME
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.findings import Severity
@@ -21,7 +21,7 @@ BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 LOST = "lost"
 """GPU time of all classes that are lost."""
 
-_FAMILIES = families(RULES)
+_FAMILIES = kinds_by_name(RULES)
 _PER_GPU = {
     "idle_seconds": (TIME,),
     "gpu_memory_peak_bytes": ("By",),

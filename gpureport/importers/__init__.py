@@ -12,16 +12,9 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
     from gpureport.importers.protocol.tracker import Selection, readable
     from gpureport.importers.reading.attachments import joined
+    from gpureport.importers.reading.folders import together, training_logs, training_logs_in_folder, unrecognised
     from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
-    from gpureport.importers.reading.sources import (
-        find,
-        names_run,
-        together,
-        tracker,
-        training_logs,
-        training_logs_in_folder,
-        unrecognised,
-    )
+    from gpureport.importers.reading.sources import find, names_run, tracker
     from gpureport.importers.reading.time_window import CutReading, Window, cut
     from gpureport.importers.reading.tracked_reading import TrackedReading
 
@@ -59,9 +52,8 @@ _HOMES = {
     "protocol.tracker": ("Selection", "readable"),
     "reading.attachments": ("joined",),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading", "call_apart"),
-    "reading.sources": (
-        *("find", "names_run", "together", "tracker", "training_logs", "training_logs_in_folder", "unrecognised"),
-    ),
+    "reading.folders": ("together", "training_logs", "training_logs_in_folder", "unrecognised"),
+    "reading.sources": ("find", "names_run", "tracker"),
     "reading.time_window": ("CutReading", "Window", "cut"),
     "reading.tracked_reading": ("TrackedReading",),
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.engine.ordering import ordered
+from gpureport.analysis.engine.ordering import order_rules
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import Finding, NotJudged, Severity
@@ -25,7 +25,7 @@ def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:
 
         def find(self, context: Context) -> Iterable[Finding | NotJudged]:
             """Find nothing new."""
-            return iter(context.found)
+            return iter(context.earlier_findings)
 
     return Silent()
 
@@ -33,14 +33,14 @@ def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:
 def test_rules_run_behind_those_they_need() -> None:
     """The order given stays where needs allow it."""
     first, second, third = _rule("a", needs=("c",)), _rule("b"), _rule("c")
-    assert [rule.kinds[0] for rule in ordered((first, second, third))].index("c") < 2
-    assert set(ordered((first, second, third))) == {first, second, third}
+    assert [rule.kinds[0] for rule in order_rules((first, second, third))].index("c") < 2
+    assert set(order_rules((first, second, third))) == {first, second, third}
 
 
 def test_a_circle_of_needs_is_refused() -> None:
     """The message names the circle."""
     with pytest.raises(ValueError, match="rules wait for each other: "):
-        ordered((_rule("a", needs=("b",)), _rule("b", needs=("a",))))
+        order_rules((_rule("a", needs=("b",)), _rule("b", needs=("a",))))
 
 
 def test_a_need_of_a_rule_left_out_is_no_error() -> None:

@@ -90,11 +90,11 @@ def _rule_section(rule: Rule) -> Iterator[str]:
     yield ""
     limits = [
         (f"`{name}`", amount(limit), limit.provenance.value, limit.source)
-        for name, limit in selection.limits(rule).items()
+        for name, limit in selection.list_thresholds(rule).items()
     ]
     if limits:
         yield table(("limit", "default", "kind of source", "source"), limits)
-        names = ", ".join(f"`{name}`" for name in selection.settable(rule))
+        names = ", ".join(f"`{name}`" for name in selection.list_settings(rule))
         which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
         yield f"Set in `gpureport.toml` under `[rules.{rule.name}]`{which}.\n"
     needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))

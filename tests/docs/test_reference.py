@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
-from gpureport.analysis.engine.selection import limits, settable
+from gpureport.analysis.engine.selection import list_settings, list_thresholds
 from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
 from gpureport.cli.main import gpureport
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
@@ -87,13 +87,13 @@ def test_every_statistic_and_account_is_described() -> None:
 
 def test_every_threshold_has_a_source() -> None:
     """Each default limit says where it comes from."""
-    unsourced = [name for rule in RULES for name, limit in limits(rule).items() if not limit.source]
+    unsourced = [name for rule in RULES for name, limit in list_thresholds(rule).items() if not limit.source]
     assert unsourced == []
 
 
 def test_a_rule_offers_few_settings() -> None:
     """Five at most are worth a person's time; the other limits are constants."""
-    assert [rule.kinds for rule in RULES if len(settable(rule)) > 5] == []
+    assert [rule.kinds for rule in RULES if len(list_settings(rule)) > 5] == []
 
 
 def test_every_part_of_a_difference_is_described() -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from xml.etree import ElementTree as ET
 
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.results import Analysis
 from gpureport.checks import check_json, policy_evaluation
@@ -53,7 +53,7 @@ def pair(number: int) -> Pair:
     made = recording(number)
     analysis = analyze(made)
     prices = (Prices(), Prices().given(2.5, None), Prices().given(2.5, 400.0))[number % 3]
-    return made, replace(analysis, cost=cost(analysis, prices))
+    return made, replace(analysis, cost=calculate_cost(analysis, prices))
 
 
 @lru_cache(GROUP)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpureport import settings
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis
 from gpureport.checks.baseline_changes import compare_with_baseline
@@ -33,7 +33,9 @@ def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
     """Return an analysis with a price in EUR."""
     analysis = analyze(recording)
     prices = Prices(currency="EUR", rates=(Rate(amount=gpu_hour, source="here"),), carbon_intensity=360.0)
-    return Analysis(**{name: getattr(analysis, name) for name in Analysis.__slots__} | {"cost": cost(analysis, prices)})
+    return Analysis(
+        **{name: getattr(analysis, name) for name in Analysis.__slots__} | {"cost": calculate_cost(analysis, prices)}
+    )
 
 
 def judged(limits: Policy | str, *analyses: Analysis, asked: frozenset[str] = KINDS) -> tuple[Check, ...]:

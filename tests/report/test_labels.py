@@ -8,7 +8,7 @@ import pytest
 
 import gpureport
 from gpureport.report import build, render
-from gpureport.report.explain.explained_classes import KINDS
+from gpureport.report.explain.explained_classes import KINDS_BY_CLASS
 from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison import comparison_view
@@ -72,7 +72,7 @@ def test_one_label_has_one_figure_in_a_run(folder: str) -> None:
     found = _figures(content, [recording.run.name])
     assert len({each.label for each in found}) >= 4
     assert labelled.disagreements(found) == []
-    held = {name: kinds for name, kinds in KINDS.items() if not {"thermal_throttle", "hollow_util"} & {*kinds}}
+    held = {name: kinds for name, kinds in KINDS_BY_CLASS.items() if not {"thermal_throttle", "hollow_util"} & {*kinds}}
     classes = {kind: name for name, kinds in held.items() for kind in kinds}
     shares = {each.label: labelled.amount(each.text) for each in found if each.label.startswith("time: ")}
     for card in content.findings:

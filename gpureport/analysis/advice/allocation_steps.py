@@ -12,7 +12,7 @@ STEPS = (
         when="GPUs stand still at regular intervals while a checkpoint is written.",
         risk="Host memory for a copy of the state; a crash while writing loses that checkpoint.",
         check="The periodic gaps shrink to the time of the copy.",
-        source=sources.of(sources.CLUSTER, sources.TORCH_CHECKPOINT),
+        source=sources.join_sources(sources.CLUSTER, sources.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
     ),
@@ -54,7 +54,7 @@ STEPS = (
         when="GPUs stand still at the ends of epochs or around evaluations.",
         risk="A coarser view of progress.",
         check="The gaps at these times go.",
-        source=sources.of(sources.CLUSTER, sources.TORCH_DATA),
+        source=sources.join_sources(sources.CLUSTER, sources.TORCH_DATA),
     ),
     Step(
         name="shorter_startup",
@@ -112,7 +112,7 @@ STEPS = (
         when="Memory in use keeps growing over the run.",
         risk="None.",
         check="Memory in use stays level after the first epoch.",
-        source=sources.of(sources.CLUSTER, sources.TORCH_CUDA),
+        source=sources.join_sources(sources.CLUSTER, sources.TORCH_CUDA),
     ),
     Step(
         name="lower_peak",
@@ -122,7 +122,7 @@ STEPS = (
         when="GPU memory is nearly full: a longer input or a larger workspace runs out.",
         risk="Recomputing costs about a third more time per step.",
         check="The peak falls below 95 % of what a job can get.",
-        source=sources.of(sources.CLOUD, sources.CLUSTER, sources.TORCH_CUDA),
+        source=sources.join_sources(sources.CLOUD, sources.CLUSTER, sources.TORCH_CUDA),
     ),
 )
 """What helps where GPUs are held without use, and where memory is the matter."""

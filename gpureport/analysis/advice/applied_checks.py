@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.job.job_params import Setting, has_worker_per_core
 
 _IDLE_CPU = 0.50
@@ -23,21 +23,21 @@ class AppliedCheck:
         settings: which params tell it, by their names in `JobParams`.
     """
 
-    is_applied: Callable[[Facts], bool | None]
+    is_applied: Callable[[RunFacts], bool | None]
     settings: tuple[str, ...]
 
 
 def _switch(name: str) -> AppliedCheck:
     """Return that a step is a setting, which is on or off."""
 
-    def is_applied(facts: Facts) -> bool | None:
+    def is_applied(facts: RunFacts) -> bool | None:
         setting: Setting | None = getattr(facts.setup, name)
         return None if setting is None else setting.value > 0
 
     return AppliedCheck(is_applied=is_applied, settings=(name,))
 
 
-def _as_many_workers_as_cores(facts: Facts) -> bool | None:
+def _as_many_workers_as_cores(facts: RunFacts) -> bool | None:
     """Whether each process has a worker a core; not so without workers, or with half the cores at rest."""
     workers, cores, processes = facts.setup.workers, facts.setup.cores, facts.gpus_a_machine
     if facts.setup.cores_per_process is not None:
@@ -52,23 +52,23 @@ def _as_many_workers_as_cores(facts: Facts) -> bool | None:
     return False if idle and 2 * workers.value * max(processes, 1) <= cores.value else None
 
 
-def _no_worker_to_spare(facts: Facts) -> bool | None:
+def _no_worker_to_spare(facts: RunFacts) -> bool | None:
     workers = facts.setup.workers
     return None if workers is None or workers.value > 1 else True
 
 
-def _prefetches_far_ahead(facts: Facts) -> bool | None:
+def _prefetches_far_ahead(facts: RunFacts) -> bool | None:
     factor, ahead = facts.setup.prefetch_factor, facts.setup.prefetch
     if (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value):
         return True
     return False if (factor and factor.value <= 1) or ahead else None
 
 
-def _accumulates_gradients(facts: Facts) -> bool | None:
+def _accumulates_gradients(facts: RunFacts) -> bool | None:
     return None if facts.setup.accumulation is None else facts.setup.accumulation.value > 1
 
 
-def _large_batch(facts: Facts) -> bool | None:
+def _large_batch(facts: RunFacts) -> bool | None:
     small = facts.setup.batch is not None and facts.setup.batch.value < _FEW_SAMPLES
     return False if small else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
+from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
@@ -43,17 +43,17 @@ class _Run:
     """What the questions are answered from."""
 
     recording: Recording
-    facts: Facts
+    facts: RunFacts
     metrics: frozenset[str]
     found: frozenset[str]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
 
 
-def entries(  # noqa: PLR0913, PLR0917 - what the questions are answered from
+def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
     recording: Recording,
     statistics: Sequence[DeviceStatistics],
-    facts: Facts,
+    facts: RunFacts,
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
@@ -87,7 +87,7 @@ def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics
         item=item,
         state=state,
         reason=reason,
-        recording="; ".join(filter(None, [missing_metrics.recording(metrics), *others])),
+        recording="; ".join(filter(None, [missing_metrics.recording_command(metrics), *others])),
         metrics=tuple(metrics),
         other_recordings=others,
     )

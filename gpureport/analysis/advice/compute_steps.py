@@ -12,7 +12,7 @@ STEPS = (
         when="GPU memory is free and the GPU is not busy all the time.",
         risk="Out of memory; slower convergence and worse generalisation where the learning rate is not adapted.",
         check="Samples per GPU-hour and peak memory rise, and the loss per sample seen stays as it was.",
-        source=sources.of(sources.NEPTUNE, sources.CENTML, sources.CLOUD),
+        source=sources.join_sources(sources.NEPTUNE, sources.CENTML, sources.CLOUD),
         conditions=(conditions.GPU_MEMORY_FREE,),
         applied_check=applied_checks.LARGE_BATCH,
     ),
@@ -24,7 +24,7 @@ STEPS = (
         when="A larger effective batch is wanted and GPU memory is full.",
         risk="It is no faster by itself; batch normalisation still sees the small batches.",
         check="The loss curve is that of the larger batch while peak memory stays as it was.",
-        source=sources.of(sources.CLOUD, sources.CLUSTER),
+        source=sources.join_sources(sources.CLOUD, sources.CLUSTER),
         conditions=(conditions.GPU_MEMORY_FULL,),
         applied_check=applied_checks.GRADIENT_ACCUMULATION,
     ),
@@ -38,7 +38,7 @@ STEPS = (
         risk="Numerical stability: watch the loss for NaN. The idle share may rise, since the input pipeline becomes "
         "the limit.",
         check="Time per step and memory fall; the loss curve stays as it was.",
-        source=sources.of(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_PRECISION),
+        source=sources.join_sources(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_PRECISION),
         conditions=(conditions.TENSOR_CORES, conditions.FULL_PRECISION),
         applied_check=applied_checks.REDUCED_PRECISION,
     ),
@@ -50,7 +50,7 @@ STEPS = (
         when="Power is low at high utilisation, or one CPU core is busy launching kernels.",
         risk="Minutes of compilation at the start, and again for every new input shape: pad to few shapes.",
         check="Time per step falls, power rises; start-up is longer.",
-        source=sources.of(sources.CLOUD, sources.CLUSTER, sources.TORCH_COMPILE),
+        source=sources.join_sources(sources.CLOUD, sources.CLUSTER, sources.TORCH_COMPILE),
         applied_check=applied_checks.COMPILED_MODEL,
     ),
     Step(
@@ -81,7 +81,7 @@ STEPS = (
         when="The cause is not known: the samples of a log do not show single kernels.",
         risk="The traced steps are slower.",
         check="The trace names the operation that the GPU waits for.",
-        source=sources.of(sources.TORCH_TUNING, sources.CLUSTER),
+        source=sources.join_sources(sources.TORCH_TUNING, sources.CLUSTER),
     ),
     Step(
         name="parallelise_code",
@@ -91,7 +91,7 @@ STEPS = (
         when="GPU and CPU are both low: the code does not use the machine.",
         risk="Results must stay the same; memory for the larger operations.",
         check="GPU utilisation and power rise.",
-        source=sources.of(sources.NEPTUNE, sources.TORCH_TUNING),
+        source=sources.join_sources(sources.NEPTUNE, sources.TORCH_TUNING),
     ),
     Step(
         name="data_parallel",
@@ -101,7 +101,7 @@ STEPS = (
         when="One GPU is busy all the time and more are at hand.",
         risk="Communication; synchronous steps wait for the slowest GPU; the effective batch grows.",
         check="Work per second grows nearly with the number of GPUs, and the work per GPU-hour hardly falls.",
-        source=sources.of(sources.CLOUD, sources.CLUSTER),
+        source=sources.join_sources(sources.CLOUD, sources.CLUSTER),
     ),
     Step(
         name="balance_ranks",

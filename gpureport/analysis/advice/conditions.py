@@ -1,6 +1,6 @@
 """Preconditions of the steps, looked up in a recording. Limits are judgement: between two there is no telling."""
 
-from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.advice.step import Condition
 
 _TENSOR_CORES = (7, 0)
@@ -12,61 +12,61 @@ _BUSY_GPU = 0.95
 _PAIR = 2
 
 
-def _cores(facts: Facts) -> bool | None:
+def _cores(facts: RunFacts) -> bool | None:
     return None if facts.cpu_used is None else facts.cpu_used < _FULL_CPU
 
 
-def _busy_cpu(facts: Facts) -> bool | None:
+def _busy_cpu(facts: RunFacts) -> bool | None:
     return None if facts.cpu_used is None else facts.cpu_used >= _BUSY_CPU
 
 
-def _host_memory(facts: Facts) -> bool | None:
+def _host_memory(facts: RunFacts) -> bool | None:
     return None if facts.host_memory is None else facts.host_memory < _FULL_HOST
 
 
-def _some_workers(facts: Facts) -> bool | None:
+def _some_workers(facts: RunFacts) -> bool | None:
     return None if facts.setup.workers is None else facts.setup.workers.value > 0
 
 
-def _pegged(facts: Facts) -> bool | None:
+def _pegged(facts: RunFacts) -> bool | None:
     if facts.busiest_core is None:
         return None if facts.cpu_used is None or facts.cpu_used < _BUSY_CPU else False
     return facts.busiest_core >= _PEGGED and (facts.cpu_used is None or facts.cpu_used < _BUSY_CPU)
 
 
-def _gpu_memory(facts: Facts) -> bool | None:
+def _gpu_memory(facts: RunFacts) -> bool | None:
     if facts.gpu_memory is None or facts.preallocated is not False:
         return None
     return facts.gpu_memory < _ROOMY_GPU
 
 
-def _full_memory(facts: Facts) -> bool | None:
+def _full_memory(facts: RunFacts) -> bool | None:
     if facts.gpu_memory is None or facts.preallocated is not False:
         return None
     return facts.gpu_memory >= _FULL_GPU
 
 
-def _gpu_time(facts: Facts) -> bool | None:
+def _gpu_time(facts: RunFacts) -> bool | None:
     return None if facts.gpu_used is None else facts.gpu_used < _BUSY_GPU
 
 
-def _tensor_cores(facts: Facts) -> bool | None:
+def _tensor_cores(facts: RunFacts) -> bool | None:
     return None if facts.compute_capability is None else facts.compute_capability >= _TENSOR_CORES
 
 
-def _full_precision(facts: Facts) -> bool | None:
+def _full_precision(facts: RunFacts) -> bool | None:
     return None if facts.reduced_precision is None else not facts.reduced_precision
 
 
-def _link_reduced(facts: Facts) -> bool | None:
+def _link_reduced(facts: RunFacts) -> bool | None:
     return facts.link_reduced
 
 
-def _power_limit_reached(facts: Facts) -> bool | None:
+def _power_limit_reached(facts: RunFacts) -> bool | None:
     return facts.power_limit_reached
 
 
-def _several(facts: Facts) -> bool | None:
+def _several(facts: RunFacts) -> bool | None:
     return facts.gpus >= _PAIR if facts.gpus else None
 
 

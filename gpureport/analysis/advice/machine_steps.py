@@ -12,7 +12,7 @@ STEPS = (
         when="Clocks are lowered by heat.",
         risk="None, or noise.",
         check="The temperature margin is positive under load, and clocks reach those of the other GPUs.",
-        source=sources.of(sources.NEPTUNE, sources.CENTML),
+        source=sources.join_sources(sources.NEPTUNE, sources.CENTML),
     ),
     Step(
         name="lower_power_limit",
@@ -33,7 +33,7 @@ STEPS = (
         when="The hardware lowers clocks without heat, most of all on all GPUs of a machine at once.",
         risk="None; it takes the machine out of use.",
         check="No hardware slowdown under full load.",
-        source=sources.of(sources.NEPTUNE, sources.NVIDIA_SMI),
+        source=sources.join_sources(sources.NEPTUNE, sources.NVIDIA_SMI),
     ),
     Step(
         name="raise_power_limit",
@@ -102,7 +102,7 @@ STEPS = (
         when="Memory and busy time would fit a smaller kind all along.",
         risk="Longer runs; less room for growth.",
         check="Cost per unit of work falls.",
-        source=sources.of(sources.CENTML, sources.CLOUD),
+        source=sources.join_sources(sources.CENTML, sources.CLOUD),
     ),
     Step(
         name="larger_gpu",
@@ -111,7 +111,7 @@ STEPS = (
         when="Memory is short all along, or the GPU is busy all the time and time matters more than money.",
         risk="Price and availability.",
         check="Cost per unit of work, by kind of GPU and provider.",
-        source=sources.of(sources.CENTML, sources.CLOUD),
+        source=sources.join_sources(sources.CENTML, sources.CLOUD),
     ),
     Step(
         name="record_more",

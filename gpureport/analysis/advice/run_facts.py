@@ -24,7 +24,7 @@ _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class RunFacts:
     """What preconditions of advice are held against.
 
     Attributes:
@@ -63,9 +63,9 @@ class Facts:
     power_limit_reached: bool | None = None
 
 
-def facts(
+def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
-) -> Facts:
+) -> RunFacts:
     """Return what a run tells.
 
     Args:
@@ -81,24 +81,24 @@ def facts(
     room = [one.memory_headroom_ratio for one in gpus_of if one.memory_headroom_ratio is not None]
     unsure = any(finding.kind in {"mem_headroom", "mem_pressure"} and not finding.ruled_out for finding in findings)
     allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
-    used = [one.mean for one in _of(gpus_of, UTILISATION)]
+    used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
     labels = run.params_and_tags
     precision = precision_params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
-    return Facts(
+    return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
-        compute_capability=_capability(run),
+        compute_capability=_find_lowest_capability(run),
         gpu_used=sum(used) / len(used) if used else None,
-        gpu_memory=_filled(findings, 1 - min(room)) if room else None,
+        gpu_memory=_find_filled_share(findings, 1 - min(room)) if room else None,
         preallocated=allocation,
-        cpu_used=max((one.p50 for one in _of(hosts, CPU)), default=None),
-        busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
-        host_memory=max((share for host in hosts if (share := _host_memory(host)) is not None), default=None),
+        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
+        busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
+        host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=replace(job_params.read_params(labels), precision=_precision(precision)),
         reduced_links=reduced,
-        full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one, findings)) - reduced,
+        full_links=frozenset(one.device for one in gpus_of if _has_full_link(run, one, findings)) - reduced,
     )
 
 
@@ -107,13 +107,13 @@ def _precision(said: tuple[str, bool] | None) -> Setting | None:
     return None if said is None else Setting(text=said[0], value=float(not said[1]))
 
 
-def _at_its_best(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
+def _has_full_link(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
     """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's.
 
     Where only the highest was logged, copies that fill more than half of it tell: no lesser link carries them.
     """
     names = ("pcie_link_generation", "pcie_link_width")
-    seen, possible = ([_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
+    seen, possible = ([_find_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
     model = next(device.model for device in run.devices if device.id == gpu.device)
     known = gpus.find_gpu(model)
     generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
@@ -128,7 +128,7 @@ def _carries_most(finding: Finding) -> bool:
     return any(one.metric == "PCIe traffic" and one.observed > _HALF for one in finding.evidence)
 
 
-def _filled(findings: Sequence[Finding], installed: float) -> float:
+def _find_filled_share(findings: Sequence[Finding], installed: float) -> float:
     """Return the share of the memory in use at the peak, as a finding on it says so that both tell one number."""
     told = [
         evidence.observed
@@ -140,12 +140,14 @@ def _filled(findings: Sequence[Finding], installed: float) -> float:
     return max(told, default=installed)
 
 
-def beside(known: Facts, finding: Finding) -> Facts:
+def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     """Return the facts with what a finding measured during its own episodes in place of the whole run's.
 
     Only findings that looked at the CPU beside the GPU did: of a gap the GPU's own mean says nothing new.
     """
-    known = replace(known, link_reduced=_reduced(known, finding), power_limit_reached=_limit_reached(finding))
+    known = replace(
+        known, link_reduced=_has_reduced_link(known, finding), power_limit_reached=_reaches_power_limit(finding)
+    )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known
     measured = {
@@ -160,29 +162,29 @@ def beside(known: Facts, finding: Finding) -> Facts:
     )
 
 
-def _highest(gpu: DeviceStatistics, metric: str) -> float | None:
+def _find_highest(gpu: DeviceStatistics, metric: str) -> float | None:
     found = gpu.metric(metric)
     return None if found is None else found.max
 
 
-def _reduced(known: Facts, finding: Finding) -> bool | None:
+def _has_reduced_link(known: RunFacts, finding: Finding) -> bool | None:
     """Whether the PCIe link of a GPU of the finding runs below its best."""
     if known.reduced_links & set(finding.devices):
         return True
     return False if finding.devices and known.full_links >= set(finding.devices) else None
 
 
-def _limit_reached(finding: Finding) -> bool | None:
+def _reaches_power_limit(finding: Finding) -> bool | None:
     """Whether power comes near the limit, as a finding on a lowered one says."""
     near = (one for one in finding.evidence if finding.kind == _LIMITED and one.metric == "gpu_power_watts")
     return next((one.relation == ">=" for one in near), None)
 
 
-def _of(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
+def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
     return [found for one in statistics if (found := one.metric(metric)) is not None]
 
 
-def _host_memory(host: DeviceStatistics) -> float | None:
+def _measure_host_memory(host: DeviceStatistics) -> float | None:
     """Return the share of a host's memory in use, 95 % of the time at most."""
     share, used, total = (host.metric(name) for name in (_HOST_MEMORY, _HOST_USED, _HOST_TOTAL))
     if share is not None:
@@ -190,7 +192,7 @@ def _host_memory(host: DeviceStatistics) -> float | None:
     return used.p95 / total.max if used is not None and total is not None and total.max else None
 
 
-def _capability(run: Run) -> tuple[int, int] | None:
+def _find_lowest_capability(run: Run) -> tuple[int, int] | None:
     known = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
     told = [each.compute_capability for each in known if each and each.compute_capability]
     return min(told) if told and len(told) == len(known) else None

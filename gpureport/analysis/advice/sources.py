@@ -19,6 +19,6 @@ JAX_MEMORY = "JAX documentation, GPU memory allocation"
 """What practitioners are told; the vendors' documentation where a step is one of theirs."""
 
 
-def of(*sources: str) -> str:
+def join_sources(*sources: str) -> str:
     """Return several sources as one text."""
     return "; ".join(sources)

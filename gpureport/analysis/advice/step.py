@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.applied_checks import AppliedCheck
-from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.advice.run_facts import RunFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Condition:
     """
 
     words: str
-    holds: Callable[[Facts], bool | None]
+    holds: Callable[[RunFacts], bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,14 @@ from functools import lru_cache
 
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.advice.run_facts import Facts, beside
+from gpureport.analysis.advice.run_facts import RunFacts, adapt_facts
 from gpureport.findings import AdvisedStep, Finding
 
 _MOST = 3
 """Steps that a recommendation names; the others stand below the finding."""
 
 
-def steps(finding: Finding, known: Facts) -> tuple[AdvisedStep, ...]:
+def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps for a finding, the most promising first.
 
     A step that was taken, or of which a precondition is known not to hold, is left out. One that params say was not
@@ -22,14 +22,14 @@ def steps(finding: Finding, known: Facts) -> tuple[AdvisedStep, ...]:
         finding: the finding.
         known: what the run tells; where the finding measured the same in its own episodes, that counts.
     """
-    return _steps(finding.kind, finding.cause, beside(known, finding))
+    return _choose_steps(finding.kind, finding.cause, adapt_facts(known, finding))
 
 
-def recommendation(finding: Finding, known: Facts) -> str:
+def write_recommendation(finding: Finding, known: RunFacts) -> str:
     """Return what to do in short: where params tell of steps on the way, what they say and which steps are next."""
-    told = beside(known, finding)
-    settings = _settings(finding.kind, finding.cause, told)
-    chosen = _steps(finding.kind, finding.cause, told)
+    told = adapt_facts(known, finding)
+    settings = _list_settings(finding.kind, finding.cause, told)
+    chosen = _choose_steps(finding.kind, finding.cause, told)
     if not settings or not chosen:
         return finding.recommendation
     titles = [STEPS[step.name].title for step in chosen[:_MOST]]
@@ -39,33 +39,33 @@ def recommendation(finding: Finding, known: Facts) -> str:
 
 
 @lru_cache(maxsize=256)
-def _steps(kind: str, cause: str | None, told: Facts) -> tuple[AdvisedStep, ...]:
+def _choose_steps(kind: str, cause: str | None, told: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps of a kind and cause; a run can hold thousands of findings that ask for the same."""
-    return tuple(sorted(_fitting(kind, cause, told), key=lambda step: _rank(step, told)))
+    return tuple(sorted(_list_fitting_steps(kind, cause, told), key=lambda step: _rank(step, told)))
 
 
-def _rank(step: AdvisedStep, told: Facts) -> int:
+def _rank(step: AdvisedStep, told: RunFacts) -> int:
     return 0 if _is_applied(step.name, told) is False else 2 if step.unknown else 1
 
 
-def _fitting(kind: str, cause: str | None, told: Facts) -> Iterator[AdvisedStep]:
-    for name in steps_by_loss.steps_for(kind, cause):
+def _list_fitting_steps(kind: str, cause: str | None, told: RunFacts) -> Iterator[AdvisedStep]:
+    for name in steps_by_loss.find_steps(kind, cause):
         held = {condition.words: condition.holds(told) for condition in STEPS[name].conditions}
         if False not in held.values() and not _is_applied(name, told):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
 
 
-def _is_applied(name: str, told: Facts) -> bool | None:
+def _is_applied(name: str, told: RunFacts) -> bool | None:
     applied_check = STEPS[name].applied_check
     return None if applied_check is None else applied_check.is_applied(told)
 
 
 @lru_cache(maxsize=256)
-def _settings(kind: str, cause: str | None, told: Facts) -> tuple[str, ...]:
+def _list_settings(kind: str, cause: str | None, told: RunFacts) -> tuple[str, ...]:
     """Return the params that say of a step of this kind whether it was taken, as they were written."""
     names = (
         name
-        for step in steps_by_loss.steps_for(kind, cause)
+        for step in steps_by_loss.find_steps(kind, cause)
         if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(told) is not None
         for name in applied_check.settings
     )

@@ -9,7 +9,7 @@ PATHS: dict[str, tuple[AdvicePath, ...]] = {
 """The steps of each kind, by groups of causes; the first path that fits a finding is its own."""
 
 
-def steps_for(kind: str, cause: str | None = None) -> tuple[str, ...]:
+def find_steps(kind: str, cause: str | None = None) -> tuple[str, ...]:
     """Return the names of the steps for a finding, the most promising first; none for a kind without any."""
     fitting = (path for path in PATHS.get(kind, ()) if not path.causes or cause in path.causes)
     return next((path.steps for path in fitting), ())

@@ -43,14 +43,14 @@ class Rate:
             wanted is None or labels.get(name, "").strip().casefold() == wanted.casefold()
             for name, wanted in ((name, getattr(self, name)) for name in _LABELS)
         )
-        spot = self.spot is None or _switched(labels.get("spot")) is self.spot
-        return named and spot and _words(self.model) <= _words(device.model)
+        spot = self.spot is None or _read_switch(labels.get("spot")) is self.spot
+        return named and spot and _split_words(self.model) <= _split_words(device.model)
 
     @property
     def rank(self) -> tuple[int, int]:
         """How closely it says what it holds for: conditions, then words of the model."""
         given = (self.model, self.provider, self.instance, self.spot)
-        return sum(condition is not None for condition in given), len(_words(self.model))
+        return sum(condition is not None for condition in given), len(_split_words(self.model))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Prices:
         return said
 
 
-def stated(settings: Settings) -> Prices:
+def read_prices(settings: Settings) -> Prices:
     """Return what `[prices]`, `[[prices.rate]]` and `[carbon]` of the settings say.
 
     Raises:
@@ -104,8 +104,8 @@ def stated(settings: Settings) -> Prices:
     carbon.only({"intensity", "source"})
     every = section.amount("gpu_hour")
     rates = [] if every is None else [Rate(amount=every, source=section.at("gpu_hour"))]
-    rates += [_rate(entry) for entry in settings.sections("prices.rate")]
-    currency, day = section.text("currency"), _day(section)
+    rates += [_read_rate(entry) for entry in settings.sections("prices.rate")]
+    currency, day = section.text("currency"), _read_date(section)
     for name, value in (("currency", currency), ("date", day)):
         if rates and not value:
             what = f"prices without a {name}"
@@ -121,7 +121,7 @@ def stated(settings: Settings) -> Prices:
     )
 
 
-def _rate(section: Section) -> Rate:
+def _read_rate(section: Section) -> Rate:
     section.only({"gpu_hour", *_CONDITIONS})
     amount = section.amount("gpu_hour")
     if amount is None:
@@ -131,7 +131,7 @@ def _rate(section: Section) -> Rate:
     return Rate(amount=amount, source=section.at("gpu_hour"), spot=section.switch("spot"), **texts)
 
 
-def _day(section: Section) -> str:
+def _read_date(section: Section) -> str:
     """Return the date of the prices, written as a date or as a text."""
     value: Any = section.values.get("date", "")
     if value == "":
@@ -142,10 +142,10 @@ def _day(section: Section) -> str:
         raise section.wrong("date", f"date must be a day, not {value!r}", "write it as 2026-03-14") from error
 
 
-def _switched(text: str | None) -> bool | None:
+def _read_switch(text: str | None) -> bool | None:
     word = (text or "").strip().casefold()
     return True if word in _ON else False if word in _OFF else None
 
 
-def _words(name: str | None) -> frozenset[str]:
+def _split_words(name: str | None) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))

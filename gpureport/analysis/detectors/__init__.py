@@ -10,7 +10,7 @@ from gpureport.analysis.detectors.health.gpu_lost import GpuLost
 from gpureport.analysis.detectors.health.log_gap import LogGap
 from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
 from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
-from gpureport.analysis.detectors.hollow.hollow_util import HollowUtil
+from gpureport.analysis.detectors.hollow.busy_low_power import HollowUtil
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown

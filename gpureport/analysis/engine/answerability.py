@@ -9,7 +9,7 @@ from gpureport.recording import Device, Run
 NO_GPU = "no GPU"
 
 
-def answers(
+def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> tuple[Answer, ...]:
     """Return each kind of the rules exactly once for each group of devices.
@@ -24,14 +24,14 @@ def answers(
         not_judged: what they could not judge.
     """
     return tuple(
-        _answer(kind, name, devices, run, findings, not_judged)
-        for name, devices in _groups(run)
+        _answer_kind(kind, name, devices, run, findings, not_judged)
+        for name, devices in _group_gpus(run)
         for rule in rules
         for kind in rule.kinds
     )
 
 
-def _groups(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
+def _group_gpus(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
     """Yield the GPUs of each node and model, with what they are called."""
     gathered: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
@@ -43,7 +43,7 @@ def _groups(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
         yield NO_GPU, ()
 
 
-def _answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
+def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer is made of
     kind: str,
     name: str,
     devices: tuple[Device, ...],
@@ -62,13 +62,13 @@ def _answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         kind=kind,
         group=name,
         devices=tuple(device.id for device in devices),
-        outcome=_outcome(found, missing),
+        outcome=_decide_outcome(found, missing),
         findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
         missing=tuple(missing),
     )
 
 
-def _outcome(found: Sequence[Finding], missing: Sequence[NotJudged]) -> Outcome:
+def _decide_outcome(found: Sequence[Finding], missing: Sequence[NotJudged]) -> Outcome:
     if any(one.confidence is not Confidence.LOW for one in found):
         return Outcome.FOUND
     if found:

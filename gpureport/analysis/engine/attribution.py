@@ -55,7 +55,7 @@ class _Ledger:
         self.taken[name, cause] += seconds
 
 
-def gpu_time(
+def attribute_gpu_time(
     context: Context, findings: Sequence[Finding], device: str, *, low: Spans, throttled: ThrottledTime | None
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
@@ -81,7 +81,7 @@ def gpu_time(
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
     used = np.clip(series.values(UTILISATION), 0, 1)
-    never_used = _unused(findings, device, window)
+    never_used = _find_unused_time(findings, device, window)
     told = series.known_rows(UTILISATION)
     left = intervals.rows_to_spans(start, end, told)
     if not series.is_recorded(UTILISATION):
@@ -89,24 +89,24 @@ def gpu_time(
         left = intervals.intersection(intervals.rows_to_spans(start, end, ~told), never_used)
     ledger = _Ledger(left=left)
     unseen = intervals.difference(intervals.to_spans([window]), ledger.left)
-    gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
+    gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
     # the first sample without a job speaks of the time before its stamp, its memory of the moment
-    ledger.take("no_job", context.no_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
+    ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
     ledger.take("unused", never_used)
     resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
-    _outside_work(ledger, findings, device, resting)
+    _take_startup_and_tail(ledger, findings, device, resting)
     waits = [
         (kind, ledger.claim(intervals.collect_finding_spans(findings, device, {kind})))
         for kind in waiting_gpus.WAIT_KINDS
     ]
-    for cause, gaps in _gaps(findings, device):
+    for cause, gaps in _list_gaps_by_cause(findings, device):
         ledger.take("idle", gaps, cause)
-    hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
+    hollow = [(ratio, ledger.claim(when)) for ratio, when in _list_hollow_episodes(findings, device)]
     still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
     still = intervals.difference(still, context.work)
-    uneven = ledger.claim(_below_peers(context, findings, device))
+    uneven = ledger.claim(_find_time_below_peers(context, findings, device))
     low = intervals.union(
         np.concatenate([low, intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)])
     )
@@ -116,34 +116,34 @@ def gpu_time(
     ledger.take("idle", still, OUTSIDE)
     unused = 1 - used
     for kind, when in waits:
-        ledger.add("waiting_for_input", _weighed(unused, start, end, when), kind)
+        ledger.add("waiting_for_input", _sum_weighted(unused, start, end, when), kind)
     for ratio, when in hollow:
         ledger.add("hollow", ratio * intervals.total_seconds(when))
-        ledger.add("short_pauses", (1 - ratio) * _weighed(unused, start, end, when))
+        ledger.add("short_pauses", (1 - ratio) * _sum_weighted(unused, start, end, when))
     for name, when, cause in (
         ("low_use", uneven, BELOW_PEERS),
         ("low_use", low, UNKNOWN),
         ("short_pauses", ledger.left, ""),
     ):
-        ledger.add(name, _weighed(unused, start, end, when), cause)
+        ledger.add(name, _sum_weighted(unused, start, end, when), cause)
     working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
-    lost = _clock_loss(series, throttled)
+    lost = _estimate_clock_loss(series, throttled)
     if lost is not None:
-        ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
-    return _balanced(device, window, ledger)
+        ledger.add("throttled", _sum_weighted(np.minimum(lost, used), start, end, working))
+    return _balance_classes(device, window, ledger)
 
 
-def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
+def _sum_weighted(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
     return float(np.nansum(weight * intervals.overlap_seconds(start, end, when))) if len(when) else 0.0
 
 
-def _gone(findings: Sequence[Finding], device: str) -> Spans:
+def _find_lost_time(findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.FATAL_CAUSES]
     return intervals.collect_finding_spans(lost, device, {"gpu_lost"})
 
 
-def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
+def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
     """Return when a GPU is said to have been unused: the whole run where the finding names no time."""
     named = [
         found
@@ -153,13 +153,13 @@ def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans
     return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
 
 
-def _outside_work(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
+def _take_startup_and_tail(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
     at_work = [found for found in findings if found.cause != NO_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
         ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
 
 
-def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
+def _list_gaps_by_cause(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
     """Yield the idle gaps of a GPU by cause, in the order of their names."""
     gaps = [found for found in findings if found.kind == "idle_gap"]
     for cause in sorted({found.cause or UNKNOWN for found in gaps}):
@@ -167,7 +167,7 @@ def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans
         yield cause, intervals.collect_finding_spans(alike, device, {"idle_gap"})
 
 
-def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
+def _find_time_below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
     parts = [intervals.NO_SPANS]
     for found in findings:
@@ -179,7 +179,7 @@ def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> 
     return intervals.union(np.concatenate(parts))
 
 
-def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:
+def _list_hollow_episodes(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:
     """Yield when a GPU was busy with little work, with the share of that time that was lost: all where not known."""
     for found in findings:
         if found.kind == "hollow_util" and (not found.devices or device in found.devices):
@@ -188,14 +188,14 @@ def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, S
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
 
 
-def _clock_loss(series: DeviceSeries, throttled: ThrottledTime | None) -> FloatArray | None:
+def _estimate_clock_loss(series: DeviceSeries, throttled: ThrottledTime | None) -> FloatArray | None:
     """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
     if throttled is None or not throttled.rows.any():
         return None
     return clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
 
 
-def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
+def _balance_classes(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
     """Return the classes in whole microseconds, computing being what no other has."""
     taken = {key: round(seconds * 1e6) for key, seconds in ledger.taken.items()}
     left = window.end - window.start - sum(taken.values())

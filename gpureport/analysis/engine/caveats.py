@@ -23,20 +23,20 @@ _AVERAGING = (8, 0)
 _THROTTLES = ("thermal_throttle", "hw_throttle")
 
 
-def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
+def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
     known = [series for series in context.gpus().values() if series.seconds.sum() > 0]
     return (
-        *_sampling(known),
-        *_paces(known),
-        *_refresh(known),
-        *_doubts(known),
-        *_energy(known, gaps=any(context.full_series(series.device.id).gaps for series in known)),
-        *_clocks(context, findings),
+        *_describe_sampling(known),
+        *_describe_sampling_changes(known),
+        *_describe_refresh(known),
+        *_describe_implausible_power(known),
+        *_describe_energy(known, gaps=any(context.full_series(series.device.id).gaps for series in known)),
+        *_describe_missing_clocks(context, findings),
     )
 
 
-def _sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say what falls between samples, where the distance between them is known."""
     if not any(series.is_recorded(UTILISATION) for series in known):
         return
@@ -54,7 +54,7 @@ def _sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
         )
 
 
-def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
     denser = next((series for series in known if series.sampling_rate.denser is not None), None)
     if denser is not None and denser.sampling_rate.denser is not None:
@@ -80,7 +80,7 @@ def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
         )
 
 
-def _refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say how often a value is new where rows repeat it."""
     for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
         recorded = [series for series in known if series.is_recorded(metric)]
@@ -93,7 +93,7 @@ def _refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
             yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
-def _doubts(known: Sequence[DeviceSeries]) -> Iterator[str]:
+def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say which power readings cannot be right."""
     everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
@@ -101,14 +101,14 @@ def _doubts(known: Sequence[DeviceSeries]) -> Iterator[str]:
         if said := series.explain_implausibility("gpu_power_watts"):
             alike.setdefault(said, []).append(series.device.id)
     for said, devices in alike.items():
-        whose = phrases.gpus(tuple(devices), everybody)
+        whose = phrases.gpu_names(tuple(devices), everybody)
         yield (
             f"The power of {whose} {said}: that cannot be right, so energy and all else that rests on power is left "
             "out."
         )
 
 
-def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
+def _describe_energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
     metered = [series for series in known if series.is_recorded("gpu_power_watts")]
     if not metered:
         return
@@ -119,7 +119,7 @@ def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
             "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
             "the minute."
         )
-    yield from dict.fromkeys(said for series in metered if (said := _sensor(series.device.model)))
+    yield from dict.fromkeys(said for series in metered if (said := _describe_power_sensor(series.device.model)))
     if gaps:
         counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
         more = ", and the driver's counter does not" if counted else ""
@@ -128,7 +128,7 @@ def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
         yield "The integral of power bridges pauses between samples that are too short for a log gap."
 
 
-def _sensor(model: str | None) -> str:
+def _describe_power_sensor(model: str | None) -> str:
     """Return what the power sensor of a model is known to miss; empty where nothing is known."""
     known = gpus.find_gpu(model)
     capability = known.compute_capability if known else None
@@ -147,7 +147,7 @@ def _sensor(model: str | None) -> str:
     return ""
 
 
-def _clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
+def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
     """Say where throttling was seen and its cost was not."""
     unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
     if unknown:

@@ -9,7 +9,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import NotJudged
 
 
-def ordered(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def order_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Return the rules, each behind those whose findings it needs, otherwise in the order given.
 
     Raises:
@@ -27,7 +27,7 @@ def ordered(rules: Sequence[Rule]) -> tuple[Rule, ...]:
         raise ValueError(f"rules wait for each other: {circle}") from error
 
 
-def unmet(rule: Rule, context: Context) -> Iterator[NotJudged]:
+def report_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudged]:
     """Yield one entry a kind when a group of metrics the rule requires was not recorded for any device."""
     missing = [group for group in rule.requires if not any(context.recorded(metric) for metric in group)]
     if not missing:
@@ -38,13 +38,13 @@ def unmet(rule: Rule, context: Context) -> Iterator[NotJudged]:
     )
     for kind in rule.kinds:
         yield (
-            missing_metrics.absent(kind, None, *absent)
+            missing_metrics.not_recorded(kind, None, *absent)
             if implausible is None
             else missing_metrics.implausible(kind, None, implausible)
         )
 
 
-def merged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tuple[NotJudged, ...]:
+def merge_not_judged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tuple[NotJudged, ...]:
     """Return the entries, those that say the same of every GPU as one of the whole run."""
     alike: dict[NotJudged, set[str]] = {}
     for entry in entries:

@@ -13,7 +13,7 @@ from gpureport.findings import Finding, Interval, Severity
 
 _RANK = list(Severity)
 
-SHARED = 0.9
+COVERED_SHARE = 0.9
 """Share of the time of a consequence that its root must cover."""
 
 
@@ -37,14 +37,14 @@ class Link:
         return found.kind == self.consequence and (not self.root.explains or found.cause in self.root.explains)
 
 
-def links(rules: Sequence[Rule]) -> Iterator[Link]:
+def list_links(rules: Sequence[Rule]) -> Iterator[Link]:
     """Yield what may follow from what by the rules, for each kind the preferred root first."""
     for rule in rules:
         for kind in rule.descriptions:
             yield from (Link(consequence=kind.name, root=root) for root in kind.follows_from)
 
 
-def linked(
+def link_findings(
     findings: Sequence[Finding], rules: Sequence[Rule], whole: Interval, gpus: Collection[str]
 ) -> tuple[Finding, ...]:
     """Return the findings, roots with their consequences and consequences with their root.
@@ -60,19 +60,19 @@ def linked(
         gpus: ids of all GPUs, which a finding without devices stands for.
     """
     above: dict[int, int] = {}
-    for link in links(rules):
+    for link in list_links(rules):
         leading = [place for place, found in enumerate(findings) if link.leads(found)]
         for cause in dict.fromkeys(findings[place].cause for place in leading):
             family = [place for place in leading if findings[place].cause == cause]
             free = [place for place, found in enumerate(findings) if link.follows(found) and place not in above]
-            for roots, others in _beside(link, family, free, findings, gpus).items():
-                for other in _in_time(link, [findings[place] for place in roots], others, findings, whole):
-                    if _top(roots[0], above) != other:
+            for roots, others in _group_by_roots(link, family, free, findings, gpus).items():
+                for other in _select_by_time(link, [findings[place] for place in roots], others, findings, whole):
+                    if _find_top_root(roots[0], above) != other:
                         above[other] = roots[0]
-    return _marked(findings, {place: _top(place, above) for place in above})
+    return _mark_roots(findings, {place: _find_top_root(place, above) for place in above})
 
 
-def _marked(findings: Sequence[Finding], tops: Mapping[int, int]) -> tuple[Finding, ...]:
+def _mark_roots(findings: Sequence[Finding], tops: Mapping[int, int]) -> tuple[Finding, ...]:
     """Return the findings with root and consequences as the places of their roots say."""
     below: dict[int, list[str]] = {}
     worst = {top: findings[top].severity for top in tops.values()}
@@ -92,7 +92,7 @@ def _marked(findings: Sequence[Finding], tops: Mapping[int, int]) -> tuple[Findi
     )
 
 
-def _beside(
+def _group_by_roots(
     link: Link, family: Sequence[int], free: Sequence[int], findings: Sequence[Finding], gpus: Collection[str]
 ) -> dict[tuple[int, ...], list[int]]:
     """Return the consequences whose devices some roots of a family have all, by the places of these roots."""
@@ -110,7 +110,7 @@ def _beside(
     return found
 
 
-def _in_time(
+def _select_by_time(
     link: Link, roots: Sequence[Finding], others: Sequence[int], findings: Sequence[Finding], whole: Interval
 ) -> Sequence[int]:
     """Return the places of those findings whose time lies to that of the roots as the link asks."""
@@ -119,10 +119,12 @@ def _in_time(
     parts = [part for root in roots for part in root.intervals or (whole,)]
     if link.root.when is When.SINCE:
         parts = [Interval(min(part.start for part in parts), whole.end)]
-    return _covered(intervals.to_spans(parts), [findings[other].intervals or (whole,) for other in others], others)
+    return _select_covered(
+        intervals.to_spans(parts), [findings[other].intervals or (whole,) for other in others], others
+    )
 
 
-def _covered(held: Spans, times: Sequence[tuple[Interval, ...]], places: Sequence[int]) -> list[int]:
+def _select_covered(held: Spans, times: Sequence[tuple[Interval, ...]], places: Sequence[int]) -> list[int]:
     """Return the places whose time the stretches cover for the share that is asked for, all of them at once."""
     owners = np.repeat(np.arange(len(times)), [len(each) for each in times])
     edges = np.array([(part.start, part.end) for each in times for part in each], dtype=np.int64)
@@ -130,10 +132,12 @@ def _covered(held: Spans, times: Sequence[tuple[Interval, ...]], places: Sequenc
         owners, weights=intervals.overlap_seconds(edges[:, 0], edges[:, 1], held), minlength=len(times)
     )
     own = np.bincount(owners, weights=(edges[:, 1] - edges[:, 0]) / 1e6, minlength=len(times))
-    return [place for place, inside, length in zip(places, shared, own, strict=True) if inside >= SHARED * length > 0]
+    return [
+        place for place, inside, length in zip(places, shared, own, strict=True) if inside >= COVERED_SHARE * length > 0
+    ]
 
 
-def _top(place: int, above: Mapping[int, int]) -> int:
+def _find_top_root(place: int, above: Mapping[int, int]) -> int:
     while place in above:
         place = above[place]
     return place

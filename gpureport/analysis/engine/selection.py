@@ -12,13 +12,13 @@ from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Section, Settings
 
 
-def families(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
+def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
     """Return the kinds each name stands for: a kind for itself, a rule for all kinds it makes."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 
 
-def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
+def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
     wanted: set[str] = set()
     for name in names:
         if name not in known:
@@ -29,32 +29,32 @@ def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str)
     return wanted
 
 
-def limits(rule: Rule) -> dict[str, Threshold]:
+def list_thresholds(rule: Rule) -> dict[str, Threshold]:
     """Return the thresholds of a rule by name, those that are constants of its class included."""
     plain: Any = rule
     names = type(rule).__annotations__
     return {name: value for name in names if isinstance(value := getattr(plain, name), Threshold)}
 
 
-def settable(rule: Rule) -> dict[str, Threshold]:
+def list_settings(rule: Rule) -> dict[str, Threshold]:
     """Return the thresholds of a rule that a person can set: they are its fields."""
     plain: Any = rule
     names = {entry.name for entry in fields(plain)}
-    return {name: limit for name, limit in limits(rule).items() if name in names}
+    return {name: limit for name, limit in list_thresholds(rule).items() if name in names}
 
 
-def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
+def select_kinds(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
     """Return the kinds wanted: those selected, all when none is, less those ignored.
 
     Raises:
         SettingsError: when a name is neither a kind nor a family.
     """
-    known = families(rules)
+    known = kinds_by_name(rules)
     everything = {kind for rule in rules for kind in rule.kinds}
-    return (_kinds(select, known, "--select") or everything) - _kinds(ignore, known, "--ignore")
+    return (_look_up_kinds(select, known, "--select") or everything) - _look_up_kinds(ignore, known, "--ignore")
 
 
-def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
+def keep_kinds(analysis: Analysis, kinds: set[str]) -> Analysis:
     """Return the analysis with what concerns these kinds only; statistics, GPU time and checklist stay whole."""
     return replace(
         analysis,
@@ -64,22 +64,22 @@ def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
     )
 
 
-def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
+def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
     """Return the rules with the thresholds that `[rules.NAME]` of the settings gives, fixed ones left as they are.
 
     Raises:
         SettingsError: when a rule or threshold is unknown, or a value is no number.
     """
     settings.section("rules").only({rule.name for rule in rules})
-    return tuple(_configured(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
+    return tuple(_apply_section(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
 
 
-def _configured(rule: Rule, section: Section) -> Rule:
+def _apply_section(rule: Rule, section: Section) -> Rule:
     if not section.values:
         return rule
     plain: Any = rule
-    section.only(set(limits(rule)))
-    known = settable(rule)
+    section.only(set(list_thresholds(rule)))
+    known = list_settings(rule)
     changed = {
         key: replace(
             known[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
@@ -90,13 +90,13 @@ def _configured(rule: Rule, section: Section) -> Rule:
     return configured
 
 
-def ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
+def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
     """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
     for rule in rules:
         section = settings.section(f"rules.{rule.name}")
-        names = [name for name in section.values if name in limits(rule) and name not in settable(rule)]
+        names = [name for name in section.values if name in list_thresholds(rule) and name not in list_settings(rule)]
         if names:
             yield (
                 f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "
-                f"the default holds. Its settings are {', '.join(settable(rule))}."
+                f"the default holds. Its settings are {', '.join(list_settings(rule))}."
             )

@@ -7,7 +7,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import NotJudged
 
 
-def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
+def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
     """Yield the kinds that rules left without a word because there was nothing to look at.
 
     Args:

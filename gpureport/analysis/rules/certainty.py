@@ -12,7 +12,7 @@ COARSE_SECONDS = 60.0
 _RANK = list(Confidence)
 
 
-def by_readings(readings: int, interval: float = 0.0) -> Confidence:
+def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
     """Return high from five readings on, medium from two, low for one and where samples lie a minute or more apart.
 
     Args:
@@ -24,6 +24,6 @@ def by_readings(readings: int, interval: float = 0.0) -> Confidence:
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
 
 
-def weakest(*each: Confidence) -> Confidence:
+def lowest_confidence(*each: Confidence) -> Confidence:
     """Return the least sure of several."""
     return max(each, key=_RANK.index)

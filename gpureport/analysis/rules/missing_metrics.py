@@ -48,14 +48,14 @@ def unjudged(kind: str, device: str | None, reason: str, metrics: Iterable[str],
         kind=kind,
         device=device,
         reason=reason,
-        recording=recording(wanted),
+        recording=recording_command(wanted),
         template=reason if amounts else "",
         amounts=amounts,
         metrics=wanted,
     )
 
 
-def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
+def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
     """Return that a kind cannot be judged, since metrics were not recorded."""
     names = " and ".join(metrics)
     were = "was" if len(metrics) == 1 else "were"
@@ -91,21 +91,21 @@ def too_few(kind: str, readings: int) -> NotJudged:
     )
 
 
-def query(fields: Iterable[str]) -> str:
+def query_command(fields: Iterable[str]) -> str:
     """Return the nvidia-smi command that logs fields once a second, with what places each row."""
     # a ratio is had from two fields
     names = dict.fromkeys(("timestamp", "index", *(part for field in fields for part in field.split(","))))
     return f"nvidia-smi --query-gpu={','.join(names)} --format=csv -l 1 -f gpu.csv"
 
 
-def recording(metrics: Iterable[str]) -> str:
+def recording_command(metrics: Iterable[str]) -> str:
     """Return the commands whose logs hold the metrics, from the table of metrics.
 
     Args:
         metrics: column names; GPU ones lead to nvidia-smi commands, host ones to a line on the host log.
     """
     fields = queried_fields(metrics)
-    return "; ".join([*([query(fields)] if fields else []), *_other_logs(metrics)])
+    return "; ".join([*([query_command(fields)] if fields else []), *_other_logs(metrics)])
 
 
 def recorded_fields(metrics: Iterable[str]) -> str:

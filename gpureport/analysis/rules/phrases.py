@@ -29,11 +29,11 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     whole = round(seconds)
     if whole < _HOUR:
-        return _units(whole, "min", "s")
-    return _units(round(seconds / _MINUTE), "h", "min")
+        return _two_units(whole, "min", "s")
+    return _two_units(round(seconds / _MINUTE), "h", "min")
 
 
-def _units(amount: int, large: str, small: str) -> str:
+def _two_units(amount: int, large: str, small: str) -> str:
     """Return an amount of small units, of which sixty make a large one."""
     parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
     return " ".join(f"{count} {unit}" for count, unit in parts if count)
@@ -55,38 +55,38 @@ def megahertz(hertz: float) -> str:
     return f"{hertz / 1e6:.0f} MHz"
 
 
-def gpu(device: str) -> str:
+def gpu_name(device: str) -> str:
     """Return a GPU's name for a sentence: `GPU 0`, `GPU 0 of node_1`."""
     node, _, local = device.rpartition("/")
     return f"GPU {local.removeprefix('gpu:')}" + (f" of {node}" if node else "")
 
 
-def gpus(devices: Sequence[str], everybody: Sequence[str]) -> str:
+def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
     """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`.
 
     Of more than can be read their number: `63 of 64 GPUs`.
     """
     if len(devices) == 1:
-        return gpu(devices[0])
+        return gpu_name(devices[0])
     if set(devices) >= set(everybody):
         return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
     if len(devices) > _NAMED:
         return f"{len(devices)} of {len(everybody)} GPUs"
-    names = [gpu(device) for device in sorted(devices, key=_place)]
+    names = [gpu_name(device) for device in sorted(devices, key=_natural_order)]
     return ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def sentence(text: str) -> str:
+def capitalize(text: str) -> str:
     """Return text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
-def _place(device: str) -> list[tuple[str, int]]:
+def _natural_order(device: str) -> list[tuple[str, int]]:
     """Return a key by which numbers in names sort as numbers."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", device)
     return [(text, int(number or -1)) for text, number in parts]
 
 
-def times(count: int, what: str) -> str:
+def count_of(count: int, what: str) -> str:
     """Return a count with its noun: `1 episode`, `3 episodes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -29,8 +29,8 @@ class Context:
         window: from the first to the last sustained activity of any GPU; None when none ran.
         all_series: the series of each device with all of its samples.
         jobs: the jobs of the log, in the order of time.
-        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
-        found: findings of the kinds named in the rule's `after`.
+        time_without_job: when no job held a GPU, by device id; GPUs without such time are left out.
+        earlier_findings: findings of the kinds named in the rule's `after`.
     """
 
     recording: Recording
@@ -39,18 +39,18 @@ class Context:
     window: Interval | None
     all_series: Mapping[str, DeviceSeries] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
-    no_job: Mapping[str, Spans] = field(default_factory=dict)
-    found: tuple[Finding, ...] = ()
+    time_without_job: Mapping[str, Spans] = field(default_factory=dict)
+    earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
 
-    def once(self, key: object, make: Callable[[], T]) -> T:
+    def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
         for known, made in self._made:
             if known == key:
                 found: T = made
                 return found
         self._made.append((key, make()))
-        return self.once(key, make)
+        return self.cached(key, make)
 
     @property
     def whole(self) -> Interval:
@@ -86,7 +86,7 @@ class Context:
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""
-        return tuple(f for f in self.found if f.kind == kind and (device is None or device in f.devices))
+        return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,8 +98,8 @@ def _measure_sampled_seconds(context: Context) -> float:
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
-    explained = tuple(found for found in context.found if found.kind in EXPLAINING_KINDS)
-    return context.once((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+    explained = tuple(found for found in context.earlier_findings if found.kind in EXPLAINING_KINDS)
+    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
@@ -177,7 +177,7 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
     starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, device_series in working.items():
-        explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
+        explained = intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.average_metric(device_series, UTILISATION)))
     return median_over_devices(series)
@@ -189,7 +189,7 @@ def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -
         episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
     return intervals.difference(
-        left, intervals.collect_finding_spans(context.found, series.device.id, EXPLAINING_KINDS)
+        left, intervals.collect_finding_spans(context.earlier_findings, series.device.id, EXPLAINING_KINDS)
     )
 
 

@@ -39,7 +39,7 @@ class LowUseFigures:
 
     def describe(self, everybody: Collection[str]) -> str:
         """Return the beginning of a sentence: how little the GPUs worked."""
-        whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
+        whose = phrases.capitalize(phrases.gpu_names(self.devices, tuple(everybody)))
         return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
 
 

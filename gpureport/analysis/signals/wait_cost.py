@@ -60,9 +60,9 @@ def rate_confidence(found: WaitCandidate, cost: WaitCost, against: ComparedEpiso
     """Return high where samples are close and many, and busy GPUs were there to compare with."""
     interval = max(one.interval for one in (found.source, *found.gpus.values()))
     close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
-    return certainty.weakest(
+    return certainty.lowest_confidence(
         Confidence.HIGH if against.has_comparison and close else Confidence.MEDIUM,
-        certainty.by_readings(cost.samples // len(found.gpus), interval),
+        certainty.confidence_by_readings(cost.samples // len(found.gpus), interval),
     )
 
 

@@ -92,7 +92,7 @@ def find_low_episodes(
     spans = found.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
     for device in found.gpus:
-        spans = intervals.difference(spans, intervals.collect_finding_spans(context.found, device, claimed))
+        spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
     sure = [
         is_surely_below(found.utilisation[found.bins.find_bin_slice(start, end)], limits.gpu) or not found.is_coarse
         for start, end in spans

@@ -26,10 +26,10 @@ def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     logs let every kind be judged. Without a name, all there is to explain is listed.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.engine.selection import configured  # noqa: PLC0415 - as above
+    from gpureport.analysis.engine.selection import apply_settings  # noqa: PLC0415 - as above
     from gpureport.report.explain import explanation  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     report_output.print_explanation(
-        explanation.explain(name, configured(RULES, read_settings(config)), brief=detail == "short")
+        explanation.explain(name, apply_settings(RULES, read_settings(config)), brief=detail == "short")
     )

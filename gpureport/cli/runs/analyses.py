@@ -59,17 +59,17 @@ def analyze_runs(  # noqa: PLR0913, PLR0917 - what the command line says of it
         InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost.prices import Prices, stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.engine.selection import check, configured, ignored_settings  # noqa: PLC0415 - as above
+    from gpureport.analysis.cost.prices import Prices, read_prices  # noqa: PLC0415 - as above
+    from gpureport.analysis.engine.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
     from gpureport.cli.runs.run_analyzer import RunAnalyzer  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    kinds = check(RULES, select, ignore)
+    kinds = select_kinds(RULES, select, ignore)
     settings = read_settings(config)
-    rules = configured(RULES, settings)
-    for text in ignored_settings(RULES, settings):
+    rules = apply_settings(RULES, settings)
+    for text in list_ignored_settings(RULES, settings):
         print_note(text)
-    said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
+    said = read_prices(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
     judge = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=said)
     with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
         made = [(recording, judge.try_analysis(recording)) for recording in bar]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis import analyze
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
-from gpureport.analysis.engine.selection import narrowed
+from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors
@@ -22,8 +22,8 @@ class RunAnalyzer:
 
     def analysis(self, recording: Recording) -> Analysis:
         """Return the analysis of a run."""
-        analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
-        return replace(analysis, cost=cost(analysis, self.prices))
+        analysis = keep_kinds(analyze(recording, self.rules), set(self.kinds))
+        return replace(analysis, cost=calculate_cost(analysis, self.prices))
 
     def try_analysis(self, recording: Recording) -> Analysis | InternalError:
         """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""

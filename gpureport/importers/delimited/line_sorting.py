@@ -7,6 +7,7 @@ NUL bytes breaks a line in two, and what is left on either side is believed only
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,6 @@ from gpureport.importers.delimited.line_table import LineTable
 from gpureport.importers.delimited.row_fragments import Fragment, before_stamp, fragments, row, torn_off, why
 from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed, Section
 from gpureport.importers.delimited.rows_by_layout import Gathered
-from gpureport.importers.delimited.tables import TableReader
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NUL_BYTES, TORN, WRONG_CELLS
 
 _LONGEST = 4096
@@ -29,6 +29,7 @@ _SHORT, _KNOWN = 64, 10_000
 """Length of a line that is remembered at most, and how many are: what is no row comes again as a rule."""
 
 
+ReadRows = Callable[[bytes, Layout, IntArray], tuple[Section, dict[str, BoolArray]] | None]
 _Known = OddLine | str
 """What a line is: none of the log's rows, or the text of one."""
 
@@ -36,10 +37,10 @@ _Known = OddLine | str
 class Lines:
     """Parses a piece with regard to each of its lines."""
 
-    def __init__(self, dialect: Dialect, tables: TableReader) -> None:
-        """Start without lines."""
+    def __init__(self, dialect: Dialect, read: ReadRows) -> None:
+        """Start without lines; `read` reads rows of one layout, and tells which faults they have."""
         self._dialect = dialect
-        self._tables = tables
+        self._read = read
         self._odd: list[OddLine] = []
         self._lines = 0
         self._unnamed_cells: Counter[str] = Counter()
@@ -173,7 +174,7 @@ class Lines:
 
     def _table(self, data: bytes, layout: Layout, numbers: IntArray) -> Section:
         """Read the rows of a layout; those with a cell that is not what its column holds are rejected."""
-        found = self._tables.read(data, layout, numbers)
+        found = self._read(data, layout, numbers)
         if found is None:
             msg = "lines with the right number of cells must parse"
             raise AssertionError(msg)

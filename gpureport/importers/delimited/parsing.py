@@ -9,14 +9,20 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv
 
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.line_sorting import Lines
-from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed
-from gpureport.importers.delimited.tables import TableReader
+from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed, Section
+from gpureport.importers.protocol.reject_reasons import MALFORMED, TORN
+from gpureport.importers.values import absolute_stamps, stamps
+from gpureport.importers.values.cells import CellReader, Decoded
 
 _WORKERS = 4
 """Pieces parsed at a time at most: memory grows with them, and the thread that writes keeps up with no more."""
@@ -24,6 +30,15 @@ _LINES = 2**17
 """Lines parsed at a time at most: one that is no row takes a hundred times the memory of a letter."""
 _SHOWN = 2**11
 """Lines that show which columns hold many distinct texts, before the first piece is parsed."""
+_MANY = 0.05
+"""Share of distinct texts among the cells of a column above which a dictionary of them costs more than it saves.
+
+Measured on power readings of two decimals: the dictionary takes two thirds of the whole parse.
+"""
+_FEWEST = 300
+"""Distinct texts that are no burden, however few the cells are."""
+_FEW_BARE, _PLENTY = 3, 20
+"""Cells that alone lack a unit at most, and the rows that show it (pragmatic)."""
 
 
 def _portions(piece: Piece) -> Iterator[Piece]:
@@ -93,7 +108,7 @@ class Parser:
 
     def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
         """Return what one piece holds, given the layout in force before it."""
-        return self._whole(piece, layout) or Lines(self._dialect, self._tables).parse(piece, layout)
+        return self._whole(piece, layout) or Lines(self._dialect, self._tables.read).parse(piece, layout)
 
     def _whole(self, piece: Piece, layout: Layout | None) -> Parsed | None:
         """Parse a piece in one go, None when it is not clean."""
@@ -113,3 +128,100 @@ class Parser:
         if found is None or found[1]:
             return None
         return Parsed(layout=layout, sections=(found[0],), odd=odd, lines=len(numbers) + len(odd))
+
+
+class TableReader:
+    """Reads rows, and remembers which columns have too many distinct texts for a dictionary."""
+
+    def __init__(self) -> None:
+        """Start with a dictionary for every column."""
+        self._cells = CellReader()
+        self._plain: set[tuple[int, str]] = set()
+
+    def read(self, data: bytes, layout: Layout, numbers: IntArray) -> tuple[Section, dict[str, BoolArray]] | None:
+        """Return rows, and for each fault the rows that have it; None when a line has another number of cells.
+
+        Args:
+            data: whole lines.
+            layout: their columns.
+            numbers: line number of each.
+        """
+        table = _read_csv(data, layout, self._kinds(layout))
+        if table is None or table.num_rows != len(numbers):
+            return None
+        faults: dict[str, BoolArray] = {}
+        columns = {}
+        for position, column in enumerate(layout.columns):
+            if position == layout.stamp:
+                continue
+            texts = table.column(position).chunk(0)
+            columns[position] = self._cells.decode(column, texts)
+            self._watch(position, column.target, texts, plain=column.number is not None)
+            if (wrong := columns[position].wrong()).any():
+                faults[f"{MALFORMED} {column.source}"] = wrong
+        times = np.zeros(len(numbers), dtype=np.int64)
+        if layout.stamp is not None:
+            times, good = _times(table.column(layout.stamp).chunk(0), layout)
+            if not good.all():
+                faults[f"{MALFORMED} {layout.columns[layout.stamp].source}"] = ~good
+        if (torn := _torn(columns, len(layout.columns) - 1)) is not None:
+            faults[TORN] = torn
+        return Section(layout=layout, numbers=numbers, times=times, columns=columns), faults
+
+    def look(self, data: bytes, layout: Layout) -> None:
+        """Find out by some rows which columns have too many distinct texts for a dictionary."""
+        table = _read_csv(data, layout, self._kinds(layout))
+        for position, column in enumerate(layout.columns if table is not None and table.num_rows else ()):
+            if position != layout.stamp and table is not None:
+                self._watch(position, column.target, table.column(position).chunk(0), plain=column.number is not None)
+
+    def _kinds(self, layout: Layout) -> dict[str, Any]:
+        coded = pa.dictionary(pa.int32(), pa.string())
+        return {
+            str(position): pa.string()
+            if position == layout.stamp or (position, column.target) in self._plain
+            else coded
+            for position, column in enumerate(layout.columns)
+        }
+
+    def _watch(self, position: int, target: str, texts: Any, *, plain: bool) -> None:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+        """Note a column of numbers that has many distinct texts."""
+        if plain and hasattr(texts, "dictionary") and len(texts.dictionary) > max(_MANY * len(texts), _FEWEST):
+            self._plain.add((position, target))
+
+
+def _times(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+    """Return the time stamps of rows in microseconds, and which are any."""
+    if layout.absolute:
+        return absolute_stamps.parse(texts)
+    return stamps.parse(texts, day_first=layout.day_first)
+
+
+def _read_csv(data: bytes, layout: Layout, kinds: dict[str, Any]) -> "pa.Table | None":
+    """Return all cells as text, None when a line does not have the layout's number of cells."""
+    buffer: Any = pa.BufferReader(data)
+    try:
+        return csv.read_csv(
+            buffer,
+            read_options=csv.ReadOptions(column_names=list(kinds), block_size=len(data) + 1, use_threads=False),
+            parse_options=csv.ParseOptions(
+                delimiter=layout.delimiter, quote_char=False, double_quote=False, ignore_empty_lines=len(kinds) > 1
+            ),
+            # ASCII needs no look at every cell
+            convert_options=csv.ConvertOptions(
+                column_types=kinds, strings_can_be_null=False, check_utf8=not data.isascii()
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def _torn(columns: dict[int, Decoded], last: int) -> BoolArray | None:
+    """Return rows whose last cell alone lacks the unit that those around it carry: a line torn inside it."""
+    bare = columns[last].without_unit() if last in columns else None
+    if bare is None or not 0 < bare.sum() <= _FEW_BARE or len(bare) < _PLENTY:
+        return None
+    alone = bare.copy()
+    alone[1:] &= ~bare[:-1]
+    alone[:-1] &= ~bare[1:]
+    return alone if alone.any() else None

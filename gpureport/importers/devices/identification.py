@@ -1,18 +1,14 @@
 """Which GPU a row belongs to, and what the log says about each."""
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.delimited.row_sections import Section
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.devices.shared_indices import Boards
-from gpureport.importers.values.cells import CUT
 from gpureport.recording import Device
 
 IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
@@ -20,25 +16,12 @@ IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index":
 ATTRIBUTES = {"driver_version": "driver", "mig.mode.current": "mig", **IDENTITY}
 """What describes a GPU instead of being a series."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
-_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
 _SURE = {"uuid": None, "bus_id": None, "serial": None}.keys()
 """What names one GPU only, the surest first."""
 _BY_ORDER = (
     "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they are taken to "
     "be the same in the order in which nvidia-smi lists them."
 )
-Identity = tuple[str | None, ...]
-"""What a row says of its GPU in each column of IDENTITY; None where nothing."""
-MOST_IDENTITIES = 1024
-"""Identities of a section beyond which a column does not name GPUs."""
-OFTEN = 20
-"""Rows from which on an identity is no damage (pragmatic)."""
-WRITTEN = {
-    "uuid": re.compile(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"),
-    "bus_id": re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]"),
-}
-"""How the driver writes what identifies a GPU."""
-_MEMORY = "gpu_memory_total_bytes"
 _SMALL = 2**16
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
@@ -46,81 +29,6 @@ _NAMED = 3
 """Names of one GPU that are told at most."""
 NOT_NAMED = -1
 NOT_SELECTED = -2
-
-
-def names_gpus(section: Section) -> bool:
-    """Return whether a column names the GPU of any row; a model names none."""
-    return any(
-        section.layout.columns[position].target in _NAMES and column.valid().any()
-        for position, column in section.columns.items()
-    )
-
-
-def is_name_cut(section: Section) -> bool:
-    """Return whether the cell that names the GPU of any row may be a part of another name."""
-    return any(
-        CUT in column.reasons and section.layout.columns[position].target in IDENTITY.values()
-        for position, column in section.columns.items()
-    )
-
-
-class SoundIdentities:
-    """What many rows say of their GPU, as the driver writes it.
-
-    Attributes:
-        rows: how many rows say it.
-    """
-
-    def __init__(self) -> None:
-        """Start without rows."""
-        self.rows: Counter[Identity] = Counter()
-
-    def are_all(self, data: dict[str, Values], rows: int) -> bool:
-        """Return whether all rows of a section have such identities and one size of memory; they are counted then."""
-        if _MEMORY in data and len(data[_MEMORY].data) and (data[_MEMORY].data != data[_MEMORY].data[0]).any():
-            return False
-        codes, identities = number_identities(data, np.arange(rows))
-        counts = dict(zip(identities, np.bincount(codes, minlength=len(identities)).tolist(), strict=True))
-        if len(identities) > MOST_IDENTITIES or not all(map(self._is_sound, counts, counts.values())):
-            return False
-        self.rows.update(counts)
-        return True
-
-    def _is_sound(self, identity: Identity, rows: int) -> bool:
-        if identity in self.rows:
-            return True
-        names = zip(IDENTITY.values(), identity, strict=True)
-        return rows >= OFTEN and all(
-            text is None or name not in WRITTEN or WRITTEN[name].fullmatch(text) for name, text in names
-        )
-
-
-def number_identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray, list[Identity]]:
-    """Return for each row a number of its identity, and the identities."""
-    codes = np.zeros(len(rows), dtype=np.int64)
-    found: list[Identity] = [()]
-    for name in IDENTITY.values():
-        values = data.get(name)
-        texts = [*((values and values.texts) or []), None]
-        if values is None or (columns.is_constant(values.data) and values.valid.all()):
-            text = None if values is None or not len(values.data) else texts[int(values.data[0])]
-            found = [(*each, text) for each in found]
-            continue
-        own = np.where(values.valid, values.data, len(texts) - 1)[rows]
-        met, codes = _numbered(codes * len(texts) + own, len(found) * len(texts))
-        found = [(*found[pair // len(texts)], texts[pair % len(texts)]) for pair in met]
-    return codes, found
-
-
-def _numbered(pairs: IntArray, size: int) -> tuple[list[int], IntArray]:
-    """Return the numbers that occur, below `size`, and for each row the place of its number among them."""
-    if size > MOST_IDENTITIES * MOST_IDENTITIES:
-        met, codes = np.unique(pairs, return_inverse=True)
-        return met.tolist(), codes
-    occurring = present(pairs)
-    table = np.zeros(size, dtype=np.int64)
-    table[occurring] = np.arange(len(occurring))
-    return occurring, table[pairs]
 
 
 @dataclass(slots=True)
@@ -150,7 +58,7 @@ class Devices:
         self._lowest = 0
         self._ambiguous: set[str] = set()
         self._alone: dict[int, int] = {}
-        self._boards = Boards()
+        self._boards: Boards | None = None
         self._by_order = False
         self.named = False
 
@@ -190,8 +98,9 @@ class Devices:
             values = data[key]
             groups = _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED)))
             named = [((values.texts or [])[code], rows) for code, rows in groups]
-            if key == "index":
-                named = [part for name, rows in named for part in self._boards.rows_by_board(name, rows, data)]
+            if key == "index" and named:
+                boards = self._boards = self._boards or Boards()
+                named = [part for name, rows in named for part in boards.rows_by_board(name, rows, data)]
                 # a further board takes an index that no first one has
                 named.sort(key=lambda part: part[0].partition("/")[2])
             for name, rows in named:
@@ -269,7 +178,7 @@ class Devices:
             and len(seen.models) > 1
             and not {"uuid", "bus_id", "serial"} & seen.attributes.keys()
         )
-        return (*order, *self._boards.notes(), *renamed)
+        return (*order, *(self._boards.notes() if self._boards else ()), *renamed)
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""

@@ -17,8 +17,13 @@ from gpureport.importers.delimited.row_sections import LineKind, OddLine, Parsed
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import Placed
 from gpureport.importers.values.cells import Decoded
+from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import METRIC_TYPES
+
+CLOCK_EVENTS = "clock_events"
+"""Target of the bit mask of clock events."""
+_KNOWN_BITS = np.uint64(sum(CLOCK_EVENT_BITS.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,30 @@ def columns_of(section: Section) -> dict[str, Values]:
         for position, column in enumerate(section.layout.columns)
         if position != section.layout.stamp
     }
+
+
+def split_clock_events(data: dict[str, Values]) -> dict[str, Values]:
+    """Return the columns with the mask replaced by one column a reason; bits without a name are kept in hex.
+
+    Columns of single reasons the log holds besides the mask give way to it: the mask is read in one moment.
+    """
+    mask = data.get(CLOCK_EVENTS)
+    if mask is None:
+        return data
+    rest = {name: values for name, values in data.items() if name != CLOCK_EVENTS}
+    bits = mask.data.astype(np.uint64)
+    ever, always = np.bitwise_or.reduce(bits), np.bitwise_and.reduce(bits)
+    reasons = {
+        f"clock_event_{reason}": Values(_bit_column(bits, np.uint64(bit), ever, always), mask.valid)
+        for reason, bit in CLOCK_EVENT_BITS.items()
+    }
+    unknown = bits & ~_KNOWN_BITS if ever & ~_KNOWN_BITS else columns.repeat_value(np.uint64(0), len(bits))
+    return rest | reasons | {"clock_event_unknown_bits": Values(unknown, mask.valid)}
+
+
+def _bit_column(bits: npt.NDArray[np.uint64], bit: np.uint64, ever: np.uint64, always: np.uint64) -> BoolArray:
+    """Return where a bit is set, given the bits that are set anywhere and those set everywhere: most never are."""
+    return (bits & bit) != 0 if ever & bit and not always & bit else columns.repeat_value(bool(always & bit), len(bits))
 
 
 _SHOWN, _EXAMPLES = 60, 3

@@ -7,8 +7,8 @@ from pathlib import Path
 from gpureport.importers.merging.nodes import bare
 from gpureport.recording import Run
 
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
-_USUAL = {"nvidia-smi", "nvidia_smi", "gpu"}
+COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
+USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
 """What logs are called whose folder says more than they do."""
 
 
@@ -56,5 +56,5 @@ def _parts(locator: str) -> tuple[str, ...]:
     """Return the folders above a log and what it is called, which may be the last of them."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
-    name = bare(path.name) if path.suffix in _COMPRESSED else path.stem
-    return folders if name in _USUAL and folders else (*folders, name)
+    name = bare(path.name) if path.suffix in COMPRESSED else path.stem
+    return folders if name in USUAL_NAMES and folders else (*folders, name)

@@ -56,15 +56,6 @@ class ReadOptions:
         return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
 
 
-def placed_by(placement: ReadOptions) -> str:
-    """Return the options that select or place rows as the text that is part of a run's identity."""
-    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
-    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
-    later = {name: getattr(placement, name) or None for name in names}
-    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
-    return "".join(f"{line}\n" for line in lines)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What a person says about a run; not part of its identity.

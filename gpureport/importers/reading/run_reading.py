@@ -14,9 +14,9 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.nodes import bare
 from gpureport.importers.merging.parallel_logs import SideBySide
-from gpureport.importers.merging.run_names import derived, longer_names
+from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derived, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions, placed_by
+from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import used
 from gpureport.metrics import Scope
@@ -125,7 +125,10 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        return _identity(sources, used(self._inputs, self._files, self._placement))
+        placement = self._placement
+        if placement.columns is not None or placement.interval is not None:
+            placement = used(self._inputs, self._files, placement)
+        return _identity(sources, placement)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -165,7 +168,8 @@ class Reading:
         if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
-        time_bases.check(self._inputs, outcomes, self._placement.tz)
+        if len(outcomes) > 1:
+            time_bases.check(self._inputs, outcomes, self._placement.tz)
         if hosts:
             self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
@@ -217,7 +221,8 @@ class Reading:
             return outcomes
         if self._hosts is not None:
             outcomes[1:] = self._hosts.outcomes(outcomes[1:])
-        return [outcome.noted(file.account.notes()) for outcome, file in zip(outcomes, self._files, strict=True)]
+        notes = [file.account.notes() for file in self._files]
+        return [outcome.noted(more) if more else outcome for outcome, more in zip(outcomes, notes, strict=True)]
 
     def run(self) -> Run:
         """Return what is known about the run, after the last batch.
@@ -234,9 +239,9 @@ class Reading:
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
-        if not self._merged:
-            said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
-            quality = replace(quality, notes=(*quality.notes, *said))
+        if len(outcomes) > 1 and not self._merged:
+            zones = time_bases.notes(self._inputs, outcomes, self._placement.tz)
+            quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
             id=self.run_id,
@@ -302,6 +307,15 @@ def call_apart(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
+def placed_by(placement: ReadOptions) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
     """Return the run's id: from the bytes of its sources and the options that select or place rows."""
     hasher = sha256()
@@ -318,7 +332,8 @@ def _name(inputs: Sequence[Input]) -> str:
         return "standard input"
     if len(logs) > 1:
         return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
-    return derived(logs[0].locator)
+    path = Path(logs[0].locator)
+    return derived(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

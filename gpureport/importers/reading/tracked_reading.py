@@ -6,9 +6,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Labels, ReadOptions, placed_by
+from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
+from gpureport.importers.reading.run_reading import placed_by
 from gpureport.importers.timebase import zones
 from gpureport.recording import Recording, Run, Source, arrange_series
 

@@ -1,9 +1,13 @@
-"""Files that a person takes for a log of GPUs: what they are instead, and what to do."""
+"""Files that no importer recognises: what they are instead, and what to do."""
 
 import json
 import re
 
+from gpureport.errors import SourceError
+from gpureport.importers.count_text import columns_option
+from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.text import line_prefixes
 
 _RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
 _FIELD = re.compile(r'Field "[^"]*" is not a valid field to query')
@@ -17,9 +21,19 @@ _TRAINING = "give the log of the GPUs as a source, and this one with --training"
 _SHOWN = 120
 """Letters of a message that are shown."""
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
+_WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
+_WANTED_BESIDE = (
+    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
+    "(gpureport explain recording prints what logs it)"
+)
+_GPU_LOG_AS_HOST = f"give it as a source; with --host, {_WANTED_BESIDE}"
+_HOST_LOG_AS_GPU = "give the log of the GPUs as a source, and this one with --host"
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
+_MOST_CELLS = 50
+"""Cells of a line of numbers that may be a query without its header."""
 
 
-def describe_other_file(text: str) -> tuple[str, str] | None:
+def _other_file(text: str) -> tuple[str, str] | None:
     """Return what a text is that is no log of GPUs, and what to do about it; None where that is not known.
 
     Args:
@@ -49,3 +63,59 @@ def _of_a_script(first: str, text: str) -> tuple[str, str] | None:
     except (ValueError, RecursionError):
         return None
     return ("JSON that no known tool writes", _JSON) if isinstance(found, dict) else None
+
+
+def describe(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
+    """Return why a file is no known log; of a table with columns of GPUs, with a map to start from.
+
+    Args:
+        source: what a person called it.
+        name: its name.
+        head: the beginning of its text.
+        beside: whether a host log is wanted, not one of GPUs.
+        other: the importer of the other kind that recognises it, None where none does.
+    """
+    if other:
+        what = "a log of GPUs, not of a host" if beside else "a host log, which says nothing of GPUs"
+        return SourceError(source, what, _GPU_LOG_AS_HOST if beside else _HOST_LOG_AS_GPU)
+    first = _first_line(head)
+    if not first and name.startswith("nvstats"):
+        what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
+        return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
+    if before := line_prefixes.prefix(head_text(head)):
+        return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
+    if not beside and first and (known := _other_file(head_text(head))):
+        return SourceError(source, *known)
+    what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    if first and not beside:
+        return _unmapped(source, what, head)
+    return SourceError(source, what, _WANTED_BESIDE if beside else _WANTED)
+
+
+def _unmapped(source: str, what: str, head: bytes) -> SourceError:
+    """Return that a text is no known log, with a map or an option where it may be a table."""
+    from gpureport.importers.logs.mapped.suggestion import suggestion  # noqa: PLC0415 - few files need it
+
+    found = suggestion(head_text(head))
+    if found.problem:
+        return SourceError(source, f"{what}: {found.problem}", "mend its header")
+    if found.text:
+        return SourceError(
+            source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
+        )
+    names = [f"column_{place + 1}" for place in range(_number_cells(head))]
+    without = f"; if it is one without its header, {columns_option(names)}" if names else ""
+    return SourceError(source, what, _WANTED + without)
+
+
+def _number_cells(head: bytes) -> int:
+    """Return how many cells the first line has where all are numbers, with a unit or without; else 0."""
+    row = [cell.strip() for cell in head_text(head).partition("\n")[0].split(",")]
+    return len(row) if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)) else 0
+
+
+def _first_line(head: bytes) -> str:
+    """Return the beginning of the first line with words that a terminal can print, empty for binary data."""
+    text = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip()
+    line = text.partition("\n")[0].strip()[:60].replace("\t", " ")
+    return line if line.isprintable() and "\ufffd" not in line else ""

@@ -6,11 +6,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.devices.identification import (
-    MOST_IDENTITIES,
-    Identity,
-    number_identities,
-)
+from gpureport.importers.devices.identities import MOST_IDENTITIES, Identity, number_identities
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.quality import GAP_INTERVALS, gap_seconds
 

@@ -12,7 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.devices.series_assembly import coverage
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
-from gpureport.recording import METRIC_TYPES, SCHEMA
+from gpureport.recording import HOST, METRIC_TYPES, SCHEMA
 
 
 def build_device_table(
@@ -73,6 +73,14 @@ def read_clocks(tables: Iterable["pa.Table"]) -> list[Clock]:
         clock.read(columns.integers(each.column("timestamp")))
         found.append(clock)
     return found
+
+
+def usual_interval(clocks: Iterable[Clock]) -> float | None:
+    """Return the median seconds between samples of one GPU, of a host where there is no GPU."""
+    known = [(clock.device, clock.interval) for clock in clocks]
+    gpus = [interval for device, interval in known if not device.endswith(HOST)]
+    rates = sorted(rate for rate in gpus or [interval for _, interval in known] if rate is not None)
+    return rates[len(rates) // 2] if rates else None
 
 
 def add_timing(quality: Quality, seen: Sequence[Clock]) -> Quality:

@@ -1,6 +1,6 @@
 """Training metrics of a tracker as the long table of a recording, and the work they say was done."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +8,14 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.importers.count_text import first
 from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
-from gpureport.training_names import choose_throughput
+from gpureport.training_names import choose_throughput, recognise_metric
 
 _PAUSE_FACTOR = 5.0
 """A time between two points above this many usual ones is a pause, in which nothing was worked (pragmatic)."""
+_MOST_NAMED = 4
+"""Names that are listed, the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +29,34 @@ class TrainingMetric:
     stepped: BoolArray | None = None
 
 
-def build_training_table(metrics: Sequence[TrainingMetric]) -> "pa.Table":
-    """Return the points of all metrics in the order of time, then step; a value that is not a number is null."""
-    held = [metric for metric in metrics if len(metric.times)]
-    if not held:
+def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int] | None = None) -> "pa.Table":
+    """Return the points of all metrics in the order of time, then step; a value that is not a number is null.
+
+    Args:
+        metrics: training metrics; several of one name are one.
+        span: first and last microsecond to keep; all when None.
+    """
+    logged = [metric for metric in metrics if len(metric.times)]
+    if not logged:
         return empty_training()
-    times, steps, values = (np.concatenate([getattr(one, part) for one in held]) for part in _PARTS)
-    stepped = np.concatenate(
-        [columns.all_valid(len(one.times)) if one.stepped is None else one.stepped for one in held]
+    times, steps, values = (
+        np.concatenate([getattr(metric, part) for metric in logged]) for part in ("times", "steps", "values")
     )
-    codes = np.repeat(np.arange(len(held)), [len(one.times) for one in held])
+    stepped = np.concatenate(
+        [columns.all_valid(len(each.times)) if each.stepped is None else each.stepped for each in logged]
+    )
+    names = list(dict.fromkeys(metric.name for metric in logged))
+    codes = np.repeat([names.index(metric.name) for metric in logged], [len(metric.times) for metric in logged])
     order = np.lexsort((steps, times))
+    if span is not None:
+        order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
     arrays = [
         columns.array(times[order], pa.timestamp("us")),
         columns.array(steps[order], pa.int64(), stepped[order]),
-        columns.categories(codes[order], [one.name for one in held]),
+        columns.categories(codes[order], names),
         columns.array_with_nulls(values[order], pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
-
-
-_PARTS = ("times", "steps", "values")
 
 
 def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple[Work, str] | None:
@@ -71,3 +81,25 @@ def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple
     waits = np.minimum(np.diff(times, prepend=times[0] - round(usual * 1e6)) / 1e6, _PAUSE_FACTOR * usual)
     amount = float((values * waits).sum())
     return (Work(amount=amount, unit=named.unit or named.name), named.name) if amount > 0 else None
+
+
+def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wanted: str | None) -> Iterator[str]:
+    """Yield what a reader must know of training metrics: the work they count, and what their names say.
+
+    Args:
+        names: names of the metrics.
+        done: what `measure_work` returned.
+        wanted: name of the metric a person gives as the one that counts work.
+    """
+    known = list(dict.fromkeys(names))
+    if done is not None:
+        yield f"work done, by {done[1]}: {done[0].amount:.0f} {done[0].unit}"
+    elif wanted is not None:
+        yield f"no training metric {wanted!r} counts work in this run; it has {first(known, _MOST_NAMED) or 'none'}"
+    roles: dict[str, list[str]] = {}
+    for name in known:
+        if recognition := recognise_metric(name):
+            roles.setdefault(recognition.role, []).append(name)
+    if roles:
+        named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())
+        yield f"training metrics by their names: {named}"

@@ -7,7 +7,7 @@ from gpureport.report.wording import terms
 _TERMS = {"low_use": "Low use"}
 """Definitions that are not called what their class is."""
 
-KINDS = {
+KINDS_BY_CLASS = {
     key: kinds
     for key in GPU_TIME_CLASSES
     if (kinds := tuple(name for name, kind in terms.DESCRIPTIONS.items() if kind.gpu_time_class == key))
@@ -15,20 +15,20 @@ KINDS = {
 """Kinds of findings whose time a class holds."""
 
 
-def named(name: str) -> str | None:
+def find_class(name: str) -> str | None:
     """Return the class that a name stands for: its key, or what reports call it; None where there is none such."""
     word = _word(name)
     return next((key for key in GPU_TIME_CLASSES if word in {_word(key), _word(terms.CLASSES[key])}), None)
 
 
-def explanation(key: str) -> Explanation:
+def explain_class(key: str) -> Explanation:
     """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
     meaning = dict(terms.DEFINITIONS)[_term(key)]
     apart = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
     counted = "as lost" if key in terms.LOST_CLASSES else apart.get(key, "not as lost")
     facts = [Fact(name="Counted", text=counted)]
-    if key in KINDS:
-        facts.append(Fact(name="Findings", text=", ".join(KINDS[key])))
+    if key in KINDS_BY_CLASS:
+        facts.append(Fact(name="Findings", text=", ".join(KINDS_BY_CLASS[key])))
     return Explanation(
         title=f"{key}: {terms.CLASSES[key]}",
         sections=(

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.engine.selection import limits, settable
+from gpureport.analysis.engine.selection import list_settings, list_thresholds
 from gpureport.analysis.rules.rule import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
@@ -14,7 +14,7 @@ from gpureport.report.wording import display, terms
 _UNITS = {"Cel": "°C", "By": "bytes"}
 
 
-def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
+def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     """Return what one kind or a family of kinds means.
 
     Args:
@@ -22,9 +22,9 @@ def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         kinds: the kinds it stands for.
         rule: the rule that finds them, with its limits.
     """
-    titles = "; ".join(terms.kind(kind) for kind in kinds)
+    titles = "; ".join(terms.kind_title(kind) for kind in kinds)
     sections = (
-        Section(title="When it is found", paragraphs=tuple(_condition(rule)) + tuple(_company(kinds, rule))),
+        Section(title="When it is found", paragraphs=tuple(_condition(rule)) + tuple(_list_related_kinds(kinds, rule))),
         *_limits(rule),
         Section(title="What it needs", facts=tuple(_needs(rule))),
         Section(title="What to do", facts=tuple(_advice(kinds, rule))),
@@ -33,7 +33,7 @@ def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     return Explanation(title=f"{name}: {titles}", sections=sections)
 
 
-def first_page(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
+def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     """Return what fits on a screen of it: the condition, what it needs, and what to do by name.
 
     Args:
@@ -41,7 +41,7 @@ def first_page(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         kinds: the kinds it stands for.
         rule: the rule that finds them, with its limits.
     """
-    whole = explanation(name, kinds, rule)
+    whole = explain_kinds(name, kinds, rule)
     steps = advised.titles(kinds)
     return Explanation(
         title=whole.title,
@@ -59,7 +59,7 @@ def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     texts = sum(len(kind.recommendations) for kind in rule.descriptions if kind.name in kinds)
     parts = [
         "the condition in full",
-        display.plural(len(limits(rule)), "limit"),
+        display.plural(len(list_thresholds(rule)), "limit"),
         "advice by cause" if texts > 1 else "advice",
         f"what {'each step' if steps > 1 else 'the step'} needs and risks",
     ]
@@ -72,7 +72,7 @@ def _condition(rule: Rule) -> Iterator[str]:
         yield display.clean_sentence(" ".join(paragraph.split()))
 
 
-def _company(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
+def _list_related_kinds(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
     others = [kind for kind in rule.kinds if kind not in kinds]
     if others:
         yield f"Judged together with {display.join_words(others)}."
@@ -86,10 +86,10 @@ def _limits(rule: Rule) -> Iterator[Section]:
             name=name,
             text=f"{_amount(limit)}; {limit.provenance.value}: {display.clean_sentence(limit.source)}",
         )
-        for name, limit in limits(rule).items()
+        for name, limit in list_thresholds(rule).items()
     )
     if facts:
-        which = "one" if settable(rule) == limits(rule) else " or ".join(settable(rule))
+        which = "one" if list_settings(rule) == list_thresholds(rule) else " or ".join(list_settings(rule))
         where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
         yield Section(title="Limits it judges by", facts=facts, paragraphs=(where,))
 

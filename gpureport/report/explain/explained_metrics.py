@@ -22,7 +22,7 @@ _SOURCES = {Scope.GPU: "nvidia-smi field", Scope.HOST: "host command"}
 _DCGM = "DCGM_FI_"
 
 
-def explanation(name: str, metrics: Sequence[Metric], rules: Sequence[Rule]) -> Explanation:
+def explain_metrics(name: str, metrics: Sequence[Metric], rules: Sequence[Rule]) -> Explanation:
     """Return what metrics mean.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.rules.missing_metrics import query
+from gpureport.analysis.rules.missing_metrics import query_command
 from gpureport.analysis.rules.rule import Rule
 from gpureport.importers.devices.identification import ATTRIBUTES
 from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
@@ -37,7 +37,7 @@ _ADVICE = {
 }
 
 
-def wanted(rules: Sequence[Rule]) -> tuple[Metric, ...]:
+def list_used_metrics(rules: Sequence[Rule]) -> tuple[Metric, ...]:
     """Return the metrics that any rule needs or can use, in the order of METRICS."""
     names = {name for rule in rules for group in (*rule.requires, rule.wants) for name in group}
     return tuple(metric for metric in METRICS if metric.name in names)
@@ -50,12 +50,12 @@ def gpu_command(rules: Sequence[Rule], *, newest: bool = False) -> str:
         rules: the rules.
         newest: whether to log fields that only newer drivers have.
     """
-    metrics = (metric for metric in wanted(rules) if metric.queried)
+    metrics = (metric for metric in list_used_metrics(rules) if metric.queried)
     fields = [metric.recorded_by for metric in metrics if newest or metric.name not in _COUNTERS]
-    return query([*(field for field in reversed(ATTRIBUTES) if field not in _LEFT_OUT), *dict.fromkeys(fields)])
+    return query_command([*(field for field in reversed(ATTRIBUTES) if field not in _LEFT_OUT), *dict.fromkeys(fields)])
 
 
-def explanation(rules: Sequence[Rule]) -> Explanation:
+def explain_recording(rules: Sequence[Rule]) -> Explanation:
     """Return the commands to run beside a job, and what to mind."""
     return Explanation(
         title="Recording: start both loggers before the job, stop them after it",
@@ -117,5 +117,5 @@ def _recorder(metric: Metric) -> str:
 
 def _facts(rules: Sequence[Rule], recorder: str) -> tuple[Fact, ...]:
     """Return the metrics that rules want of a recorder."""
-    wants = (metric for metric in wanted(rules) if _recorder(metric) == recorder)
+    wants = (metric for metric in list_used_metrics(rules) if _recorder(metric) == recorder)
     return tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in wants)

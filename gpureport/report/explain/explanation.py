@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gpureport.analysis.engine.selection import families
+from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.errors import SettingsError
@@ -35,8 +35,8 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """
     if name is None:
         return _index(rules)
-    if brief and (kinds := _found(name, rules)):
-        return explained_kinds.first_page(name, *kinds)
+    if brief and (kinds := _find_kinds(name, rules)):
+        return explained_kinds.explain_kinds_briefly(name, *kinds)
     found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
     if found is None:
         raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
@@ -44,28 +44,28 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
 
 
 def _recording(name: str, rules: Sequence[Rule]) -> Explanation | None:
-    return explained_recording.explanation(rules) if name == RECORDING else None
+    return explained_recording.explain_recording(rules) if name == RECORDING else None
 
 
 def _kinds(name: str, rules: Sequence[Rule]) -> Explanation | None:
-    found = _found(name, rules)
-    return explained_kinds.explanation(name, *found) if found else None
+    found = _find_kinds(name, rules)
+    return explained_kinds.explain_kinds(name, *found) if found else None
 
 
-def _found(name: str, rules: Sequence[Rule]) -> tuple[Sequence[str], Rule] | None:
+def _find_kinds(name: str, rules: Sequence[Rule]) -> tuple[Sequence[str], Rule] | None:
     """Return the kinds that a name stands for, and the rule that finds them."""
-    kinds = families(rules).get(name)
+    kinds = kinds_by_name(rules).get(name)
     return (kinds, next(rule for rule in rules if kinds[0] in rule.kinds)) if kinds else None
 
 
 def _class(name: str, _rules: Sequence[Rule]) -> Explanation | None:
-    key = explained_classes.named(name)
-    return explained_classes.explanation(key) if key else None
+    key = explained_classes.find_class(name)
+    return explained_classes.explain_class(key) if key else None
 
 
 def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
-    metrics = tuple(_of(name))
-    return explained_metrics.explanation(name, metrics, rules) if metrics else None
+    metrics = tuple(_find_metrics(name))
+    return explained_metrics.explain_metrics(name, metrics, rules) if metrics else None
 
 
 def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
@@ -84,7 +84,7 @@ _LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
 )
 
 
-def _of(name: str) -> Iterator[Metric]:
+def _find_metrics(name: str) -> Iterator[Metric]:
     """Yield the metrics with a name, or that a field, host command or OpenTelemetry name stands for."""
     field = canonical(name)
     for metric in METRICS:
@@ -95,7 +95,7 @@ def _of(name: str) -> Iterator[Metric]:
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
     asked = name.lower().replace("isation", "ization")
-    known = _known(rules)
+    known = _list_names(rules)
     if asked in known:
         return f"did you mean {known[asked]!r}?"
     written = translated(asked)
@@ -104,23 +104,23 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]
     found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
-    return f"did you mean {_either(names)}?" if names else "gpureport explain lists what there is"
+    return f"did you mean {_join_with_or(names)}?" if names else "gpureport explain lists what there is"
 
 
-def _known(rules: Sequence[Rule]) -> dict[str, str]:
+def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
     """Return every name there is, and what it leads to."""
-    names = [RECORDING, *families(rules), *(metric.name for metric in METRICS)]
+    names = [RECORDING, *kinds_by_name(rules), *(metric.name for metric in METRICS)]
     names += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
     others = {metric.otel: metric.name for metric in METRICS if metric.otel}
     return others | dict(ALIASES) | {name: name for name in names}
 
 
-def _either(names: list[str]) -> str:
+def _join_with_or(names: list[str]) -> str:
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _index(rules: Sequence[Rule]) -> Explanation:
-    kinds = [Fact(name=kind, text=terms.kind(kind)) for rule in rules for kind in rule.kinds]
+    kinds = [Fact(name=kind, text=terms.kind_title(kind)) for rule in rules for kind in rule.kinds]
     groups = [Fact(name=rule.name, text=", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]
     classes = [Fact(name=key, text=title) for key, title in terms.CLASSES.items()]
     width = max(len(metric.name) for metric in METRICS)

@@ -41,7 +41,7 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
-ALWAYS_LOSING = {name for name, kind in DESCRIPTIONS.items() if kind.always_loses_time}
+ALWAYS_LOSING_KINDS = {name for name, kind in DESCRIPTIONS.items() if kind.always_loses_time}
 """Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
 
 _COLUMNS = {
@@ -75,28 +75,28 @@ _SUFFIXES = (
 )
 
 
-def kind(name: str, cause: str | None = None) -> str:
+def kind_title(name: str, cause: str | None = None) -> str:
     """Return the title of a kind, or of its cause where that has one; an unknown kind is spelled out."""
     if cause in CAUSES:
         return CAUSES[cause]
     return KINDS.get(name, name.replace("_", " ").capitalize())
 
 
-def prose(text: str) -> str:
+def humanize(text: str) -> str:
     """Return a sentence with columns and kinds by the names people use, beginning with a capital."""
-    named = re.sub(r"\b[a-z]+_[a-z_]+\b", lambda match: _named(match.group()), text)
+    named = re.sub(r"\b[a-z]+_[a-z_]+\b", lambda match: _title_of_word(match.group()), text)
     return named[:1].upper() + named[1:]
 
 
-def _named(word: str) -> str:
+def _title_of_word(word: str) -> str:
     """Return a column or a kind within a sentence by its name, any other word as it is."""
     if word in KINDS:
         title = KINDS[word]
         return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
-    return column(word) if word in BY_NAME else word
+    return column_title(word) if word in BY_NAME else word
 
 
-def column(name: str) -> str:
+def column_title(name: str) -> str:
     """Return what a column, the field it is recorded by, or a quantity in words is called in prose."""
     name = _RECORDED.get(name, name)
     if name in _COLUMNS:

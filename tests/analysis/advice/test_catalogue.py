@@ -6,9 +6,9 @@ import pytest
 
 from gpureport.analysis import RULES
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
-from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.advice.step import Step
-from gpureport.analysis.advice.steps_by_loss import PATHS, steps_for
+from gpureport.analysis.advice.steps_by_loss import PATHS, find_steps
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]
 _GENERAL = {"data_parallel", "other_framework"}
@@ -24,7 +24,7 @@ def test_every_step_is_complete(step: Step) -> None:
         assert text.endswith(".")
         assert text[0].isupper()
     assert step.source
-    assert [condition.words for condition in step.conditions if condition.holds(Facts(gpus=0)) is not None] == []
+    assert [condition.words for condition in step.conditions if condition.holds(RunFacts(gpus=0)) is not None] == []
 
 
 def test_no_name_is_given_twice() -> None:
@@ -43,17 +43,17 @@ def test_paths_lead_to_steps() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_steps(kind: str) -> None:
     """Also for a cause nobody thought of."""
-    assert steps_for(kind)
-    assert steps_for(kind, "something new")
+    assert find_steps(kind)
+    assert find_steps(kind, "something new")
 
 
 def test_the_cause_decides() -> None:
     """A path with causes is for these alone; the last of a kind is for all others."""
-    assert steps_for("idle_gap", "checkpoint")[0] == "asynchronous_checkpoints"
-    assert steps_for("idle_gap", "io")[0] == "cache_near_compute"
-    assert "find_hung_rank" in steps_for("hollow_util", "hang")
-    assert "find_hung_rank" not in steps_for("hollow_util")
-    assert steps_for("hw_throttle", "power brake") == ("power_supply",)
+    assert find_steps("idle_gap", "checkpoint")[0] == "asynchronous_checkpoints"
+    assert find_steps("idle_gap", "io")[0] == "cache_near_compute"
+    assert "find_hung_rank" in find_steps("hollow_util", "hang")
+    assert "find_hung_rank" not in find_steps("hollow_util")
+    assert find_steps("hw_throttle", "power brake") == ("power_supply",)
     for *first, last in PATHS.values():
         assert last.causes == ()
         assert all(path.causes for path in first)

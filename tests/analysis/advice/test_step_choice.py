@@ -9,23 +9,23 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.job.job_params import read_params
 from gpureport.findings import Evidence
 from gpureport.recording import Recording
 from tests.builders import finding, recording, steps
 
-NOTHING = Facts(gpus=1)
+NOTHING = RunFacts(gpus=1)
 WAIT = finding("cpu_bound", (0, 100), cause="data")
 
 
-def _names(facts: Facts, kind: str = "cpu_bound", cause: str | None = "data") -> list[str]:
-    return [step.name for step in step_choice.steps(finding(kind, (0, 100), cause=cause), facts)]
+def _names(facts: RunFacts, kind: str = "cpu_bound", cause: str | None = "data") -> list[str]:
+    return [step.name for step in step_choice.choose_steps(finding(kind, (0, 100), cause=cause), facts)]
 
 
 def test_without_knowledge_every_step_says_what_is_not_known() -> None:
     """Nothing is left out on a guess, and nothing is promised."""
-    chosen = {step.name: step.unknown for step in step_choice.steps(WAIT, NOTHING)}
+    chosen = {step.name: step.unknown for step in step_choice.choose_steps(WAIT, NOTHING)}
     assert chosen["loader_workers"] == (
         "CPU cores are free (median use below 90 %)",
         "host memory is not full (below 90 %)",
@@ -45,7 +45,7 @@ def test_a_full_cpu_gets_no_more_workers() -> None:
 def test_the_finding_knows_its_own_episodes_better_than_the_run() -> None:
     """A CPU that is calm over the run was full where the GPU waited."""
     measured = Evidence(metric="cpu_utilization_ratio", statistic="median", observed=0.96, unit="1")
-    chosen = step_choice.steps(replace(WAIT, evidence=(measured,)), replace(NOTHING, cpu_used=0.3))
+    chosen = step_choice.choose_steps(replace(WAIT, evidence=(measured,)), replace(NOTHING, cpu_used=0.3))
     names = [step.name for step in chosen]
     assert "loader_workers" not in names
     assert "offline_preprocessing" in names
@@ -62,7 +62,7 @@ def test_a_full_host_gets_nothing_that_takes_its_memory() -> None:
 def test_mixed_precision_needs_tensor_cores(capability: tuple[int, int] | None, *, offered: bool) -> None:
     """By compute capability; unknown GPUs get it with the question."""
     facts = replace(NOTHING, compute_capability=capability, reduced_precision=False)
-    chosen = {step.name: step.unknown for step in step_choice.steps(finding("full_precision", (0, 9)), facts)}
+    chosen = {step.name: step.unknown for step in step_choice.choose_steps(finding("full_precision", (0, 9)), facts)}
     assert ("mixed_precision" in chosen) is offered
     if offered:
         assert bool(chosen["mixed_precision"]) is (capability is None)
@@ -79,7 +79,7 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
 
     def offered(**known: object) -> tuple[str, ...] | None:
         facts = replace(NOTHING, **known)  # type: ignore[arg-type]  # each caller names real fields
-        chosen = {step.name: step.unknown for step in step_choice.steps(finding("mem_headroom"), facts)}
+        chosen = {step.name: step.unknown for step in step_choice.choose_steps(finding("mem_headroom"), facts)}
         return chosen.get("larger_batch")
 
     assert offered(gpu_memory=0.4, preallocated=False) == ()
@@ -92,7 +92,7 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
 def test_steps_that_fit_come_before_those_that_may() -> None:
     """Known first, each part in the order of the table."""
     facts = replace(NOTHING, cpu_used=0.5, host_memory=0.2)
-    chosen = step_choice.steps(WAIT, facts)
+    chosen = step_choice.choose_steps(WAIT, facts)
     asked = [bool(step.unknown) for step in chosen]
     assert asked == sorted(asked)
     assert chosen[0].name == "loader_workers"
@@ -140,7 +140,7 @@ NOT_TAKEN = [
 ]
 
 
-def _told(text: str, known: Facts) -> Facts:
+def _told(text: str, known: RunFacts) -> RunFacts:
     return replace(known, setup=read_params(tuple(word.split("=")) for word in text.split()))  # type: ignore[misc]
 
 
@@ -151,7 +151,7 @@ def test_a_step_that_was_taken_is_not_advised(params: str, step: str, kind: str,
     assert step in _names(known, kind, cause)
     told = _told(params, known)
     assert step not in _names(told, kind, cause)
-    advice = step_choice.recommendation(finding(kind, (0, 100), cause=cause), told)
+    advice = step_choice.write_recommendation(finding(kind, (0, 100), cause=cause), told)
     assert params.split(maxsplit=1)[0] in advice
     assert STEPS[_names(told, kind, cause)[0]].title in advice
 
@@ -161,7 +161,7 @@ def test_a_step_that_was_not_taken_comes_first(params: str, step: str, kind: str
     """As the params say; the advice begins with it."""
     told = _told(params, IDLE)
     assert _names(told, kind, cause)[0] == step
-    advice = step_choice.recommendation(finding(kind, (0, 100), cause=cause), told)
+    advice = step_choice.write_recommendation(finding(kind, (0, 100), cause=cause), told)
     assert f"try in this order: 1. {STEPS[step].title}; 2. " in advice
 
 
@@ -181,7 +181,7 @@ def test_workers_count_for_each_process() -> None:
 
 def test_without_params_the_advice_is_that_of_the_rule() -> None:
     """What nobody said changes nothing."""
-    assert step_choice.recommendation(WAIT, IDLE) == WAIT.recommendation
+    assert step_choice.write_recommendation(WAIT, IDLE) == WAIT.recommendation
 
 
 def test_as_many_workers_as_cores_leave_preprocessing_elsewhere() -> None:
@@ -246,7 +246,7 @@ def test_a_limit_that_is_not_felt_is_not_to_be_raised(power: float, *, raised: b
 
 def test_few_workers_come_first_where_the_cpu_was_not_recorded() -> None:
     """Two on sixteen cores are the first thing to change, and whether the cores are free is asked."""
-    first, *_ = step_choice.steps(
+    first, *_ = step_choice.choose_steps(
         finding("low_util_cause_unknown", (0, 9)), _told("num_workers=2 cpu_count=16", NOTHING)
     )
     assert (first.name, bool(first.unknown)) == ("loader_workers", True)

@@ -8,8 +8,8 @@ import pytest
 
 from gpureport import settings
 from gpureport.analysis import analyze
-from gpureport.analysis.cost.cost import cost
-from gpureport.analysis.cost.prices import Prices, stated
+from gpureport.analysis.cost.cost import calculate_cost
+from gpureport.analysis.cost.prices import Prices, read_prices
 from gpureport.analysis.results import Analysis, Cost
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
@@ -42,7 +42,7 @@ def prices(folder: Path, text: str) -> Prices:
     """Return what a settings file of this text states."""
     path = folder / "gpureport.toml"
     path.write_text(text)
-    return stated(settings.read_settings(path))
+    return read_prices(settings.read_settings(path))
 
 
 def labelled(run: Recording, **tags: str) -> Recording:
@@ -58,14 +58,14 @@ def busy(hours: float = 1.0, *, gpus: int = 1, model: str = "NVIDIA A100-SXM4-80
 
 def of(analysis: Analysis, said: Prices) -> Cost:
     """Return what a run cost, which is known."""
-    priced = cost(analysis, said)
+    priced = calculate_cost(analysis, said)
     assert priced is not None
     return priced
 
 
 def test_nothing_stated_costs_nothing_known() -> None:
     """No price is built in."""
-    assert cost(analyze(busy()), Prices()) is None
+    assert calculate_cost(analyze(busy()), Prices()) is None
 
 
 def test_the_whole_run_is_paid(tmp_path: Path) -> None:

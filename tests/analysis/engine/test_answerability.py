@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis import RULES, analyze
 from gpureport.analysis.engine import answerability
-from gpureport.analysis.engine.selection import narrowed
+from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.rules.missing_metrics import too_short
 from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
@@ -29,7 +29,7 @@ def _missing(kind: str, device: str | None = None, reason: str = "no series") ->
 
 
 def _of(kind: str, run: Run, findings: tuple[Finding, ...] = (), missing: tuple[NotJudged, ...] = ()) -> list[Answer]:
-    return [answer for answer in answerability.answers(run, RULES, findings, missing) if answer.kind == kind]
+    return [answer for answer in answerability.answer_kinds(run, RULES, findings, missing) if answer.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def _of(kind: str, run: Run, findings: tuple[Finding, ...] = (), missing: tuple[
 )
 def test_every_kind_is_answered_once_a_group(devices: tuple[Device, ...]) -> None:
     """There is no empty section, whatever was recorded, and every GPU is in one group."""
-    answers = answerability.answers(_run(*devices), RULES, (), ())
+    answers = answerability.answer_kinds(_run(*devices), RULES, (), ())
     groups = list(dict.fromkeys((answer.group, answer.devices) for answer in answers))
     assert groups
     for group in groups:
@@ -118,7 +118,7 @@ def test_answers_agree_with_findings_and_what_was_not_judged() -> None:
 
 def test_answers_follow_the_selection() -> None:
     """Only what was asked for is answered."""
-    analysis = narrowed(analyze(recording(util=steps((97, 100)))), {"idle_gap", "log_gap"})
+    analysis = keep_kinds(analyze(recording(util=steps((97, 100)))), {"idle_gap", "log_gap"})
     assert [answer.kind for answer in analysis.answers] == ["idle_gap", "log_gap"]
 
 

@@ -83,7 +83,7 @@ def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     series = series_by_device(run)
     active = find_activities(series)
     context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
-    return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, throttled=None)
+    return attribution.attribute_gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, throttled=None)
 
 
 def _whole(entry: GpuTime, run: Recording) -> None:
@@ -147,7 +147,7 @@ def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
     found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
     both = [
-        dict(attribution.gpu_time(context, found, name, low=intervals.NO_SPANS, throttled=None).seconds)
+        dict(attribution.attribute_gpu_time(context, found, name, low=intervals.NO_SPANS, throttled=None).seconds)
         for name in ("gpu:0", "gpu:1")
     ]
     assert [entry["unused"] for entry in both] == [299, 0]

@@ -17,7 +17,7 @@ GPUS = ["gpu:0", "gpu:1"]
 
 
 def _linked(*findings: Finding) -> tuple[Finding, ...]:
-    return root_causes.linked(findings, RULES, WHOLE, GPUS)
+    return root_causes.link_findings(findings, RULES, WHOLE, GPUS)
 
 
 def _pairs(*findings: Finding) -> list[tuple[str, str]]:
@@ -112,7 +112,7 @@ def test_one_finding_has_one_root() -> None:
 
 def test_the_links_have_no_circle() -> None:
     """No kind leads to itself, by however many links."""
-    links = list(root_causes.links(RULES))
+    links = list(root_causes.list_links(RULES))
 
     def next_of(link: Link) -> list[Link]:
         return [
@@ -160,7 +160,7 @@ def test_a_straggler_explains_why_the_others_wait() -> None:
     assert _pairs(waiting, slow) == [("imbalance", "hollow_util")]
 
 
-_KINDS = sorted({kind for link in root_causes.links(RULES) for kind in (link.root.kind, link.consequence)})
+_KINDS = sorted({kind for link in root_causes.list_links(RULES) for kind in (link.root.kind, link.consequence)})
 _ANY = st.builds(
     lambda kind, cause, start, length, devices: finding(kind, (start, start + length), cause=cause, devices=devices),
     st.sampled_from(_KINDS),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.rules.certainty import by_readings, weakest
+from gpureport.analysis.rules.certainty import confidence_by_readings, lowest_confidence
 from gpureport.findings import Confidence
 from tests.builders import found, recording, steps
 
@@ -17,13 +17,13 @@ _HIGH, _MEDIUM, _LOW = Confidence
 )
 def test_readings_and_their_distance_decide(readings: int, interval: float, sure: Confidence) -> None:
     """High from five on, medium from two, low where samples lie a minute apart."""
-    assert by_readings(readings, interval) is sure
+    assert confidence_by_readings(readings, interval) is sure
 
 
 def test_the_weakest_of_several() -> None:
     """One doubt is enough."""
-    assert weakest(_HIGH, _LOW, _MEDIUM) is _LOW
-    assert weakest(_HIGH) is _HIGH
+    assert lowest_confidence(_HIGH, _LOW, _MEDIUM) is _LOW
+    assert lowest_confidence(_HIGH) is _HIGH
 
 
 @pytest.mark.parametrize(("samples", "sure"), [(3, _MEDIUM), (8, _HIGH)])

@@ -22,16 +22,18 @@ def test_small_shares_keep_a_decimal() -> None:
 def test_gpus_are_named_or_counted() -> None:
     """All of them together, a few by name, the node where there are several."""
     everybody = ["gpu:0", "gpu:1", "gpu:2"]
-    assert phrases.gpus(everybody, everybody) == "all 3 GPUs"
-    assert phrases.gpus(everybody[:2], everybody) == "GPU 0 and GPU 1"
-    assert phrases.gpus(["gpu:1", "gpu:0"], ["gpu:0", "gpu:1"]) == "both GPUs"
-    assert phrases.gpus(["gpu:10", "gpu:2"], everybody) == "GPU 2 and GPU 10"
-    assert phrases.gpu("node_1/gpu:4") == "GPU 4 of node_1"
+    assert phrases.gpu_names(everybody, everybody) == "all 3 GPUs"
+    assert phrases.gpu_names(everybody[:2], everybody) == "GPU 0 and GPU 1"
+    assert phrases.gpu_names(["gpu:1", "gpu:0"], ["gpu:0", "gpu:1"]) == "both GPUs"
+    assert phrases.gpu_names(["gpu:10", "gpu:2"], everybody) == "GPU 2 and GPU 10"
+    assert phrases.gpu_name("node_1/gpu:4") == "GPU 4 of node_1"
 
 
 def test_the_recording_command_follows_from_the_table_of_metrics() -> None:
     """Each field once, GPU and host apart."""
-    command = missing_metrics.recording(["clock_event_sw_power_cap", "clock_event_gpu_idle", "cpu_utilization_ratio"])
+    command = missing_metrics.recording_command(
+        ["clock_event_sw_power_cap", "clock_event_gpu_idle", "cpu_utilization_ratio"]
+    )
     assert command.count("clocks_event_reasons.active") == 1
     assert command.startswith("nvidia-smi --query-gpu=timestamp,index,clocks_event_reasons.active --format=csv -l 1")
     assert command.endswith("psutil.cpu_percent() once a second, given with --host")

@@ -8,7 +8,7 @@ import pytest
 from gpureport.analysis import RULES
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.engine.selection import families, limits
+from gpureport.analysis.engine.selection import kinds_by_name, list_thresholds
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.importers.logs.nvidia_smi.query.fields import column, known
@@ -33,9 +33,11 @@ def words(content: Explanation) -> str:
 def test_every_kind_is_explained(kind: str, rule: Rule) -> None:
     """A kind comes with its title, condition, every limit and its origin, what it needs, and advice."""
     text = words(explain(kind, RULES))
-    assert text.startswith(f"{kind}: {terms.kind(kind)}")
+    assert text.startswith(f"{kind}: {terms.kind_title(kind)}")
     assert " ".join((rule.__doc__ or "").split()[:8]) in text
-    missing = [name for name, limit in limits(rule).items() if f"{name} " not in text or limit.source not in text]
+    missing = [
+        name for name, limit in list_thresholds(rule).items() if f"{name} " not in text or limit.source not in text
+    ]
     assert missing == []
     needed = {name for group in (*rule.requires, rule.wants) for name in group}
     assert [name for name in needed if name not in text] == []
@@ -72,11 +74,11 @@ def test_findings_recommend_what_explain_tells(gpureport: Program, tmp_path: Pat
     assert strange == set()
 
 
-@pytest.mark.parametrize("family", sorted(set(families(RULES)) - {kind for kind, _ in KINDS}))
+@pytest.mark.parametrize("family", sorted(set(kinds_by_name(RULES)) - {kind for kind, _ in KINDS}))
 def test_a_family_is_explained_by_its_kinds(family: str) -> None:
     """A family names all its kinds."""
     text = words(explain(family, RULES))
-    assert [kind for kind in families(RULES)[family] if terms.kind(kind) not in text] == []
+    assert [kind for kind in kinds_by_name(RULES)[family] if terms.kind_title(kind) not in text] == []
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
@@ -172,7 +174,7 @@ def test_the_host_log_holds_what_rules_ask_of_the_machine(gpureport: Program, tm
     (recording,) = package.read(tmp_path / "gpu.csv", host=[tmp_path / "host.csv"])
     host = {
         metric.name
-        for metric in explained_recording.wanted(RULES)
+        for metric in explained_recording.list_used_metrics(RULES)
         if metric.scope is Scope.HOST and "psutil" in metric.recorded_by
     }
     # the share of memory in use follows from what is used and what there is
@@ -194,7 +196,7 @@ def test_without_a_name_everything_is_listed(gpureport: Program) -> None:
     outcome = gpureport("explain")
     listed = set(outcome.out.split())
     assert outcome.code == 0
-    assert {kind for kind, _ in KINDS} | set(families(RULES)) | set(BY_NAME) | {"recording"} <= listed
+    assert {kind for kind, _ in KINDS} | set(kinds_by_name(RULES)) | set(BY_NAME) | {"recording"} <= listed
 
 
 def test_commands_are_printed_to_be_copied(gpureport: Program) -> None:
@@ -243,13 +245,13 @@ def test_a_name_that_is_not_quite_one(gpureport: Program, name: str, nearest: st
     assert f"nothing is called {name!r}; did you mean {nearest}" in outcome.err
 
 
-@pytest.mark.parametrize("name", sorted({*families(RULES), *(kind for kind, _ in KINDS)}))
+@pytest.mark.parametrize("name", sorted({*kinds_by_name(RULES), *(kind for kind, _ in KINDS)}))
 def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
     """The first page has condition, needs and every step by name, and says how to read the rest."""
     short = gpureport("explain", name).out
     assert len(short.splitlines()) <= 36
     said = " ".join(short.split())
-    kinds = families(RULES)[name]
+    kinds = kinds_by_name(RULES)[name]
     titles = {STEPS[step].title for kind in kinds for path in steps_by_loss.PATHS[kind] for step in path.steps}
     assert [title for title in titles if title not in said] == []
     assert f"gpureport explain {name} --detail full" in said
@@ -259,12 +261,12 @@ def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
 def test_every_class_of_gpu_time_is_explained(key: str) -> None:
     """By its key and by what reports call it: what it holds, and the kinds of findings that tell more."""
     title = terms.CLASSES[key]
-    for name in {key, title, title.replace(" ", "_")} - set(families(RULES)):
+    for name in {key, title, title.replace(" ", "_")} - set(kinds_by_name(RULES)):
         text = words(explain(name, RULES))
         assert text.startswith(f"{key}: {title}")
         assert "Counted" in text
-    kinds = explained_classes.KINDS.get(key, ())
-    assert set(kinds) <= set(families(RULES))
+    kinds = explained_classes.KINDS_BY_CLASS.get(key, ())
+    assert set(kinds) <= set(kinds_by_name(RULES))
     assert key in words(explain(None, RULES))
 
 

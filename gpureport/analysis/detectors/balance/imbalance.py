@@ -111,7 +111,7 @@ class Imbalance(Rule):
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
         starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
-        held = {name: intervals.collect_finding_spans(context.found, name, self.after) for name in peers}
+        held = {name: intervals.collect_finding_spans(context.earlier_findings, name, self.after) for name in peers}
         aside = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in held.items()}
         used = compute_rolling_means(bins, peers, UTILISATION, aside, length)
         uneven = find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
@@ -222,14 +222,14 @@ def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -
 def _describe_difference(  # noqa: PLR0913, PLR0917 - the figures of one sentence
     name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
 ) -> str:
-    whose = phrases.gpu(name)
-    peers = phrases.gpu(others[0]) if len(others) == 1 else "its peers"
+    whose = phrases.gpu_name(name)
+    peers = phrases.gpu_name(others[0]) if len(others) == 1 else "its peers"
     if signal == "utilisation":
         return (
             f"{whose} differs from {peers} for {phrases.duration(seconds)}: it worked {phrases.percent(own)} of the "
             f"time, {peers} {phrases.percent(usual)}."
         )
-    straggler = f" {phrases.sentence(peers)} may be waiting for it." if own > usual else ""
+    straggler = f" {phrases.capitalize(peers)} may be waiting for it." if own > usual else ""
     return (
         f"{whose} differs from {peers} for {phrases.duration(seconds)}: at full utilisation it drew {own:.0f} W, "
         f"{peers} {usual:.0f} W.{straggler}"

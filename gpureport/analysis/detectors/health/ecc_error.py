@@ -67,7 +67,7 @@ class EccError(Rule):
         for device, series in context.gpus().items():
             counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if series.is_recorded(name)]
             if not counters:
-                yield missing_metrics.absent(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
+                yield missing_metrics.not_recorded(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
                 continue
             if all(_count_readings(series, name) < certainty.FEW_READINGS for name in counters):
                 yield _report_single_reading(device)
@@ -86,9 +86,11 @@ class EccError(Rule):
         device = series.device.id
         fatal = severity is Severity.PROBLEM
         which = "that could not be corrected" if fatal else "that were corrected"
-        said = f"Memory errors {which} were counted on {phrases.gpu(device)} during the run: {_describe_rises(rises)}"
+        said = (
+            f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {_describe_rises(rises)}"
+        )
         if not rises:
-            said = f"{phrases.gpu(device)} failed to remap a row of its memory during the run"
+            said = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
         waiting = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         return Finding(
             kind=_KIND,

@@ -84,7 +84,7 @@ class GpuLost(Rule):
 
     def _build_loss_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
         found = _measure_silence(context, device, events[0].at)
-        name = "A GPU" if device is None else phrases.gpu(device)
+        name = "A GPU" if device is None else phrases.gpu_name(device)
         after = "" if found is None else f"; {_describe_silence(found)}"
         said = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
         return Finding(
@@ -104,7 +104,7 @@ class GpuLost(Rule):
     def _build_xid_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
         codes = sorted({loss.code for loss in events if loss.code is not None})
         mild = set(codes) <= _MILD
-        name = "a GPU" if device is None else phrases.gpu(device)
+        name = "a GPU" if device is None else phrases.gpu_name(device)
         listed = ", ".join(f"{code}" for code in codes)
         end = context.recording.run.ended
         return Finding(
@@ -141,7 +141,7 @@ class GpuLost(Rule):
             cause="no answer",
             samples=found.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
-            summary=f"{phrases.gpu(device)} stopped answering; {_describe_silence(found)}.",
+            summary=f"{phrases.gpu_name(device)} stopped answering; {_describe_silence(found)}.",
             recommendation=_LOST,
         )
 

@@ -78,12 +78,12 @@ class LogGap(Rule):
             [context.gpus()[device] for device in devices] or context.gpus().values()
         )
         share = seconds * 1e6 / max(run.ended - run.started, 1)
-        whose = phrases.gpu(devices[0]) if devices else "every GPU"
+        whose = phrases.gpu_name(devices[0]) if devices else "every GPU"
         return Finding(
             kind="log_gap",
             severity=Severity.INFO,
             # what is far for two samples is told by how far apart the others lie
-            confidence=certainty.by_readings(min(len(series) for series in context.gpus().values())),
+            confidence=certainty.confidence_by_readings(min(len(series) for series in context.gpus().values())),
             devices=devices,
             intervals=intervals.to_intervals(gaps),
             evidence=(
@@ -101,7 +101,7 @@ class LogGap(Rule):
             lost_gpu_seconds=None,
             samples=len(gaps) + 1,
             summary=(
-                f"The log of {whose} has {phrases.times(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
+                f"The log of {whose} has {phrases.count_of(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
                 f"({phrases.percent(share)} of the recording), about which nothing is known."
                 f"{_describe_pauses(pauses)}"
             ),
@@ -135,6 +135,7 @@ def _describe_pauses(pauses: Pauses | None) -> str:
     if pauses is None:
         return ""
     return (
-        f" Besides, {phrases.times(pauses.count, 'shorter pause')} of up to {phrases.duration(pauses.longest_seconds)} "
-        f"between samples leave {phrases.duration(pauses.seconds)} of which no sample speaks."
+        f" Besides, {phrases.count_of(pauses.count, 'shorter pause')} of up to "
+        f"{phrases.duration(pauses.longest_seconds)} between samples leave "
+        f"{phrases.duration(pauses.seconds)} of which no sample speaks."
     )

@@ -85,7 +85,7 @@ class MonitoringEnded(Rule):
         found = {}
         for device, own in ends.items():
             others = [
-                _OtherSeries(name=phrases.gpu(name), times=one, is_gpu=True)
+                _OtherSeries(name=phrases.gpu_name(name), times=one, is_gpu=True)
                 for name, one in ends.items()
                 if name != device
             ]
@@ -125,7 +125,7 @@ class MonitoringEnded(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING if share >= self.warning.value else Severity.INFO,
-            confidence=certainty.by_readings(int((later.times > begin).sum())),
+            confidence=certainty.confidence_by_readings(int((later.times > begin).sum())),
             devices=devices,
             intervals=(missing,),
             evidence=(
@@ -150,7 +150,7 @@ class MonitoringEnded(Rule):
             samples=int((later.times > begin).sum()),
             ruled_out=("clocks that differ: the other series does not begin later by as much",),
             summary=(
-                f"The samples of {phrases.gpus(devices, tuple(context.gpus()))} end "
+                f"The samples of {phrases.gpu_names(devices, tuple(context.gpus()))} end "
                 f"{phrases.duration(missing.seconds)} before {later.name} "
                 f"({phrases.percent(share)} of the run): no other kind is judged for that time."
             ),

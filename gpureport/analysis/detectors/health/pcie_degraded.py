@@ -76,10 +76,10 @@ class PcieDegraded(Rule):
         """Yield at most one finding a GPU."""
         for device, series in context.gpus().items():
             if not series.is_recorded(UTILISATION):
-                yield missing_metrics.absent(_KIND, device, UTILISATION)
+                yield missing_metrics.not_recorded(_KIND, device, UTILISATION)
                 continue
             if not any(series.is_recorded(now) and series.is_recorded(most) for now, most in (_GENERATION, _WIDTH)):
-                yield missing_metrics.absent(_KIND, device, *_GENERATION, *_WIDTH)
+                yield missing_metrics.not_recorded(_KIND, device, *_GENERATION, *_WIDTH)
                 continue
             busy = series.values(UTILISATION) > self.busy.value
             link = _read_link(series, busy)
@@ -95,7 +95,7 @@ class PcieDegraded(Rule):
             severity=(
                 Severity.INFO if mild else Severity.PROBLEM if link.ratio <= self.problem.value else Severity.WARNING
             ),
-            confidence=certainty.by_readings(link.samples),
+            confidence=certainty.confidence_by_readings(link.samples),
             devices=(device,),
             intervals=(),
             evidence=(
@@ -114,7 +114,7 @@ class PcieDegraded(Rule):
             samples=link.samples,
             ruled_out=("the rest of an idle GPU: only busy samples count, and the best of them",),
             summary=(
-                f"The PCIe link of {phrases.gpu(device)} ran at {_describe_link(link.generation, link.width)} "
+                f"The PCIe link of {phrases.gpu_name(device)} ran at {_describe_link(link.generation, link.width)} "
                 f"while busy, where {_describe_link(link.generation_max, link.width_max)} is possible: "
                 f"{phrases.percent(link.ratio)} of the data rate."
             ),

@@ -97,7 +97,9 @@ def find_episodes(
     shortest = limits.shortest_seconds(series)
     held = bins.mask_to_spans(own, max(limits.over, 2 * bins.width), shortest)
     device = series.device.id
-    held = intervals.difference(held, intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS))
+    held = intervals.difference(
+        held, intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
+    )
     return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(series.gaps)), shortest)
 
 

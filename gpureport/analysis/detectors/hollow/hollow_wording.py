@@ -34,7 +34,7 @@ def describe_episodes(
     devices: Sequence[str], everybody: Sequence[str], seconds: float, signs: HollowSigns, cause: str | None
 ) -> str:
     """Return who was busy in name only, for how long, at what power or activity, and what lies behind it."""
-    whose = phrases.sentence(phrases.gpus(devices, everybody))
+    whose = phrases.capitalize(phrases.gpu_names(devices, everybody))
     verb = "was" if len(devices) == 1 else "were"
     return (
         f"{whose} {verb} busy in name only for {phrases.duration(seconds)}: {_describe_signs(signs)}; "
@@ -53,14 +53,13 @@ def _describe_signs(signs: HollowSigns) -> str:
 
 def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[str]) -> str:
     if cause == HANG and signs.dead_peers:
-        odd = phrases.gpus(signs.dead_peers, everybody)
+        odd = phrases.gpu_names(signs.dead_peers, everybody)
         return f"{odd} did nothing meanwhile, as in a collective that one rank never joined"
     if cause == HANG:
         return "so little happens where ranks wait for each other in a collective"
     if cause == STRAGGLER:
-        return (
-            f"{phrases.gpus(signs.working_peers, everybody)} worked meanwhile, as a rank does that the others wait for"
-        )
+        peers = phrases.gpu_names(signs.working_peers, everybody)
+        return f"{peers} worked meanwhile, as a rank does that the others wait for"
     if cause == LAUNCH:
         return "kernels follow each other, and each does little"
     return "whether a collective hangs or kernels do next to nothing cannot be told"

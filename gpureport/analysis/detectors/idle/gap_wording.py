@@ -99,7 +99,7 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -
         cause: what lies behind it.
         mean: mean utilisation.
     """
-    idle = f"{phrases.gpu(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
+    idle = f"{phrases.gpu_name(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
     low = f"(mean utilisation {phrases.percent(mean)})"
     if cause == NO_PROCESS:
         return f"{idle}, most of it with no memory in use, as between two processes {low}."

@@ -191,7 +191,7 @@ class IdleGap(Rule):
                 yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
                 found.extend(self._find_gaps(context, context.window, said, device))
             else:
-                yield from (missing_metrics.absent(kind, device, UTILISATION) for kind in self.kinds)
+                yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
         for stall in periodic_stall.find_stalls(context, found):
             share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
@@ -345,11 +345,11 @@ class IdleGap(Rule):
     def _build_finding(self, gap: _Gap, series: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
         long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
-        sure = certainty.by_readings(run.samples, series.interval)
+        sure = certainty.confidence_by_readings(run.samples, series.interval)
         return Finding(
             kind="idle_gap",
             severity=share.severity,
-            confidence=sure if long else certainty.weakest(sure, Confidence.MEDIUM),
+            confidence=sure if long else certainty.lowest_confidence(sure, Confidence.MEDIUM),
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(

@@ -115,12 +115,12 @@ def build_stall_finding(context: Context, stall: Stall, share: float, severity: 
     """
     named = _NAMED.get(stall.cause)
     step = max(context.series[device].interval for device in stall.devices)
-    sure = certainty.by_readings(stall.occurrences - 1, step)
-    whose = phrases.gpus(stall.devices, tuple(context.gpus()))
+    sure = certainty.confidence_by_readings(stall.occurrences - 1, step)
+    whose = phrases.gpu_names(stall.devices, tuple(context.gpus()))
     return Finding(
         kind="periodic_stall",
         severity=severity,
-        confidence=sure if named else certainty.weakest(sure, Confidence.MEDIUM),
+        confidence=sure if named else certainty.lowest_confidence(sure, Confidence.MEDIUM),
         devices=stall.devices,
         intervals=_collect_intervals(stall),
         evidence=_build_evidence(stall, share, agree),

@@ -142,7 +142,7 @@ class StartupIdle(Rule):
         held = interval.seconds * (resting / (resting + free))
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
         light = 1 - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
-        sure = certainty.by_readings(readings, step)
+        sure = certainty.confidence_by_readings(readings, step)
         freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
         long = held > self.long.value or share > self.share.value
         yield Finding(
@@ -197,7 +197,7 @@ class StartupIdle(Rule):
         length = phrases.duration(interval.seconds)
         if known is not None:
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
-        whose = phrases.gpu(devices[0]) if devices else "the GPUs"
+        whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         share = phrases.percent(interval.seconds / context.whole.seconds)
         return (
@@ -225,7 +225,7 @@ class StartupIdle(Rule):
         yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
-            confidence=certainty.by_readings(readings, context.recording.run.interval or 0.0),
+            confidence=certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
             devices=(),
             intervals=(whole,),
             evidence=(

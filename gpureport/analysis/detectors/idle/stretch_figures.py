@@ -25,7 +25,7 @@ def measure_resting_seconds(context: Context, interval: Interval, devices: Itera
 def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
     """Return the GPU time within an interval in which no job held a GPU."""
     when = intervals.to_spans([interval])
-    free = (context.no_job.get(device, intervals.NO_SPANS) for device in devices)
+    free = (context.time_without_job.get(device, intervals.NO_SPANS) for device in devices)
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 

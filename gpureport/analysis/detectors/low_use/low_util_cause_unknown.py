@@ -13,11 +13,11 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.analysis.thresholds import limits
+from gpureport.analysis.thresholds import read_limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording([low_use.CPU])}."
+_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_command([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class LowUtilCauseUnknown(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
-        wanted = limits(self, low_use.Limits)
+        wanted = read_limits(self, low_use.Limits)
         if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
@@ -76,9 +76,9 @@ class LowUtilCauseUnknown(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
-                certainty.by_readings(found.samples // len(found.devices), interval),
+                certainty.confidence_by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
             intervals=intervals.to_intervals(found.spans),

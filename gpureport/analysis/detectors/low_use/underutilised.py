@@ -15,7 +15,7 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.low_use import CPU, LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.analysis.thresholds import limits
+from gpureport.analysis.thresholds import read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "underutilised"
@@ -83,7 +83,7 @@ class Underutilised(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
-        wanted = limits(self, low_use.Limits)
+        wanted = read_limits(self, low_use.Limits)
         if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
@@ -109,7 +109,7 @@ class Underutilised(Rule):
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if too_brief else "beside a machine"
         more = [
-            *([missing_metrics.recording(absent)] if absent else []),
+            *([missing_metrics.recording_command(absent)] if absent else []),
             *(["a minute or more of the job"] if too_brief else []),
         ]
         tell = [f"To tell more, record {'; '.join(more)}."] if more else []

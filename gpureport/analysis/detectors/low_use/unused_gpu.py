@@ -64,9 +64,9 @@ class UnusedGpu(Rule):
         others = [series for device, series in context.gpus().items() if device not in working]
         unknown = [device for device, series in context.gpus().items() if not series.is_recorded(UTILISATION)]
         if job is None:
-            yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown)
+            yield from (missing_metrics.not_recorded(_KIND, device, UTILISATION) for device in unknown)
             return
-        yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown if device in working)
+        yield from (missing_metrics.not_recorded(_KIND, device, UTILISATION) for device in unknown if device in working)
         doubts = [(series, self._explain_doubt(series, job)) for series in others]
         yield from (doubt for _, doubt in doubts if doubt is not None)
         unused = [series for series, doubt in doubts if doubt is None]
@@ -101,7 +101,7 @@ class UnusedGpu(Rule):
         """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
         device, empty, recorded = series.device.id, self._is_empty(series), series.is_recorded(UTILISATION)
         if not recorded and not empty:
-            return missing_metrics.absent(_KIND, device, UTILISATION)
+            return missing_metrics.not_recorded(_KIND, device, UTILISATION)
         shortest = self.shortest_empty if empty else self.shortest
         if job.seconds < shortest.value:
             return missing_metrics.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
@@ -138,13 +138,13 @@ class UnusedGpu(Rule):
         readings = min(
             series.count_readings(metric, series.rows_between(window.start, window.end + 1)) for series in group
         )
-        sure = certainty.by_readings(readings, max(series.interval for series in group))
+        sure = certainty.confidence_by_readings(readings, max(series.interval for series in group))
         did = "worked" if set(working) & context.active.keys() else "held memory"
         idle = "never worked" if metric == UTILISATION else f"never held more than {phrases.size(held or 0)} of memory"
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=certainty.weakest(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
+            confidence=certainty.lowest_confidence(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
             devices=names,
             intervals=parts,
             evidence=tuple(self._build_evidence(group, held, worked)),
@@ -152,8 +152,8 @@ class UnusedGpu(Rule):
             samples=sum(series.count_readings(metric, slice(None)) for series in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
-                f"{phrases.sentence(phrases.gpus(names, everybody))} {idle}, "
-                f"while {phrases.gpus(tuple(working), everybody)} {did} for "
+                f"{phrases.capitalize(phrases.gpu_names(names, everybody))} {idle}, "
+                f"while {phrases.gpu_names(tuple(working), everybody)} {did} for "
                 f"{phrases.duration(worked)}{_describe_sampled_time(seen, worked)}"
                 f"{_describe_memory(held, taken=taken) if metric == UTILISATION else ''}."
             ),

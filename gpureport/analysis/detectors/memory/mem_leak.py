@@ -93,9 +93,9 @@ class MemLeak(Rule):
         """Yield at most one finding a GPU."""
         for device, series in context.gpus().items():
             if not series.is_recorded(_USED):
-                yield missing_metrics.absent(_KIND, device, _USED)
+                yield missing_metrics.not_recorded(_KIND, device, _USED)
             elif not memory_total(series):
-                yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
+                yield missing_metrics.not_recorded(_KIND, device, "gpu_memory_total_bytes")
             elif context.findings("mem_prealloc", device):
                 yield _report_preallocated(device)
             else:
@@ -139,7 +139,7 @@ class MemLeak(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if left <= self.soon.value else Severity.WARNING,
-            confidence=certainty.weakest(sure, certainty.by_readings(growth.samples)),
+            confidence=certainty.lowest_confidence(sure, certainty.confidence_by_readings(growth.samples)),
             devices=(device,),
             intervals=(growth.interval,),
             evidence=self._build_evidence(growth),
@@ -151,7 +151,7 @@ class MemLeak(Rule):
                 "preallocation: memory did not rise in one step and stay",
             ),
             summary=(
-                f"Memory of {phrases.gpu(device)} grew by {per_minute} a minute, "
+                f"Memory of {phrases.gpu_name(device)} grew by {per_minute} a minute, "
                 f"{phrases.percent(growth.ratio)} of it in {phrases.duration(growth.interval.seconds)}; "
                 + (
                     f"at this rate it is full {phrases.duration(left)} after the end of the recording."

@@ -90,7 +90,7 @@ class Memory(Rule):
             peak, total = memory_peak(series), memory_total(series)
             if peak is None or not total:
                 missing = USED if peak is None else "gpu_memory_total_bytes"
-                yield from (missing_metrics.absent(kind, device, missing) for kind in self.kinds)
+                yield from (missing_metrics.not_recorded(kind, device, missing) for kind in self.kinds)
                 continue
             if len(series) < FEWEST_SAMPLES:
                 yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
@@ -187,7 +187,7 @@ class Memory(Rule):
                     relation="<",
                 ),
             ),
-            f"{phrases.sentence(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
+            f"{phrases.capitalize(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
             f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
             "what the job needs cannot be read from this log.",
             _HIDDEN,
@@ -215,7 +215,7 @@ class Memory(Rule):
             Severity.INFO,
             (_build_peak_evidence(worst, self.roomy, "<"),),
             f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
-            f"(fullest: {phrases.gpu(worst.device)}, peak {phrases.percent(worst.ratio)}).",
+            f"(fullest: {phrases.gpu_name(worst.device)}, peak {phrases.percent(worst.ratio)}).",
             _ROOM,
         )
 
@@ -228,7 +228,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
-    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses), step))
+    sure = certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses), step))
     if constant:
         summary += " It was so from the first row on, which cannot be told from preallocation."
     return Finding(
@@ -258,4 +258,4 @@ def _build_peak_evidence(use: MemoryUse, limit: Threshold, relation: str) -> Evi
 
 
 def _name_gpus(uses: list[MemoryUse], everybody: Sequence[str]) -> str:
-    return phrases.gpus([use.device for use in uses], everybody)
+    return phrases.gpu_names([use.device for use in uses], everybody)

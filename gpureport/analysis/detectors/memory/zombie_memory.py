@@ -65,7 +65,7 @@ class ZombieMemory(Rule):
         for device in context.active:
             series = context.series[device]
             if not series.is_recorded(_USED):
-                yield missing_metrics.absent(_KIND, device, _USED)
+                yield missing_metrics.not_recorded(_KIND, device, _USED)
             elif self._has_stayed(series, context.window, rest) and not self._is_cpu_working(context, series, rest):
                 yield self._build_finding(context, series, rest)
 
@@ -127,7 +127,7 @@ class ZombieMemory(Rule):
             samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
             summary=(
-                f"{phrases.gpu(series.device.id)} still held {phrases.size(last)} of its memory "
+                f"{phrases.gpu_name(series.device.id)} still held {phrases.size(last)} of its memory "
                 f"({phrases.percent(last / peak)} of the peak) {phrases.duration(rest.seconds)} after the last work"
                 + ("." if watched else "; whether the job was still busy on the CPU was not recorded.")
             ),

@@ -85,7 +85,7 @@ class OversizedGpu(Rule):
         elif known is None or _look_up_size(known) is None:
             yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
         elif any(peak is None for peak in peaks) or not all(totals):
-            yield missing_metrics.absent(_KIND, None, _USED, "gpu_memory_total_bytes")
+            yield missing_metrics.not_recorded(_KIND, None, _USED, "gpu_memory_total_bytes")
         else:
             peak = max(peak for peak in peaks if peak is not None)
             total = min(total for total in totals if total)
@@ -143,7 +143,7 @@ class OversizedGpu(Rule):
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
                 f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
-                f"{phrases.gpus(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
+                f"{phrases.gpu_names(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
                 f"{fit.slower:.1f} times slower that is {phrases.percent(fit.busy)}."
             ),
             recommendation=_ADVICE,

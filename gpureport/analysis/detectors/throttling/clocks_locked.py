@@ -96,7 +96,7 @@ class ClocksLocked(Rule):
             known = gather_signals(series)
             busy = int(known.busy.sum())
             if not are_events_recorded(series, *_SETTINGS) and np.isnan(known.clock).all():
-                yield missing_metrics.absent(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
+                yield missing_metrics.not_recorded(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
             elif busy < self.fewest.value:
                 yield NotJudged(
                     kind=_KIND,
@@ -142,7 +142,7 @@ class ClocksLocked(Rule):
         lowest = min(found, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
         devices = tuple(one.device for one in found)
         told = all(one.share is not None for one in found)
-        sure = certainty.by_readings(min(one.samples for one in found))
+        sure = certainty.confidence_by_readings(min(one.samples for one in found))
         clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
         if not np.isnan(lowest.ratio):
             clock += f" of {phrases.megahertz(lowest.highest)}" + (
@@ -152,7 +152,7 @@ class ClocksLocked(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
-            confidence=sure if told else certainty.weakest(sure, Confidence.MEDIUM),
+            confidence=sure if told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
             devices=devices,
             intervals=(),
             evidence=tuple(self._build_evidence(lowest)),
@@ -160,8 +160,8 @@ class ClocksLocked(Rule):
             samples=sum(one.samples for one in found),
             ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
             summary=(
-                f"The clocks of {phrases.gpus(devices, tuple(context.gpus()))} {verb}{clock}; throttling is judged "
-                "against that, and speed compares only with runs set alike."
+                f"The clocks of {phrases.gpu_names(devices, tuple(context.gpus()))} {verb}{clock}; throttling is "
+                "judged against that, and speed compares only with runs set alike."
             ),
             recommendation=_ADVICE,
         )

@@ -173,9 +173,9 @@ class PowerLimits(Rule):
         return Finding(
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.HIGH if are_events_recorded(series, "sw_power_cap") else Confidence.MEDIUM,
-                certainty.by_readings(samples, series.interval),
+                certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(device,),
             intervals=intervals.to_intervals(capped.episodes),
@@ -183,8 +183,8 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"{phrases.gpu(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
-                f"{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
+                f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy "
+                f"time{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
@@ -243,7 +243,7 @@ class PowerLimits(Rule):
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
             # how long the limit held does not matter, so a coarse log tells as surely
-            confidence=certainty.by_readings(samples) if default.is_logged else Confidence.LOW,
+            confidence=certainty.confidence_by_readings(samples) if default.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=(),
             evidence=(
@@ -261,7 +261,7 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"The power limit of {phrases.gpu(device)} is {limit:.0f} W, "
+                f"The power limit of {phrases.gpu_name(device)} is {limit:.0f} W, "
                 f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."
             ),
             recommendation=_LOWERED if binding or not seen else _NOT_REACHED,

@@ -106,7 +106,7 @@ def describe_episodes(episodes: ThrottledEpisodes) -> str:
     hardware = "a power brake" if episodes.cause == "power brake" else "the hardware"
     seems = "was" if episodes.samples.is_direct else "appears to have been"
     said = (
-        f"{phrases.gpu(episodes.device)} {seems} slowed by {'heat' if episodes.is_heat else hardware} for "
+        f"{phrases.gpu_name(episodes.device)} {seems} slowed by {'heat' if episodes.is_heat else hardware} for "
         f"{phrases.duration(episodes.seconds)}{_describe_count(episodes)}"
     )
     hot = episodes.signals.temperature[episodes.rows]
@@ -127,7 +127,7 @@ def describe_episodes(episodes: ThrottledEpisodes) -> str:
 
 def _describe_count(episodes: ThrottledEpisodes) -> str:
     """Return how many episodes there are, and what the driver's counters say beyond them."""
-    said = f" in {phrases.times(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
+    said = f" in {phrases.count_of(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
     counted = episodes.samples.counted
     if counted is None or counted.total_seconds <= 0:
         return said

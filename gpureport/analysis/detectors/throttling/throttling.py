@@ -30,7 +30,7 @@ from gpureport.analysis.signals.clock_signals import (
     gather_signals,
     list_event_metrics,
 )
-from gpureport.analysis.thresholds import limits, pragmatic, vendor
+from gpureport.analysis.thresholds import pragmatic, read_limits, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _DETECTORS = (
@@ -120,7 +120,7 @@ class Throttling(Rule):
         for kind, judge in _DETECTORS:
             for device, series in context.gpus().items():
                 found = gather_signals(series)
-                judged = judge(series, found, limits(self, throttled_samples.Limits))
+                judged = judge(series, found, read_limits(self, throttled_samples.Limits))
                 needed = self._find_shortest(series)
                 if judged.reason:
                     yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing_metrics)
@@ -139,7 +139,7 @@ class Throttling(Rule):
         told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(series, found, limits(self, throttled_samples.Limits))
+            judged = judge(series, found, read_limits(self, throttled_samples.Limits))
             if judged.has_any:
                 told |= judged.find_detected_rows(series)
                 lowered |= judged.lowered
@@ -218,9 +218,9 @@ class Throttling(Rule):
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
             # what the driver counts is sure however few samples there are
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.by_readings(samples, series.interval),
+                Confidence.HIGH if counted else certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),

@@ -103,7 +103,7 @@ class FullPrecision(Rule):
             why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
         else:
             why = f"its params say {said[0]}" if said else ""
-        whose = phrases.gpus(tuple(devices), tuple(context.gpus()))
+        whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,

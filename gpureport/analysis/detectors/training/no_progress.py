@@ -49,7 +49,7 @@ class NoProgress(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for the whole job."""
         if not context.gpus():
-            yield missing_metrics.absent(_KIND, None, "gpu_utilization_ratio")
+            yield missing_metrics.not_recorded(_KIND, None, "gpu_utilization_ratio")
             return
         known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
@@ -68,7 +68,7 @@ class NoProgress(Rule):
         if not known:
             return "none of the training metrics is a validation metric"
         most = max(known, key=lambda each: each.count)
-        return f"{most.metric.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
+        return f"{most.metric.name} has {phrases.count_of(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
 
     def _judge_metric(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
         job = context.window or context.whole

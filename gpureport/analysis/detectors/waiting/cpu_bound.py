@@ -127,7 +127,7 @@ class CpuBound(Rule):
             ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", against),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
-                f"{phrases.gpus(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
+                f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )

@@ -15,7 +15,7 @@ from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -100,7 +100,7 @@ class CpuBoundSingle(Rule):
             missing = [] if source.is_recorded(CPU) else [CPU]
             missing += [] if source.is_recorded(metric) else [CORE]
             if missing:
-                yield missing_metrics.absent(_KIND, source.device.id, *missing)
+                yield missing_metrics.not_recorded(_KIND, source.device.id, *missing)
             else:
                 yield from self._judge_candidate(context, context.window, candidate, metric)
 
@@ -126,7 +126,7 @@ class CpuBoundSingle(Rule):
             < _HALF
         )
         episodes = wait_episodes.find_low_episodes(
-            context, candidate, full & calm, limits(self, wait_episodes.Limits), self.after
+            context, candidate, full & calm, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
         against = wait_episodes.compare_with_fed_gpus(
@@ -164,7 +164,7 @@ class CpuBoundSingle(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{phrases.percent(cpu)}) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{wait_cost.describe_wait(cost)}"
                 f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),

@@ -70,13 +70,13 @@ class HostMemory(Rule):
         """Yield at most one finding for each host beside whose GPUs wait."""
         for host, series in context.hosts().items():
             beside = [n for n, one in context.gpus().items() if series.device.node in {None, one.device.node}]
-            waits = [intervals.collect_finding_spans(context.found, name, _WAITS) for name in beside]
+            waits = [intervals.collect_finding_spans(context.earlier_findings, name, _WAITS) for name in beside]
             spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue
             used = _find_values_inside(series, compute_memory_ratio(series), spans)
             if len(used) == 0:
-                yield from (missing_metrics.absent(kind, host, RATIO) for kind in self.kinds)
+                yield from (missing_metrics.not_recorded(kind, host, RATIO) for kind in self.kinds)
                 continue
             settings = job_params.read_params(context.recording.run.params_and_tags)
             full = job_params.has_worker_per_core(settings)
@@ -101,7 +101,7 @@ class HostMemory(Rule):
                 f"Host memory was nearly full ({phrases.percent(peak)}) {when}: little is left for the page cache.",
             )
         elif peak < self.roomy.value and np.isnan(busy):
-            yield missing_metrics.absent("workers_headroom", host, CPU)
+            yield missing_metrics.not_recorded("workers_headroom", host, CPU)
         elif peak < self.roomy.value and busy < self.cores.value:
             yield self._build_finding(
                 "workers_headroom",

@@ -14,7 +14,7 @@ from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
@@ -76,7 +76,7 @@ class IoBound(Rule):
             if candidate.source.is_recorded(IOWAIT):
                 yield from self._judge_candidate(context, context.window, candidate)
             else:
-                yield missing_metrics.absent(_KIND, candidate.source.device.id, IOWAIT)
+                yield missing_metrics.not_recorded(_KIND, candidate.source.device.id, IOWAIT)
 
     def _judge_candidate(
         self, context: Context, window: Interval, candidate: WaitCandidate
@@ -91,7 +91,7 @@ class IoBound(Rule):
         length = candidate.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = wait_episodes.find_low_episodes(
-            context, candidate, where, limits(self, wait_episodes.Limits), self.after
+            context, candidate, where, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
         against = wait_episodes.compare_with_fed_gpus(
@@ -136,7 +136,7 @@ class IoBound(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"its CPU time) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,

@@ -115,7 +115,7 @@ class TransferBound(Rule):
             if device not in context.active:
                 continue
             if not series.is_recorded(RECEIVED) and not series.is_recorded(SENT):
-                yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
+                yield missing_metrics.not_recorded(_KIND, device, RECEIVED, SENT)
                 continue
             link = _find_link(series)
             if link is None:
@@ -197,7 +197,7 @@ class TransferBound(Rule):
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked "
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu_name(device)} worked "
                 f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
                 f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
                 "waiting."

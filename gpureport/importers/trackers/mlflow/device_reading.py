@@ -37,7 +37,7 @@ class ReadDevices:
         twice: points at a tick that has one already.
         absent: points without a value to keep, by name and reason.
         derived: what was derived, in words.
-        gauges: what came from Neptune, None where nothing did.
+        neptune: what came from Neptune, None where nothing did.
         as_logged: whether rows stand where they were logged.
     """
 
@@ -48,17 +48,16 @@ class ReadDevices:
     twice: int = 0
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     derived: list[str] = field(default_factory=list)
-    gauges: NeptuneDevices | None = None
+    neptune: NeptuneDevices | None = None
     as_logged: bool = False
 
-    def take(self, gauges: NeptuneDevices) -> None:
+    def add_neptune(self, found: NeptuneDevices) -> None:
         """Take the devices that came from Neptune."""
-        if gauges.keys:
-            self.gauges = gauges
-            self.devices += [device for device in gauges.devices if device.id not in self.tables]
-            self.tables = gauges.tables | self.tables
-            self.left_out += gauges.left_out
-            self.twice += gauges.copies
+        self.neptune = found
+        self.devices += [device for device in found.devices if device.id not in self.tables]
+        self.tables = found.tables | self.tables
+        self.left_out += found.left_out
+        self.twice += found.repeated
 
     def add(self, device: Device, rows: "pa.Table", derived: Sequence[str]) -> None:
         """Take a device with its rows."""

@@ -10,6 +10,7 @@ from gpureport.importers.trackers.mlflow.local import experiment_folders, mlflow
 from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from gpureport.importers.trackers.mlflow.run_store import RunStore
+from gpureport.importers.trackers.read_only_sqlite import is_database
 
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):|^(databricks)$")
@@ -105,7 +106,7 @@ def _open_path(path: Path, where: str) -> RunStore:
         return _open_folder(path, where)
     if not path.exists():
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _suggest_stores(path))
-    if not mlflow_database.is_database(path):
+    if not is_database(path):
         raise SourceError(str(path), "not an MLflow database", "give mlflow.db, a mlruns folder or an http URL")
     return SqliteStore(path, where)
 

@@ -10,10 +10,10 @@ import numpy as np
 from gpureport.columns import integers
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
+from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
 from gpureport.importers.trackers import training_metrics
-from gpureport.importers.trackers.device_tables import add_timing, read_clocks
+from gpureport.importers.trackers.device_tables import add_timing, read_clocks, usual_interval
 from gpureport.importers.trackers.mlflow import notes
 from gpureport.importers.trackers.mlflow.device_reading import FIRST_VALUE, NOT_A_NUMBER, ReadDevices, read_devices
 from gpureport.importers.trackers.mlflow.metric_names import PREFIX, parse_names
@@ -75,7 +75,8 @@ class MlflowRun:
             self.info, tuple(series), labelled, tuple(find_nodes(parse_names(by_key), by_key, self.info.started))
         )
         found = read_devices(content.nodes, placement.gpus, as_logged=placement.as_logged)
-        found.take(read_neptune_devices(by_key, labelled.params, placement.gpus))
+        if (neptune := read_neptune_devices(by_key, labelled.params, placement.gpus)) is not None:
+            found.add_neptune(neptune)
         if self.selection.require_hardware and not found.tables:
             raise SourceError(self.locator, "no hardware series in this run", notes.HOW_TO_RECORD)
         return self._with_logs(content.tracked(found, self))
@@ -106,7 +107,7 @@ class RunContent:
 
     def training(self, found: ReadDevices) -> list[TrainingMetric]:
         """Return its training metrics."""
-        moved = found.gauges.keys if found.gauges else frozenset()
+        moved = found.neptune.keys if found.neptune else frozenset()
         own = (each for each in self.series if not each.key.startswith(PREFIX) and each.key not in moved)
         return [TrainingMetric(each.key, each.times * 1000, each.steps, each.values) for each in own]
 
@@ -120,7 +121,6 @@ class RunContent:
             run.store, self.info, self.nodes, found, done, run.selection, [each.name for each in metrics]
         )
         quality = add_timing(self._quality(found, tuple(said)), seen)
-        rates = sorted(clock.interval for clock in seen if clock.interval is not None)
         return Tracked(
             name=self.info.name or self.info.id,
             span=self._span(tables),
@@ -130,12 +130,12 @@ class RunContent:
             state=self.state(),
             training=training_metrics.build_training_table(metrics),
             work=None if done is None else done[0],
-            interval=rates[len(rates) // 2] if rates else None,
-            stages=found.gauges.stages if found.gauges else (),
+            interval=usual_interval(seen),
+            stages=found.neptune.stages if found.neptune else (),
             params=tuple(self._params(found)),
             tags=tuple(self._tags()),
             # a run that was moved here was made when it was moved
-            lasted=None if found.gauges else self._lasted(),
+            lasted=None if found.neptune else self._lasted(),
         )
 
     def _lasted(self) -> tuple[int, int] | None:
@@ -155,7 +155,7 @@ class RunContent:
     def _params(self, found: ReadDevices) -> Iterator[tuple[str, str]]:
         """Yield what the run was configured with; what Neptune kept of itself and its processes is left out."""
         for key, value in self.labelled.params:
-            if found.gauges is None or not key.startswith(_NEPTUNE_PREFIXES):
+            if found.neptune is None or not key.startswith(_NEPTUNE_PREFIXES):
                 yield key, value
 
     def _tags(self) -> Iterator[tuple[str, str]]:
@@ -175,6 +175,8 @@ class RunContent:
         points = sum(map(len, self.series)) + torn
         first = sum(count for (_, reason), count in found.absent.items() if reason == FIRST_VALUE)
         rejected = {NOT_SELECTED: found.left_out, TORN: torn, TWICE_AT_ONCE: found.twice}
+        if found.neptune:
+            rejected |= {OTHER_PROCESS: found.neptune.copies, FORKED: found.neptune.crowded}
         absent = Counter(found.absent)
         for each in self.series:
             absent[each.key, NOT_A_NUMBER] += int(np.isnan(each.values).sum())
@@ -186,6 +188,6 @@ class RunContent:
             absent_cells=tuple(
                 AbsentCells(column=key, reason=reason, cells=n) for (key, reason), n in sorted(absent.items()) if n
             ),
-            imputed_points=found.gauges.zeros if found.gauges else 0,
+            imputed_points=found.neptune.zeros if found.neptune else 0,
             notes=said,
         )

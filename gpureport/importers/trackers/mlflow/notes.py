@@ -11,8 +11,8 @@ from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.mlflow.device_reading import ReadDevices, find_unused_gpus
 from gpureport.importers.trackers.mlflow.monitors import Node
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+from gpureport.importers.trackers.training_metrics import describe_training
 from gpureport.recording import Work
-from gpureport.training_names import Role, recognise_metric
 
 HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
@@ -56,7 +56,7 @@ class RunNotes:
             yield f"No system metrics in this run: {HOW_TO_RECORD}."
         elif not gpus and not self.found.left_out:
             yield "Host metrics only: nvidia-ml-py was missing where the run was made."
-        yield from self._of_gauges()
+        yield from self._of_neptune()
         if self.found.derived:
             yield f"Derived from a value and its share, not recorded: {first(self.found.derived, _MOST_NAMED)}."
         if any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
@@ -73,15 +73,15 @@ class RunNotes:
         if extra:
             yield f"System metrics without a place of their own are kept as {first(sorted(set(extra)), _MOST_NAMED)}."
 
-    def _of_gauges(self) -> Iterator[str]:
-        gauges = self.found.gauges
-        if gauges is None:
+    def _of_neptune(self) -> Iterator[str]:
+        neptune = self.found.neptune
+        if neptune is None:
             return
         yield "The run came from Neptune: its hardware series are those of Neptune's client, stamped when read."
-        if gauges.zeros:
-            yield f"{gauges.zeros} values of 0 that Neptune's client drops were put back."
-        if gauges.never:
-            never = first(gauges.never, _MOST_NAMED)
+        if neptune.zeros:
+            yield f"{neptune.zeros} values of 0 that Neptune's client drops were put back."
+        if neptune.never:
+            never = first(neptune.never, _MOST_NAMED)
             yield f"Utilization was never reported and is unknown, always 0 or not supported: {never}."
         yield "Its times may be local time of the machine that exported it, several hours off."
 
@@ -122,20 +122,8 @@ class RunNotes:
                 yield f"No hardware samples in the last {tail:.0f} s of the run."
 
     def _of_training(self) -> Iterator[str]:
-        wanted = self.selection.throughput
-        if self.done is not None:
-            work, name = self.done
-            yield f"Work done, by {name}: {work.amount:.0f} {work.unit}."
-        elif wanted is not None:
-            names = first(self.metrics, _MOST_NAMED) or "none"
-            yield f"No training metric {wanted!r} counts work in this run; it has {names}."
-        roles: dict[Role, list[str]] = {}
-        for name in self.metrics:
-            if said := recognise_metric(name):
-                roles.setdefault(said.role, []).append(name)
-        if roles:
-            named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())
-            yield f"Training metrics by their names: {named}."
+        for note in describe_training(self.metrics, self.done, self.selection.throughput):
+            yield f"{note[0].upper()}{note[1:]}."
 
 
 def _format_node(node: Node) -> str:

@@ -1,13 +1,11 @@
 """What a reader of a run from Neptune must know, one sentence each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpureport.importers.count_text import first
-from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.trackers.neptune.device_inventory import DeviceInventory
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
-from gpureport.importers.trackers.neptune.row_tables import usual_interval
-from gpureport.importers.trackers.neptune_hardware.device_rows import DeviceKey, RowsByDevice
+from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
 from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
 from gpureport.importers.trackers.neptune_hardware.process_samples import ProcessSamples
 
@@ -20,16 +18,16 @@ _MOST_NAMED = 4
 def collect_notes(
     processes: Sequence[ProcessContent],
     arranged: RowsByDevice,
-    clocks: Mapping[DeviceKey, Clock],
     span: tuple[int, int],
+    interval: float | None,
 ) -> Iterator[str]:
     """Yield what a reader of a run must know, but for its memory.
 
     Args:
         processes: what its processes wrote.
         arranged: its rows by device.
-        clocks: the clock of each device.
         span: first and last sample, in microseconds.
+        interval: seconds between samples.
     """
     for each in processes:
         yield from each.content.notes
@@ -39,7 +37,7 @@ def collect_notes(
     yield from note_unknown_series(
         [path for each in processes for path in each.others], sum(p.other_points for p in processes)
     )
-    yield from note_early_end(processes, span[1], usual_interval(clocks))
+    yield from note_early_end(processes, span[1], interval)
 
 
 def note_values(sampled: Sequence[ProcessSamples]) -> Iterator[str]:

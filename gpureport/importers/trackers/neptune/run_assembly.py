@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracked
-from gpureport.importers.trackers.neptune import notes, progress, row_tables, run_labels, run_quality
+from gpureport.importers.trackers.device_tables import read_clocks, usual_interval
+from gpureport.importers.trackers.neptune import notes, run_labels, run_quality
 from gpureport.importers.trackers.neptune.device_inventory import build_inventory
 from gpureport.importers.trackers.neptune.exports.local_time import correct_local_times
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune.run_content import RunContent
 from gpureport.importers.trackers.neptune_hardware import device_rows, namespaces
-from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
 from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
 from gpureport.importers.trackers.neptune_hardware.process_samples import sample_process
-from gpureport.recording import Stage
+from gpureport.importers.trackers.training_metrics import build_training_table, describe_training, measure_work
 
 
 def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
@@ -50,26 +50,29 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
         raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}")
     if not arranged.blocks:
         raise SourceError(locator, "its hardware series hold no value", "leave the run out")
-    clocks = {place: row_tables.read_clock(found, arranged.id(place)) for place, found in arranged.blocks.items()}
-    span = min(each.first or 0 for each in clocks.values()), max(each.last or 0 for each in clocks.values())
-    stages = _stages(arranged)
-    training = run_labels.build_training_table(taken, span if selection.stage else None)
+    series = device_rows.build_tables(arranged)
+    clocks = read_clocks(series.values())
+    span = min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)
+    interval = usual_interval(clocks)
+    metrics = list(run_labels.training_metrics(taken))
+    training = build_training_table(metrics, span if selection.stage else None)
     stock = build_inventory(taken, arranged, selection.gpu_memory_total)
-    work, worked = progress.measure_progress(taken, selection.throughput)
-    said = [*notes.collect_notes(taken, arranged, clocks, span), *notes.note_memory(stock), *worked]
+    work = measure_work(metrics, selection.throughput)
+    said = [
+        *notes.collect_notes(taken, arranged, span, interval),
+        *notes.note_memory(stock),
+        *describe_training([metric.name for metric in metrics], work, selection.throughput),
+    ]
     return Tracked(
         name=name,
         span=span,
         devices=stock.devices,
-        series={
-            arranged.id(place): row_tables.build_table(found, arranged.id(place))
-            for place, found in arranged.blocks.items()
-        },
+        series=series,
         training=training,
-        work=work,
+        work=None if work is None else work[0],
         quality=run_quality.build_quality(taken, arranged, unselected, clocks, len(training), tuple(said)),
-        interval=row_tables.usual_interval(clocks),
-        stages=stages,
+        interval=interval,
+        stages=device_rows.list_stages(arranged),
         params=tuple(run_labels.collect_params(taken).items()),
         tags=tuple(run_labels.collect_tags(contents).items()),
         state=" ".join(each.state for each in contents),
@@ -108,17 +111,3 @@ def _no_hardware_error(
     held = ", ".join(sorted(below - {"sys", "source_code"})) or "nothing"
     what = f"the run holds no hardware series, but {held}"
     return SourceError(locator, what, "the client records none in notebooks, nor with capture_hardware_metrics=False")
-
-
-def _stages(arranged: RowsByDevice) -> tuple[Stage, ...]:
-    """Return the named parts of a run, in the order they began; one that was taken up again goes on."""
-    spans: dict[tuple[str, str | None], tuple[int, int]] = {}
-    for (node, _), blocks in arranged.blocks.items():
-        for block in blocks:
-            if block.stage is None:
-                continue
-            key = block.stage, node if arranged.several else None
-            start, end = spans.get(key, (int(block.times[0]), int(block.times[-1])))
-            spans[key] = min(start, int(block.times[0])), max(end, int(block.times[-1]))
-    found = [Stage(name=name, start=start, end=end, node=node) for (name, node), (start, end) in spans.items()]
-    return tuple(sorted(found, key=lambda each: (each.start, each.end, each.name, each.node or "")))

@@ -1,18 +1,13 @@
 """What a run says beside its series: what it was configured with, how it was labelled, and where its processes ran."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-import pyarrow as pa
-
-from gpureport import columns
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune.run_content import RunContent, Scalar
 from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
 from gpureport.importers.trackers.neptune_hardware.process_samples import DeviceRows
-from gpureport.recording import TRAINING_SCHEMA, empty_training
+from gpureport.importers.trackers.training_metrics import TrainingMetric
 
 _OWN_PREFIXES = ("sys/", "source_code/")
 _PROCESS_FIELDS = {"hostname", "pid", "tid", "traceback"}
@@ -64,40 +59,11 @@ def find_gpu_model(contents: Sequence[RunContent], blocks: Sequence[DeviceRows],
     return next((name for name in found if isinstance(name, str)), None)
 
 
-def _whole_steps(steps: columns.IntArray) -> "pa.Array[Any]":
-    """Return steps as whole numbers, null where there is none or it is a fraction."""
-    whole = steps // STEP_UNITS
-    known = whole * STEP_UNITS == steps
-    known &= steps != STEP_NOT_RECORDED
-    return columns.array(whole, pa.int64(), known)
-
-
-def build_training_table(processes: Sequence[ProcessContent], span: tuple[int, int] | None) -> "pa.Table":
-    """Return every series of numbers that says nothing of hardware, in the order of time.
-
-    Args:
-        processes: what processes wrote.
-        span: the time to keep, in microseconds; all when None.
-    """
-    found = [
-        (path, series)
-        for each in processes
-        for path, series in sorted(each.content.series.items())
-        if not each.hardware(path)
-    ]
-    if not found:
-        return empty_training()
-    names = list(dict.fromkeys(path for path, _ in found))
-    times = np.concatenate([each.times for _, each in found])
-    order = np.argsort(times, kind="stable")
-    if span is not None:
-        order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
-    stamps = columns.array(times[order], pa.timestamp("us"))
-    del times
-    codes = np.concatenate([np.full(len(each.times), names.index(path), dtype=np.int32) for path, each in found])
-    named = columns.categories(codes[order], names)
-    steps = np.concatenate([each.steps for _, each in found])[order]
-    counted = _whole_steps(steps)
-    values = columns.array_with_nulls(np.concatenate([each.values for _, each in found])[order], pa.float64())
-    arrays = [stamps, counted, named, values]
-    return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
+def training_metrics(processes: Sequence[ProcessContent]) -> Iterator[TrainingMetric]:
+    """Yield every series of numbers that says nothing of hardware; a step that is a fraction counts as none."""
+    for process in processes:
+        for path, series in sorted(process.content.series.items()):
+            if not process.hardware(path):
+                steps = series.steps // STEP_UNITS
+                known = (steps * STEP_UNITS == series.steps) & (series.steps != STEP_NOT_RECORDED)
+                yield TrainingMetric(path, series.times, steps, series.values, known)

@@ -1,12 +1,13 @@
 """What became of every point of a run."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.timebase.device_clock import Clock
+from gpureport.importers.trackers.device_tables import add_timing
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
-from gpureport.importers.trackers.neptune_hardware.device_rows import DeviceKey, RowsByDevice
+from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
 from gpureport.quality import AbsentCells, ClockStep, Quality, Rejected
 
 _HOUR = 3600.0
@@ -16,7 +17,7 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
     processes: Sequence[ProcessContent],
     arranged: RowsByDevice,
     unselected: int,
-    clocks: Mapping[DeviceKey, Clock],
+    clocks: Sequence[Clock],
     trained: int,
     notes: tuple[str, ...],
 ) -> Quality:
@@ -47,19 +48,18 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
     }
     rejected += [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]
     noise = absent.total() + unknown
-    return Quality(
+    account = Quality(
         lines=points + trained + noise + sum(entry.rows for entry in rejected),
         rows_kept=rows + trained,
         rejected=tuple(rejected),
         noise=noise,
         continued=points - rows,
         absent_cells=tuple(AbsentCells(column=name, reason="NaN", cells=count) for name, count in absent.items()),
-        gaps=tuple(gap for clock in clocks.values() for gap in clock.gaps()),
         clock_steps=_clock_steps(processes, arranged),
         imputed_points=sum(int(each.imputed.sum()) for each in blocks),
-        coverage_ratio=_coverage_ratio(clocks),
         notes=notes,
     )
+    return add_timing(account, clocks)
 
 
 def _clock_steps(processes: Sequence[ProcessContent], arranged: RowsByDevice) -> tuple[ClockStep, ...]:
@@ -70,13 +70,3 @@ def _clock_steps(processes: Sequence[ProcessContent], arranged: RowsByDevice) ->
         ClockStep(device=arranged.id(first), at=at, step_seconds=-_HOUR, shift_seconds=_HOUR, cause="daylight saving")
         for at in moments
     )
-
-
-def _coverage_ratio(clocks: Mapping[DeviceKey, Clock]) -> float | None:
-    """Return the share of the time of each device of which samples tell."""
-    spans = [(clock, clock.first or 0, clock.last or 0) for clock in clocks.values()]
-    whole = max(end for _, _, end in spans) - min(start for _, start, _ in spans)
-    if whole <= 0:
-        return None
-    sampled = sum(end - start - sum(gap.end - gap.start for gap in clock.gaps()) for clock, start, end in spans)
-    return sampled / (whole * len(spans))

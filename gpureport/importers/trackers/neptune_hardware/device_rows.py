@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpureport.columns import BoolArray
+from gpureport.importers.trackers.device_tables import build_device_table
 from gpureport.importers.trackers.neptune_hardware.process_samples import DeviceRows
 from gpureport.quality import gap_seconds
-from gpureport.recording import HOST
+from gpureport.recording import HOST, Stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _EDGE = 1.5
 """Intervals around the rows of one process in which rows of another are copies of them (pragmatic)."""
@@ -148,3 +153,39 @@ def select_gpus(whole: RowsByDevice, gpus: Sequence[int] | None) -> tuple[RowsBy
     kept = {place: found for place, found in whole.blocks.items() if place[1] is None or place[1] in gpus}
     left = sum(_count_points(found) for place, found in whole.blocks.items() if place not in kept)
     return replace(whole, blocks=kept), left
+
+
+def build_tables(rows: RowsByDevice) -> dict[str, "pa.Table"]:
+    """Return the rows of each device as a series table, by device id."""
+    return {rows.id(key): _build_table(blocks, rows.id(key)) for key, blocks in rows.blocks.items()}
+
+
+def _build_table(blocks: Sequence[DeviceRows], device: str) -> "pa.Table":
+    lengths = [len(block.times) for block in blocks]
+    names = dict.fromkeys(name for block in blocks for name in block.values)
+    values = {
+        name: np.concatenate([block.values.get(name, np.full(len(block.times), np.nan)) for block in blocks])
+        for name in names
+    }
+    owners = np.repeat(np.arange(len(blocks)), lengths)
+    stages = [
+        (stage, np.isin(owners, [place for place, block in enumerate(blocks) if block.stage == stage]))
+        for stage in dict.fromkeys(block.stage for block in blocks)
+        if stage is not None
+    ]
+    times, imputed = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("times", "imputed"))
+    return build_device_table(device, times, values, imputed, stages)
+
+
+def list_stages(rows: RowsByDevice) -> tuple[Stage, ...]:
+    """Return the named processes of a run, in the order they began; one that resumed has one stage."""
+    spans: dict[tuple[str, str | None], tuple[int, int]] = {}
+    for (node, _), blocks in rows.blocks.items():
+        for block in blocks:
+            if block.stage is None:
+                continue
+            key = block.stage, node if rows.several else None
+            start, end = spans.get(key, (int(block.times[0]), int(block.times[-1])))
+            spans[key] = min(start, int(block.times[0])), max(end, int(block.times[-1]))
+    found = [Stage(name=name, start=start, end=end, node=node) for (name, node), (start, end) in spans.items()]
+    return tuple(sorted(found, key=lambda each: (each.start, each.end, each.name, each.node or "")))

@@ -31,7 +31,7 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> Iterator
         fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
         whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))
         devices = [device for entry in entries for device in entry.devices]
-        title = terms.kind(display.clean(kind), cause)
+        title = terms.kind_title(display.clean(kind), cause)
         where = f", {whose.devices(devices)}" if devices else ""
         named = f" (cause: {display.clean(cause)})" if cause and cause not in terms.CAUSES else ""
         why = f"; {why}" if (why := _why(entries[0])) else ""
@@ -58,7 +58,7 @@ def _root(entry: FindingFate, inputs: Sequence[ReportRun]) -> str:
         if finding.fingerprint == entry.root
     )
     root = next(found, None) if entry.root else None
-    return f"; follows from {terms.kind(display.clean(root.kind), root.cause)}" if root else ""
+    return f"; follows from {terms.kind_title(display.clean(root.kind), root.cause)}" if root else ""
 
 
 def _step(entry: FindingFate) -> str:

@@ -28,7 +28,7 @@ def facts(comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...]
         yield Fact(name="Largest left", text="No finding says what it costs.")
         return
     where = f", {run.devices(largest.devices)}" if largest.devices else ""
-    title = f"{terms.kind(display.clean(largest.kind), largest.cause)}{where}"
+    title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
     cost = loss.hours(largest.lost_gpu_seconds * left.runs, left.runs)
     share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
     seen = f", in {largest.runs} of {left.runs} runs" if left.runs > 1 else ""

@@ -141,7 +141,7 @@ def _rejected(data: Quality, noun: str) -> Iterator[str]:
 
 def _absent(data: Quality) -> Iterator[str]:
     for entry in data.absent_cells[:_LISTED]:
-        name = display.shorten_middle(terms.column(display.clean(entry.column)), LABEL_LENGTH)
+        name = display.shorten_middle(terms.column_title(display.clean(entry.column)), LABEL_LENGTH)
         yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
     if len(data.absent_cells) > _LISTED:
         yield display.plural(len(data.absent_cells) - _LISTED, "more column")

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.engine.selection import limits
+from gpureport.analysis.engine.selection import list_thresholds
 from gpureport.analysis.rules.rule import Rule
 from gpureport.report.model.report_content import SCHEMA, Method
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
@@ -30,7 +30,7 @@ def _kinds(rules: Sequence[Rule]) -> Iterator[Fact]:
     for rule in rules:
         first = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
         for kind in rule.kinds:
-            yield Fact(name=terms.kind(kind), text=display.clean_sentence(first))
+            yield Fact(name=terms.kind_title(kind), text=display.clean_sentence(first))
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -44,8 +44,8 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
 def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
     """Yield every limit the rules judge by: they are the fields of the rules."""
     for rule in rules:
-        kinds = ", ".join(terms.kind(kind) for kind in rule.kinds)
-        for name, limit in limits(rule).items():
+        kinds = ", ".join(terms.kind_title(kind) for kind in rule.kinds)
+        for name, limit in list_thresholds(rule).items():
             value = display.quantity(limit.value, limit.unit)
             yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
 

@@ -37,11 +37,11 @@ def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, sever
     records = (missing_metrics.recorded_fields(one.metrics) if one.metrics else one.recording for one in answer.missing)
     return AnswerLine(
         kind=kind,
-        title=terms.kind(kind),
+        title=terms.kind_title(kind),
         group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
         outcome=answer.outcome.value,
         cards=tuple(card.id for card in shown),
-        reason=terms.prose(display.clean_sentence(answer.reason_with(run.device))),
+        reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
         recording=display.clean("; ".join(dict.fromkeys(filter(None, records)))),
     )
 
@@ -56,7 +56,7 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     item=entry.item,
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
-                    reason=terms.prose(display.clean_sentence(entry.reason)),
+                    reason=terms.humanize(display.clean_sentence(entry.reason)),
                     recording=display.clean(_recording(entry)),
                 )
                 for entry in run.analysis.checklist

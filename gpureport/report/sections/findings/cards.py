@@ -158,7 +158,7 @@ def _unique(texts: Iterator[str]) -> tuple[str, ...]:
 
 def evidence_line(evidence: Evidence) -> EvidenceLine:
     """Return a measured value in words, with its limit and the limit's origin."""
-    quantity = f"{terms.column(display.clean(evidence.metric))}, {display.clean(evidence.statistic)}"
+    quantity = f"{terms.column_title(display.clean(evidence.metric))}, {display.clean(evidence.statistic)}"
     threshold = evidence.threshold
     limit = source = ""
     if threshold is not None:

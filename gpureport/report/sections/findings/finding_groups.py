@@ -84,7 +84,7 @@ def groups(position: int, run: ReportRun) -> Iterator[Group]:
 
 def title(group: Group) -> str:
     """Return the kind in words, with the GPUs concerned."""
-    kind = terms.kind(display.shorten(display.clean(group.worst.kind), 80), group.worst.cause)
+    kind = terms.kind_title(display.shorten(display.clean(group.worst.kind), 80), group.worst.cause)
     named = "" if group.alone else f" (cause: {cause(group.worst) or 'not named'})"
     return f"{kind}{named}, {group.run.devices(group.devices)}" if group.devices else f"{kind}{named}"
 
@@ -96,7 +96,7 @@ def cause(finding: Finding) -> str:
 
 def unknown_loss(findings: Sequence[Finding]) -> bool:
     """Whether findings that lost GPU time do not say how much."""
-    return any(found.kind in terms.ALWAYS_LOSING and found.lost_gpu_seconds is None for found in findings)
+    return any(found.kind in terms.ALWAYS_LOSING_KINDS and found.lost_gpu_seconds is None for found in findings)
 
 
 def lost(group: Group, ratio: float | None) -> str:
@@ -113,7 +113,7 @@ def lost(group: Group, ratio: float | None) -> str:
 
 def summary(group: Group) -> str:
     """Return the finding's own sentence, or for several how many there are and how long they last."""
-    largest = terms.prose(display.clean_sentence(group.worst.summary))
+    largest = terms.humanize(display.clean_sentence(group.worst.summary))
     if len(group.findings) == 1:
         return largest
     spans = [interval.seconds for finding in group.findings for interval in finding.intervals]

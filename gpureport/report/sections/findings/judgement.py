@@ -76,7 +76,7 @@ def _command(runs: Sequence[ReportRun]) -> str:
     different = dict.fromkeys(tuple(fields) for fields in missing if fields)
     if len(different) <= 1:
         return ""
-    return missing_metrics.query([*_recorded(runs), *(field for fields in different for field in fields)])
+    return missing_metrics.query_command([*_recorded(runs), *(field for fields in different for field in fields)])
 
 
 def _sentence(judged: int, missing: int, partly: int) -> str:
@@ -108,9 +108,9 @@ def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedL
         reason = _with_ranges(cause.reason, [case.entry.amounts for case in held])
         places = list(dict.fromkeys(_place(case.run, case.entry.device, len(runs)) for case in held))
         yield NotJudgedLine(
-            kinds=tuple(terms.kind(display.clean(kind)) for kind in kinds),
+            kinds=tuple(terms.kind_title(display.clean(kind)) for kind in kinds),
             where="" if set(places) == labels else _places(places),
-            reason=terms.prose(display.clean_sentence(reason)),
+            reason=terms.humanize(display.clean_sentence(reason)),
             recording=display.clean(
                 missing_metrics.recorded_fields(cause.metrics) if in_fields and cause.metrics else cause.recording
             ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import OPTION, Prices
 from gpureport.analysis.results import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
@@ -28,7 +28,8 @@ def apply_gpu_hour_price(
         return list(runs)
     prices = Prices().given(gpu_hour_price, None)
     return [
-        (recording, replace(analysis, cost=analysis.cost or cost(analysis, prices))) for recording, analysis in runs
+        (recording, replace(analysis, cost=analysis.cost or calculate_cost(analysis, prices)))
+        for recording, analysis in runs
     ]
 
 

@@ -83,7 +83,7 @@ def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> N
         series=(series := series_by_device(run)),
         active=(active := find_activities(series)),
         window=find_job_window(run.run, active.values()),
-        found=(
+        earlier_findings=(
             Finding(
                 kind="imbalance",
                 severity=Severity.WARNING,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpureport.cli import main
 from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
-from gpureport.importers.reading import sources
+from gpureport.importers.reading import folders
 from gpureport.recording import TRAINING_SCHEMA, Recording
 from gpureport.store import Store
 from tests.importers.written_logs import log
@@ -31,7 +31,7 @@ def reading(folder: Path, *trainings: Path, tz: str | None = None, strict: bool 
     """Return a log of twenty seconds with training logs, not yet read."""
     (folder / "gpu.csv").write_text(log(20))
     (inputs,) = find(folder / "gpu.csv")
-    return Reading(inputs, ReadOptions(tz=tz), Labels(), strict=strict, training=sources.training_logs(trainings))
+    return Reading(inputs, ReadOptions(tz=tz), Labels(), strict=strict, training=folders.training_logs(trainings))
 
 
 def read(folder: Path, name: str, content: str, tz: str | None = None) -> Recording:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gpureport import columns
 from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.reject_reasons import OTHER_PROCESS
 from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, column, read
 
@@ -58,12 +59,12 @@ def test_each_process_is_a_stage(tmp_path: Path) -> None:
 
 
 def test_processes_that_watch_the_same_gpu_count_once(tmp_path: Path) -> None:
-    """Every rank of a job records all GPUs."""
+    """Every rank of a job records all GPUs; the shortest process says most about the time it watched."""
     series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
     recording = read(_store(tmp_path, series))
-    assert len(recording.of("gpu:0")) == 5
+    assert len(recording.of("gpu:0")) == 4
     quality = recording.run.quality
-    assert [(each.reason, each.rows) for each in quality.rejected] == [("another value at the same time", 4 * 5 - 1)]
+    assert [(each.reason, each.rows) for each in quality.rejected] == [(OTHER_PROCESS, 5 * 5 - 1)]
     assert quality.accounted
 
 
@@ -79,7 +80,7 @@ def test_a_gpu_never_reported_is_unknown(tmp_path: Path) -> None:
     """Always idle and not supported look the same."""
     recording = read(_store(tmp_path, _gauges("monitoring/train", [0.0] * 4)))
     assert "gpu_utilization_ratio" not in recording.series.column_names
-    assert any("train gpu_0" in note for note in recording.run.quality.notes)
+    assert any("train gpu:0" in note for note in recording.run.quality.notes)
 
 
 def test_a_run_that_mlflow_recorded_has_no_gauges(tmp_path: Path) -> None:

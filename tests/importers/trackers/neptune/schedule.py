@@ -1,5 +1,6 @@
 """A run with a known schedule, as Neptune's client sees it: a tick every ten seconds, zeros dropped."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,8 +78,10 @@ def loss(start: int, count: int, every: int = 5_000_000) -> Points:
     return [(start + every * place, 1.0 / (1 + place)) for place in range(count)]
 
 
-def nearly(values: object, expected: object) -> bool:
+def nearly(values: Iterable[float | None], expected: Iterable[float | None]) -> bool:
     """Return whether columns of 32-bit values are what they should be; null is NaN."""
-    one = np.array([np.nan if value is None else value for value in values], dtype=np.float64)  # type: ignore[attr-defined]
-    other = np.array([np.nan if value is None else value for value in expected], dtype=np.float64)  # type: ignore[attr-defined]
+    one, other = (
+        np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+        for column in (values, expected)
+    )
     return bool(np.allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True))

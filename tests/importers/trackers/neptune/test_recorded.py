@@ -7,6 +7,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.importers import Selection, tracker
+from gpureport.recording import Recording
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.reading import column, recording, recordings, times
 
@@ -18,9 +19,9 @@ pytestmark = [
 UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-sample" / "neptune2-los-angeles"
 
 
-def idle(found: object) -> float:
+def idle(found: Recording) -> float:
     """Return the idle share of GPU 0."""
-    statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")  # type: ignore[arg-type]
+    statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")
     return (statistics.idle_seconds or 0.0) / statistics.observed_seconds
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpureport.analysis import analyze
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.recording import Recording
 from gpureport.report import build
@@ -31,7 +31,7 @@ def hour(**series: Any) -> Recording:  # noqa: ANN401 - as the builder takes the
 def report(run: Recording, prices: Prices | None = None, *, copies: int = 1) -> Report:
     """Return the report of a run, or of several like it."""
     analysis = analyze(run)
-    analysis = replace(analysis, cost=cost(analysis, prices or Prices()))
+    analysis = replace(analysis, cost=calculate_cost(analysis, prices or Prices()))
     return build([(run, analysis)] * copies, title=None, command="", gpu_hour_price=None, version="0")
 
 
@@ -136,7 +136,7 @@ def test_the_json_holds_ledger_counter_and_cost() -> None:
     """As values, in base units, with the unit in the name."""
     run = hour(sw_thermal_slowdown_seconds_total=np.arange(_HOUR + 1) * 0.01, energy=300.0 * np.arange(_HOUR + 1))
     analysis = analyze(run)
-    priced = replace(analysis, cost=cost(analysis, PRICES))
+    priced = replace(analysis, cost=calculate_cost(analysis, PRICES))
     (entry,) = json.loads(analysis_json.render([priced]))["runs"]
     (ledger,) = entry["throttle_ledger"]
     assert (ledger["reason"], ledger["effect"], ledger["busy_seconds"]) == ("sw_thermal_slowdown", "harmful", None)

@@ -205,7 +205,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 def test_several_commands_are_one() -> None:
     """What is recorded and what is missing in one nvidia-smi command; each line keeps its own fields."""
     missing = [
-        missing_metrics.absent(kind, None, metric, "cpu_utilization_ratio")
+        missing_metrics.not_recorded(kind, None, metric, "cpu_utilization_ratio")
         for kind, metric in (("power_cap", "gpu_power_limit_watts"), ("thermal_throttle", "gpu_temperature_celsius"))
     ]
     judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement

@@ -9,10 +9,9 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, OddLine, Parsed, Section
-from gpureport.importers.devices.series_assembly import columns_of
+from gpureport.importers.devices.series_assembly import columns_of, split_clock_events
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.clock_event_bits import expand
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import lost_rows
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import UNUSABLE_HEADER
@@ -62,7 +61,7 @@ class QueryCsv:
         return Chunk(
             numbers=section.numbers,
             times=None if section.layout.stamp is None else section.times,
-            data=expand(columns_of(section)),
+            data=split_clock_events(columns_of(section)),
             lines=len(section.numbers),
             absent={
                 (columns[position].source, reason): cells

@@ -17,19 +17,11 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
-from gpureport.importers.devices.identification import (
-    ATTRIBUTES,
-    IDENTITY,
-    NOT_NAMED,
-    Devices,
-    SoundIdentities,
-    is_name_cut,
-    names_gpus,
-)
+from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
-from gpureport.importers.devices.series_assembly import Tally, Values, columns_of
+from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
+from gpureport.importers.devices.series_assembly import CLOCK_EVENTS, Tally, Values, columns_of, split_clock_events
 from gpureport.importers.logs.nvidia_smi.query import fields, unusable
-from gpureport.importers.logs.nvidia_smi.query.clock_event_bits import expand
 from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, Messages, lost_rows
 from gpureport.importers.logs.nvidia_smi.query.host_column import HOST_COLUMN, Machines
@@ -62,7 +54,7 @@ if TYPE_CHECKING:
 _ROLES = {
     **dict.fromkeys(ATTRIBUTES.values(), Role.ATTRIBUTE),
     **dict.fromkeys(IDENTITY.values(), Role.IDENTITY),
-    fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
+    CLOCK_EVENTS: Role.CLOCK_EVENTS,
 }
 
 
@@ -101,7 +93,7 @@ class QueryGpuExtraction:
             placed = self._assembly.place(rows)
             self._tally.settle(section, placed)
             self._note_events(section, placed)
-            yield from self._assembly.batches(placed, _series(expand(rows.data)))
+            yield from self._assembly.batches(placed, _series(split_clock_events(rows.data)))
         if self._events:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.devices.identification import ATTRIBUTES
+from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.values.cells import Column, Reader, Value, extra_name, number_column
 from gpureport.importers.values.numbers import Number
 from gpureport.metrics import BY_NAME
@@ -20,8 +21,6 @@ from gpureport.metrics import BY_NAME
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CLOCK_EVENTS = "clock_events"
-"""Target of the bit mask of clock events, taken apart into one column a reason by `events`."""
 ALIASES = {
     "gpu_name": "name",
     "gpu_serial": "serial",

@@ -8,7 +8,8 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.devices.identification import IDENTITY, WRITTEN, Identity
+from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.identities import WRITTEN, Identity
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.timebase.row_order import spans
 from gpureport.quality import gap_seconds

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, metric_file
@@ -125,9 +127,8 @@ class FileStore:
     def _latest(self, run: RunInfo) -> Iterator[tuple[str, float]]:
         for each in self.series(run):
             if len(each):
-                # the largest step counts, and the latest time among equal ones
-                place = max(range(len(each)), key=lambda row, at=each: (at.steps[row], at.times[row]))  # type: ignore[misc]
-                yield each.key, float(each.values[place])
+                # the largest step counts, among equal ones the latest time, then the largest value
+                yield each.key, float(each.values[np.lexsort((each.times, each.steps))[-1]])
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
         """Return all metrics of a run, by name.

@@ -1,15 +1,10 @@
 """Runs in local folders of neptune-scale: an sqlite database of operations, each a protobuf message.
 
-The database is never written: with nothing in its write-ahead log it is opened as one that cannot change, else a copy
-of both is read. What it says of errors is pickled and is not looked at.
+The database is never written. What it says of errors is pickled and is not read.
 """
 
 import os
-import shutil
 import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -20,22 +15,16 @@ from gpureport.importers.trackers.neptune.exports.attributes import run_name
 from gpureport.importers.trackers.neptune.local.scale_messages import ScaleRunData, read_operations
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
 from gpureport.importers.trackers.neptune_hardware.point_series import Series
+from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
 
 NAME = "run_operations.sqlite3"
-_MAGIC = b"SQLite format 3\0"
 _VERSIONS = ("v3", "v4", "v5")
 _HINT = "copy the folder again while nothing writes to it, with the file that ends in -wal"
 
 
 def is_scale_database(path: Path) -> bool:
-    """Return whether a file is such a database."""
-    if path.name != NAME:
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return True
+    """Return whether a file is such a database; one that may not be read is taken for one, so that this is said."""
+    return path.name == NAME and (is_database(path) or not os.access(path, os.R_OK))
 
 
 def find_scale_runs(source: Path) -> list["ScaleRun"]:
@@ -43,20 +32,6 @@ def find_scale_runs(source: Path) -> list["ScaleRun"]:
     if source.is_file():
         return [ScaleRun(source)] if source.name == NAME else []
     return [ScaleRun(Path(place, NAME)) for place, _, names in sorted(os.walk(source)) if NAME in names]
-
-
-@contextmanager
-def _open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Give a database to read, which stays as it is on disk, with nothing beside it."""
-    log = path.with_name(f"{path.name}-wal")
-    with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
-        place, options = path.resolve(), "mode=ro&immutable=1"
-        if log.exists() and log.stat().st_size:
-            place, options = Path(folder, path.name), "mode=rw"
-            for each in (path, log):
-                shutil.copyfile(each, Path(folder, each.name))
-        with closing(sqlite3.connect(f"{place.as_uri()}?{options}", uri=True)) as connection:
-            yield connection
 
 
 class ScaleRun:
@@ -69,7 +44,7 @@ class ScaleRun:
     @cached_property
     def _read(self) -> ScaleRunData | SourceError:
         try:
-            with _open_database(self._path) as connection:
+            with open_read_only(self._path) as connection:
                 return read_operations(connection)
         except (sqlite3.Error, ValueError, OSError) as error:
             return SourceError(str(self._path), f"not a database of neptune-scale ({error})", _HINT)

@@ -11,8 +11,8 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
+from gpureport.importers.delimited.parsing import TableReader
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.delimited.tables import TableReader
 from gpureport.importers.devices.series_assembly import Values, columns_of
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT, AlignedLines, Odd
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock, dmon_columns

@@ -11,7 +11,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
-from gpureport.importers.devices.identification import names_gpus
+from gpureport.importers.devices.identities import names_gpus
 from gpureport.importers.devices.series_assembly import columns_of
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, along
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer

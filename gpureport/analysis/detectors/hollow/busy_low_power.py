@@ -123,7 +123,7 @@ class HollowUtil(Rule):
             if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
             elif not series.is_recorded(POWER):
-                yield missing_metrics.absent(_KIND, device, POWER)
+                yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
                 reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])

@@ -1,0 +1,102 @@
+"""What rows say of their GPU, and whether many rows say the same: rows for which that is so need no closer look."""
+
+import re
+from collections import Counter
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import IntArray, present
+from gpureport.importers.delimited.row_sections import Section
+from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.values.cells import CUT
+
+Identity = tuple[str | None, ...]
+"""What a row says of its GPU in each column of IDENTITY; None where nothing."""
+MOST_IDENTITIES = 1024
+"""Identities of a section beyond which a column does not name GPUs."""
+OFTEN = 20
+"""Rows from which on an identity is no damage (pragmatic)."""
+WRITTEN = {
+    "uuid": re.compile(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"),
+    "bus_id": re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]"),
+}
+"""How the driver writes what identifies a GPU."""
+_MEMORY = "gpu_memory_total_bytes"
+_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
+
+
+def names_gpus(section: Section) -> bool:
+    """Return whether a column names the GPU of any row; a model names none."""
+    return any(
+        section.layout.columns[position].target in _NAMES and column.valid().any()
+        for position, column in section.columns.items()
+    )
+
+
+def is_name_cut(section: Section) -> bool:
+    """Return whether the cell that names the GPU of any row may be a part of another name."""
+    return any(
+        CUT in column.reasons and section.layout.columns[position].target in IDENTITY.values()
+        for position, column in section.columns.items()
+    )
+
+
+class SoundIdentities:
+    """What many rows say of their GPU, as the driver writes it.
+
+    Attributes:
+        rows: how many rows say it.
+    """
+
+    def __init__(self) -> None:
+        """Start without rows."""
+        self.rows: Counter[Identity] = Counter()
+
+    def are_all(self, data: dict[str, Values], rows: int) -> bool:
+        """Return whether all rows of a section have such identities and one size of memory; they are counted then."""
+        if _MEMORY in data and len(data[_MEMORY].data) and (data[_MEMORY].data != data[_MEMORY].data[0]).any():
+            return False
+        codes, identities = number_identities(data, np.arange(rows))
+        counts = dict(zip(identities, np.bincount(codes, minlength=len(identities)).tolist(), strict=True))
+        if len(identities) > MOST_IDENTITIES or not all(map(self._is_sound, counts, counts.values())):
+            return False
+        self.rows.update(counts)
+        return True
+
+    def _is_sound(self, identity: Identity, rows: int) -> bool:
+        if identity in self.rows:
+            return True
+        names = zip(IDENTITY.values(), identity, strict=True)
+        return rows >= OFTEN and all(
+            text is None or name not in WRITTEN or WRITTEN[name].fullmatch(text) for name, text in names
+        )
+
+
+def number_identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray, list[Identity]]:
+    """Return for each row a number of its identity, and the identities."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    found: list[Identity] = [()]
+    for name in IDENTITY.values():
+        values = data.get(name)
+        texts = [*((values and values.texts) or []), None]
+        if values is None or (columns.is_constant(values.data) and values.valid.all()):
+            text = None if values is None or not len(values.data) else texts[int(values.data[0])]
+            found = [(*each, text) for each in found]
+            continue
+        own = np.where(values.valid, values.data, len(texts) - 1)[rows]
+        met, codes = _numbered(codes * len(texts) + own, len(found) * len(texts))
+        found = [(*found[pair // len(texts)], texts[pair % len(texts)]) for pair in met]
+    return codes, found
+
+
+def _numbered(pairs: IntArray, size: int) -> tuple[list[int], IntArray]:
+    """Return the numbers that occur, below `size`, and for each row the place of its number among them."""
+    if size > MOST_IDENTITIES * MOST_IDENTITIES:
+        met, codes = np.unique(pairs, return_inverse=True)
+        return met.tolist(), codes
+    occurring = present(pairs)
+    table = np.zeros(size, dtype=np.int64)
+    table[occurring] = np.arange(len(occurring))
+    return occurring, table[pairs]

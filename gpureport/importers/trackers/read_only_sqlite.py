@@ -1,0 +1,90 @@
+"""Opening a SQLite database that belongs to someone else: nothing is written beside it, nothing in it changes."""
+
+import atexit
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from gpureport.errors import SourceError
+
+_MAGIC = b"SQLite format 3\0"
+_WAL = 2
+_WAL_BYTE = 18
+_PATIENCE = 10.0
+"""Seconds to wait for a writer; MLflow itself waits 20."""
+_ATTEMPTS = 3
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is a SQLite database, by its first bytes; false where it cannot be read."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+    return False
+
+
+@contextmanager
+def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection that can only read.
+
+    A database in WAL mode cannot be read without files beside it being made, which fails in a read-only folder: with
+    nothing in its log it is opened as one that does not change, with something in it a copy of both is read.
+
+    Raises:
+        SourceError: when it was written to while it was copied.
+        OSError: when a file cannot be read.
+        sqlite3.Error: when it is no database, damaged, or locked for long.
+    """
+    options = "mode=ro"
+    if _in_wal_mode(path):
+        if _size(_log_of(path)):
+            path = _copy(path)
+        else:
+            options += "&immutable=1"
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=_PATIENCE)) as connection:
+        yield connection
+
+
+def _in_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_WAL_BYTE + 1)
+    return len(head) > _WAL_BYTE and head[_WAL_BYTE] == _WAL
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+_copies: dict[tuple[Path, int, int], Path] = {}
+
+
+def _copy(path: Path) -> Path:
+    """Return a copy of a database and its log in a folder of its own, made once for each state of both.
+
+    A filter on params opens the database once for each run.
+    """
+    for _ in range(_ATTEMPTS):
+        state = _state(path)
+        if state in _copies:
+            return _copies[state]
+        folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        for each in (path, _log_of(path)):
+            shutil.copyfile(each, folder / each.name)
+        if _state(path) == state:
+            _copies[state] = folder / path.name
+            return _copies[state]
+    raise SourceError(
+        str(path), "it was written to while it was copied", "try again, or copy it when its writer is done"
+    )
+
+
+def _state(path: Path) -> tuple[Path, int, int]:
+    log = _log_of(path).stat()
+    return path.resolve(), path.stat().st_mtime_ns, log.st_mtime_ns + log.st_size
