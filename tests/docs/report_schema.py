@@ -88,7 +88,7 @@ def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
         for name in named
     }
     if kind is Table:
-        properties["note"] = {"type": "string", "description": "The notes as one text."}
+        properties["note"] = {"type": "string"}
         named.append("note")
     return {
         "type": "object",
