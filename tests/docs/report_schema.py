@@ -11,7 +11,6 @@ import numpy as np
 
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import SCHEMA, Report
-from gpureport.report.model.shapes import Table
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
@@ -87,9 +86,6 @@ def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
         name: _of(hints[name], definitions) | ({"description": meanings[name]} if name in meanings else {})
         for name in named
     }
-    if kind is Table:
-        properties["note"] = {"type": "string"}
-        named.append("note")
     return {
         "type": "object",
         "description": " ".join(said.split("\n\n")[0].split()),

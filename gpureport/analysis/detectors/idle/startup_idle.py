@@ -199,10 +199,13 @@ class StartupIdle(Rule):
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
         whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
-        share = phrases.percent(interval.seconds / context.whole.seconds)
+        seconds, base = context.whole.seconds, "the recording"
+        if kind == "startup_idle" and (free := measure_no_job_seconds(context, context.whole, context.gpus())):
+            seconds, base = seconds - free / len(context.gpus()), "the jobs' time"
+        share = phrases.percent(interval.seconds / seconds)
         return (
             f"{length} passed {when} {whose} (utilisation above {phrases.percent(ACTIVE.value)}), "
-            f"{'about ' if known else ''}{share} of the recording."
+            f"{'about ' if known else ''}{share} of {base}."
         )
 
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Table
 from gpureport.report.wording.display import GAP
 
 _DIGITS = 6
@@ -31,8 +30,7 @@ def _plain(value: object) -> Plain:
         return [_plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        note = {"note": _plain(value.note)} if isinstance(value, Table) else {}
-        return note | {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording)}
+        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording)}
     if isinstance(value, str):
         return value.replace(GAP, " ")
     return value if isinstance(value, bool | int) else None
