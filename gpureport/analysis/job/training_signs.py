@@ -20,9 +20,9 @@ _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss",
 
 
 def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
-    """Return whether params, metrics, stages, checkpoints or epochs say that a job trains."""
+    """Return whether params, tags, metrics, stages, checkpoints or epochs say that a job trains."""
     metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
-    named = (*(name for name, _ in recording.run.params), *(stage.name for stage in recording.run.stages))
+    named = (*(name for name, _ in recording.run.params_and_tags), *(stage.name for stage in recording.run.stages))
     return (
         bool(events)
         or any(metric is not None and metric.role in _ROLES for metric in metrics)

@@ -195,7 +195,7 @@ class Imbalance(Rule):
     def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
         unit = "1" if signal == "utilisation" else "W"
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
-        yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
+        yield Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit)
         relative = signal == "power"
         yield Evidence(
             metric=metric,

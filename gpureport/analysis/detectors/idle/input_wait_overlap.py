@@ -12,12 +12,13 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Interval
 
 _LONE = 1.5
 """Intervals a single sample may speak for, with jitter."""
-_PROVEN = 4
-"""Readings of a run that is a gap of its own within an episode: fewer are its texture. Chosen, not measured."""
+_OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are the texture of waiting for input")
+"""Readings from which on an idle run within an episode of waiting is a gap of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
+    return part.is_wait and (busy or run.samples < max(_OWN_GAP.value, run.needed))
 
 
 def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
