@@ -90,8 +90,8 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occup
     if len(all_free):
         # a GPU that never works is without a job where the others are
         free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
-    own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
-    return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, series=own)
+    series_of_jobs = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
+    return Occupancy(jobs=tuple(_split_jobs(series_of_jobs, all_free, whole)), no_job=free, series=series_of_jobs)
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:

@@ -54,19 +54,19 @@ class RelativePower:
         return np.asarray(self.level > _WORKING_LEVEL.value, dtype=np.bool_)
 
 
-def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
+def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
     fall into pauses as well.
 
     Args:
-        used: utilisation, one value a sample.
+        utilisation: utilisation, one value a sample.
         watts: power, one value a sample.
         job: which samples lie in the job.
     """
     known = ~np.isnan(watts)
-    work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
+    work, within = watts[(utilisation > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
         return RelativePower(level=unknown, watts=watts, working_watts=float("inf"))
@@ -74,7 +74,7 @@ def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> 
     return RelativePower(
         level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working_watts=estimate_working_watts(watts, (used > _ACTIVE) & known),
+        working_watts=estimate_working_watts(watts, (utilisation > _ACTIVE) & known),
     )
 
 
