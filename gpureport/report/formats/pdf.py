@@ -22,7 +22,6 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, report_figures, timeline_pages
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Table
 from gpureport.report.model.time_charts import Timeline
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
@@ -199,8 +198,7 @@ def _plain(value: object) -> Plain:
         return [_plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        note = {"note": value.note} if isinstance(value, Table) else {}
-        return note | {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
+        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if isinstance(value, bool | int | str) else None

@@ -65,6 +65,7 @@ class FindingCard:
         lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
         lost: the same in words, with the share of the run's GPU-hours.
         lost_ratio: share of the run's GPU-hours; None as `lost_seconds`.
+        lost_at_least: whether more was lost than `lost_seconds`, but not known how much.
         summary: one sentence.
         evidence: measured values; of the worst where there are several.
         recommendations: what to do, each once.
@@ -106,6 +107,7 @@ class FindingCard:
     explains: tuple[str, ...]
     fingerprints: tuple[str, ...]
     lost_cost: float | None = None
+    lost_at_least: bool = False
     root: str = ""
     steps: tuple[AdviceStep, ...] = ()
     repeats: str = ""

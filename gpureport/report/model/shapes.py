@@ -1,6 +1,6 @@
 """The generic shapes of a section: statements, tables, paragraphs. Every format shows them without new code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +31,34 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` says of each column after the first whether it holds figures, `notes` stand under it."""
+    """A table; `numeric` says of each column after the first whether it holds figures; `note` is all notes in one."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[Row, ...]
+    note: str = field(init=False)
     notes: tuple[str, ...] = ()
 
-    @property
-    def note(self) -> str:
-        """Its notes as one text."""
-        return " ".join(self.notes)
+    def __post_init__(self) -> None:
+        """Join the notes."""
+        object.__setattr__(self, "note", " ".join(self.notes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSection:
+    """A section as every text format shows it.
+
+    Attributes:
+        heading: what it is about.
+        label: the run or the pair of steps it is about; empty when it is about all.
+        table: shown with its notes.
+        facts: named statements.
+    """
+
+    heading: str
+    label: str = ""
+    table: Table | None = None
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.grouping import group_holders
 
 _LABEL = 24
 _BAR = 20
@@ -168,22 +169,18 @@ def facts(steps: Sequence[Step]) -> Iterator[Fact]:
     if batch is not None:
         yield Fact(name="Batch size", text=_batch(batch))
     fits = memory_fits(steps)
-    for names, fit in _alike(fits):
-        yield Fact(name="GPU kinds", text=f"{names}: {_fitting(fit)}")
+    for alike in group_holders((_fit_key(fit), fit) for fit in fits if fit.peak_bytes is not None).values():
+        names = numbered_labels.list_labels([display.clean(fit.step) for fit in alike])
+        yield Fact(name="GPU kinds", text=f"{names}: {_fitting(alike[0])}")
     # the table is the same for every step
     unknown = max((len(fit.unknown) for fit in fits), default=0)
     if unknown:
         yield Fact(name="GPU kinds", text=f"Of {unknown} others the table does not know the memory.")
 
 
-def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
-    """Yield what fits, steps of which the same is said together; nothing where memory was not recorded at all."""
-    gathered: dict[str, list[MemoryFit]] = {}
-    for fit in fits:
-        if fit.peak_bytes is not None:
-            gathered.setdefault(_fitting(fit), []).append(fit)
-    for same in gathered.values():
-        yield numbered_labels.list_labels([display.clean(fit.step) for fit in same]), same[0]
+def _fit_key(fit: MemoryFit) -> tuple[str, str, tuple[str, ...]]:
+    """Return what steps have in common whose GPUs would hold the same, as far as it is printed."""
+    return fit.reason, display.memory(fit.peak_bytes or 0), tuple(kind.model for kind in fit.kinds if kind.fits)
 
 
 def _fitting(fit: MemoryFit) -> str:

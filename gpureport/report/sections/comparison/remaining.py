@@ -31,15 +31,23 @@ def facts(comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...]
     title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
     cost = loss.hours(largest.lost_gpu_seconds * left.runs, left.runs)
     share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
-    seen = f", in {largest.runs} of {left.runs} runs" if left.runs > 1 else ""
-    yield Fact(name="Largest left", text=f"{_card(largest, cards)}{title}: up to {cost} ({share}){seen}.")
+    worst = _worst_card(largest, cards)
+    if left.runs == 1:
+        yield Fact(name="Largest left", text=f"{f'{worst.id}: ' if worst else ''}{title}: up to {cost} ({share}).")
+        return
+    most = (
+        f"; most in {worst.id} ({display.percent(worst.lost_ratio)} of its run)" if worst and worst.lost_ratio else ""
+    )
+    seen = f"in {largest.runs} of {left.runs} runs"
+    yield Fact(
+        name="Largest left", text=f"{title}: up to {cost} ({share}), a mean over {left.runs} runs, {seen}{most}."
+    )
 
 
-def _card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> str:
-    """Return the first card that holds the finding, as the beginning of a text; empty when there is none."""
-    known = (card.id for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints))
-    found = next(known, "")
-    return f"{found}: " if found else ""
+def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> FindingCard | None:
+    """Return the card that lost most of those that hold the finding; None without cards."""
+    known = [card for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints)]
+    return max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
 
 
 def _lost(first: Step, last: Step, left: Remaining) -> str:

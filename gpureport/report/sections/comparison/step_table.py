@@ -135,9 +135,11 @@ def overview(comparison: Comparison) -> Table:
     brief = step_figures.brief(comparison)
     figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
-    note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
-    if PER_WORK in figures:
-        note = note.replace(", the rest", ", figures per unit of work are the geometric mean of the runs, the rest")
+    per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""
+    note = (
+        f"Of several runs, GPU-hours and energy are a mean, peak memory is the highest, {per_work}the rest is over all "
+        "of them."
+    )
     without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
     filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
     return Table(

@@ -1,7 +1,7 @@
 """Findings gathered for reading: all of one kind and cause in one run are one card."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from gpureport.comparison.verdicts.finding_changes import can_tell
@@ -12,17 +12,23 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import advised, finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.grouping import group_holders
 
 OPEN = "open"
 _LISTED = 100
 _SEVERITIES = list(Severity)
 _FIRST = "first"
 """What a card repeats before cards have numbers."""
-_COUNTED = ", counted under"
-"""What the lost time of a card ends with where it is part of that of its root."""
-
 _RELATIONS = {"<=": "≤", ">=": "≥"}
 _CONFIDENCES = list(Confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """A finding with what follows from it, by lost time, each with whether its lost time is part of the root's."""
+
+    root: FindingCard
+    others: tuple[tuple[FindingCard, bool], ...] = ()
 
 
 def cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
@@ -34,65 +40,67 @@ def cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     last = runs[-1].step
     found = [group for position, run in enumerate(runs) for group in finding_groups.groups(position, run)]
     families = [_family(group, found, runs, last) for group in found if not any(each.explains(group) for each in found)]
-    families.sort(key=lambda family: min(_rank(card) for card in family))
+    families.sort(key=lambda family: min(_rank(card) for card in (family.root, *(card for card, _ in family.others))))
     return tuple(_numbered([family for alike in _repetitions(families) for family in alike]))
 
 
-def _repetitions(
-    families: Sequence[list[FindingCard]],
-) -> Iterator[tuple[list[FindingCard], ...]]:
+def _repetitions(families: Sequence[_Family]) -> Iterator[tuple[_Family, ...]]:
     """Yield findings that stand for themselves with the same of other runs, in the order of the first."""
-    gathered: dict[tuple[object, ...], list[list[FindingCard]]] = {}
-    for place, family in enumerate(families):
-        card = family[0]
-        alone = len(family) == 1
-        key = (card.title, card.severity, card.status, card.recommendations) if alone else (place,)
-        gathered.setdefault(key, []).append(family)
-    for alike in gathered.values():
+    groups = group_holders((_repetition_key(place, family), family) for place, family in enumerate(families))
+    for alike in groups.values():
         # the same title twice in a run is of two roots
-        single = len({family[0].run_index for family in alike}) == len(alike)
-        yield (alike[0], *([replace(card, repeats=_FIRST)] if single else [card] for (card,) in alike[1:]))
+        single = len({family.root.run_index for family in alike}) == len(alike)
+        repeated = (replace(family, root=replace(family.root, repeats=_FIRST)) for family in alike[1:])
+        yield (alike[0], *(repeated if single else alike[1:]))
 
 
-def _family(group: Group, found: Sequence[Group], runs: Sequence[ReportRun], last: str) -> list[FindingCard]:
+def _repetition_key(place: int, family: _Family) -> tuple[object, ...]:
+    card = family.root
+    return (place,) if family.others else (card.title, card.severity, card.status, card.recommendations)
+
+
+def _family(group: Group, found: Sequence[Group], runs: Sequence[ReportRun], last: str) -> _Family:
     """Return the card of a group and those of what follows from it, by lost time, without numbers."""
-    root, *others = (
-        _part(group, each, _card(each, _status(each, runs, last), several=len(runs) > 1))
-        for each in (group, *(other for other in found if group.explains(other)))
+    several = len(runs) > 1
+    others = [
+        (_card(each, _status(each, runs, last), several=several), _is_part(group, each))
+        for each in found
+        if group.explains(each)
+    ]
+    return _Family(
+        root=_card(group, _status(group, runs, last), several=several),
+        others=tuple(sorted(others, key=lambda each: _rank(each[0]))),
     )
-    return [root, *sorted(others, key=_rank)]
 
 
-def _part(root: Group, group: Group, card: FindingCard) -> FindingCard:
-    """Return a card with whether its time is part of its root's: only that of the same GPUs is."""
-    counted = group is not root and root.lost is not None and set(group.devices) <= set(root.devices or group.devices)
-    return replace(card, lost=f"{card.lost}{_COUNTED}") if counted and card.lost_seconds is not None else card
+def _is_part(root: Group, group: Group) -> bool:
+    """Return whether the lost time of a group is part of its root's: only that of the same GPUs is."""
+    return root.lost is not None and group.lost is not None and set(group.devices) <= set(root.devices or group.devices)
 
 
-def _numbered(families: Sequence[list[FindingCard]]) -> Iterator[FindingCard]:
+def _numbered(families: Sequence[_Family]) -> Iterator[FindingCard]:
     """Yield the cards with their numbers, those that follow with that of their root."""
     first, before = 1, ""
-    for root, *others in families:
-        name = f"F{first}"
+    for family in families:
+        root, name = family.root, f"F{first}"
         before = before if root.repeats else name
-        ids = tuple(f"F{first + place}" for place in range(1, len(others) + 1))
+        ids = tuple(f"F{first + place}" for place in range(1, len(family.others) + 1))
         repeats = before if root.repeats else ""
-        yield replace(root, id=name, explains=ids, lost=_through(root, others, ids), repeats=repeats)
-        for card, own in zip(others, ids, strict=True):
-            lost = card.lost.replace(_COUNTED, f"{_COUNTED} {name}")
+        yield replace(root, id=name, explains=ids, lost=_lost_through(family, ids), repeats=repeats)
+        for (card, is_part), own in zip(family.others, ids, strict=True):
+            lost = f"{card.lost}, counted under {name}" if is_part else card.lost
             steps = tuple(step for step in card.steps if step not in root.steps)
             yield replace(card, id=own, root=name, lost=lost, steps=steps)
-        first += len(others) + 1
+        first += len(family.others) + 1
 
 
-def _through(root: FindingCard, others: Sequence[FindingCard], ids: Sequence[str]) -> str:
+def _lost_through(family: _Family, ids: Sequence[str]) -> str:
     """Return what a root lost in words: where it cannot say so itself, by what follows from it."""
-    told = zip(others, ids, strict=True)
-    lost = [(card.lost_seconds, card.lost.removesuffix(_COUNTED), own) for card, own in told if card.lost_seconds]
-    if root.lost_seconds is not None or not lost:
-        return root.lost
-    _, most, own = max(lost, key=lambda each: each[0] or 0.0)
-    return f"{most} through {own}"
+    others = [(card, own) for (card, _), own in zip(family.others, ids, strict=True) if card.lost_seconds]
+    if family.root.lost_seconds is not None or not others:
+        return family.root.lost
+    most, own = max(others, key=lambda each: each[0].lost_seconds or 0.0)
+    return f"{most.lost} through {own}"
 
 
 def _status(group: Group, runs: Sequence[ReportRun], last: str) -> str:
@@ -136,6 +144,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         lost_seconds=group.lost,
         lost=finding_groups.lost(group, ratio),
         lost_ratio=ratio,
+        lost_at_least=bool(group.lost) and finding_groups.unknown_loss(group.findings),
         lost_cost=group.cost,
         summary=finding_groups.summary(group),
         evidence=tuple(evidence_line(evidence) for evidence in worst.evidence),

@@ -100,12 +100,13 @@ def unknown_loss(findings: Sequence[Finding]) -> bool:
 
 
 def lost(group: Group, ratio: float | None) -> str:
-    """Return the GPU time lost in words."""
+    """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs."""
     unknown = unknown_loss(group.findings)
+    base = "the jobs' GPU time" if group.run.analysis.no_job_gpu_seconds else "the run"
     if not group.lost:
         return "loss not known" if unknown else "no direct loss"
     stated = group.run.analysis.cost
-    parts = [f"{display.percent(ratio)} of the run"] if ratio is not None else []
+    parts = [f"{display.percent(ratio)} of {base}"] if ratio is not None else []
     parts += [f"costs {display.money(group.cost, stated.currency)}"] if stated and group.cost is not None else []
     share = f" ({', '.join(parts)})" if parts else ""
     return f"{'at least' if unknown else 'up to'} {display.gpu_hours(group.lost)}{share}"

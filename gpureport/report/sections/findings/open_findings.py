@@ -7,6 +7,7 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.findings import advised
 from gpureport.report.wording import display
+from gpureport.report.wording.grouping import group_holders
 
 _SEVERITIES = list(Severity)
 
@@ -22,10 +23,7 @@ def facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
     """
     by_id = {card.id: card for card in cards}
     roots = [card for card in cards if card.is_open and card.severity != "info" and not card.root]
-    gathered: dict[str, list[FindingCard]] = {}
-    for card in roots:
-        gathered.setdefault(card.title, []).append(card)
-    for title, same in gathered.items():
+    for title, same in group_holders((card.title, card) for card in roots).items():
         follows = dict.fromkeys(by_id[name].title for card in same for name in card.explains)
         parts = [_lost(same, runs), *([f"explains {display.join_words(list(follows))}"] if follows else [])]
         seen = f", in {len(same)} of {runs} runs" if runs > 1 else ""
@@ -42,6 +40,6 @@ def _lost(same: Sequence[FindingCard], runs: int) -> str:
     worst = max(same, key=lambda card: card.lost_seconds or 0.0)
     if len(known) <= 1:
         return worst.lost
-    bound = "at least" if any(card.lost.startswith("at least") for card in same) else "up to"
+    bound = "at least" if any(card.lost_at_least for card in same) else "up to"
     mean = display.gpu_hours(sum(known) / runs)
     return f"{bound} {mean} a run, a mean over {runs} runs, and in the worst {worst.lost}"

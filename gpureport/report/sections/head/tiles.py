@@ -96,7 +96,7 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
-    named = display.join_words([terms.CLASSES[name].partition(",")[0] for name in others])
+    named = display.join_words([terms.CLASSES[name] for name in others])
     if apart < loss.NOTHING:
         return f"; counted below under {named}"
     return f"; {printed} of all GPU time counts as idle below, the rest under {named}"

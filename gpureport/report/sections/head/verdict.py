@@ -33,8 +33,6 @@ NO_THROUGHPUT = (
     "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
     "Give the work done with --work N:UNIT."
 )
-_BOUNDS = ("Up to", "At least")
-"""How a loss in words begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +73,9 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
     sentence, aside = change(comparison) if several and not apart else ("", ())
-    lost = _loss(last, findings)
-    if several:
-        # the figures are of one step of several, and who reads the head alone must know it
-        lost = f"In the last step: {display.lower_first(lost) if lost.startswith(_BOUNDS) else lost}"
+    lost = _describe_loss(last, findings)
+    # the figures are of one step of several, and who reads the head alone must know it
+    lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
     details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost
@@ -192,7 +189,8 @@ def untold(step: Step, findings: Findings) -> str:
     return ""
 
 
-def _loss(step: Step, findings: Findings) -> str:
+def _describe_loss(step: Step, findings: Findings) -> str:
+    """Return what the step lost; a share begins with a small letter, so that words may stand before it."""
     if reason := untold(step, findings):
         return reason
     held = gpu_time.job_gpu_seconds(step.analyses)
@@ -223,7 +221,7 @@ def _loss(step: Step, findings: Findings) -> str:
             f"the {of} observed",
             f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told",
         )
-    return f"{share[:1].upper()}{share[1:]} of {of} was lost: {loss.told(lost, held)}{rest}."
+    return f"{share} of {of} was lost: {loss.told(lost, held)}{rest}."
 
 
 def _nothing_found(step: Step, findings: Findings) -> str:
