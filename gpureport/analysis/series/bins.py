@@ -85,7 +85,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
-        """Return the rows of a device inside the grid, the bin of each, and its weight: its time, or 1 if none has any."""
+        """Return the rows of a device inside the grid, with the bin and the weight of each: its time, if any has."""
         places = self.find_bins(series.times - series.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
         seconds = series.seconds if series.seconds.sum() > 0 else np.ones(len(series))

@@ -9,9 +9,9 @@ from gpureport.analysis.rules import phrases
 
 ADVICE: dict[str | None, str] = {
     HANG: (
-        "Kernels wait for a rank that does not answer: look at the log and the stack (py-spy dump) of the rank that does "
-        "not take part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that the "
-        "job ends instead of waiting, and restart from the last checkpoint."
+        "Kernels wait for a rank that does not answer: look at the log and the stack (py-spy dump) of the rank that "
+        "does not take part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that "
+        "the job ends instead of waiting, and restart from the last checkpoint."
     ),
     STRAGGLER: (
         "The others wait inside a collective for the GPU that works: give all ranks the same amount of work (batch, "
