@@ -55,6 +55,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         attribution.attribute_gpu_time(
             context,
             findings,
+            rules,
             device,
             low=low.get(device, intervals.NO_SPANS),
             throttled=slowed(context.full_series(device), context.whole) if slowed else None,

@@ -19,6 +19,7 @@ from gpureport.cli.main import gpureport
 from gpureport.findings import Threshold
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
+from gpureport.importers.reading.oddities import ODDITIES, Oddity
 from gpureport.metrics import METRICS, Metric, Scope
 
 _MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
@@ -76,6 +77,27 @@ def sources_page() -> str:
 def _source_row(source: DescribedSource) -> tuple[str, ...]:
     sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
     return (f"`{source.kind}`", source.title, source.recognised_by, sample)
+
+
+_ODDITIES = f"""# Oddities of logs
+
+{_MADE}
+A clean log of `nvidia-smi --query-gpu=timestamp,index,uuid,... --format=csv` is read without any of this. Each row
+below is a stage of reading that a log enters only where its sign is met; what a stage leaves out is counted, with the
+reason. [Rows out of order](../explanation/rows-out-of-order.md) tells how rows are placed whose stamps run backwards.
+"""
+
+
+def oddities_page() -> str:
+    """Return docs/reference/oddities.md."""
+    rows = [(each.sign, each.effect, f"`{_one_line(each)}`", f"`{each.stage}`") for each in ODDITIES]
+    return "\n".join([_ODDITIES, table(("sign", "what gpureport does", "example", "module"), rows)])
+
+
+def _one_line(oddity: Oddity) -> str:
+    """Return an example in printable letters, with the header above it where it stands below one of its own."""
+    header = f"{oddity.header} ⏎ " if oddity.header else ""
+    return (header + oddity.example).replace("\0", "\\0")
 
 
 def amount(threshold: Threshold) -> str:

@@ -26,6 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": pages.cli_page,
     "kinds.md": pages.kinds_page,
     "metrics.md": pages.metrics_page,
+    "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,
     "sources.md": pages.sources_page,
 }

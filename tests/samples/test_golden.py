@@ -140,9 +140,9 @@ def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
     assert differing == []
 
 
-def test_every_sample_log_has_a_scenario() -> None:
-    """All logs but those in recorded/ come from the generator; none is left over."""
-    assert sorted(scenario.folder for scenario in SCENARIOS) == FOLDERS
+def test_every_scenario_has_its_sample_log() -> None:
+    """What the generator writes is there; a folder without a scenario says in its README how its log was generated."""
+    assert sorted({scenario.folder for scenario in SCENARIOS} - set(FOLDERS)) == []
 
 
 @pytest.mark.parametrize("kind", sorted({kind for rule in RULES for kind in rule.kinds}))

@@ -8,11 +8,12 @@ from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
 
-WAITS = sorted(kind.name for rule in RULES for kind in rule.descriptions if kind.gpu_time_class == "waiting_for_input")
+WAITS = sorted(kinds_by_gpu_time_class(RULES)["waiting_for_input"])
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
 INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
 ITEMS = {

@@ -1,19 +1,20 @@
 """Where every second of every GPU went. Runs after all rules."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use, waiting_gpus
+from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
@@ -55,8 +56,14 @@ class _Ledger:
         self.taken[name, cause] += seconds
 
 
-def attribute_gpu_time(
-    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, throttled: ThrottledTime | None
+def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what two rules say besides
+    context: Context,
+    findings: Sequence[Finding],
+    rules: Sequence[Rule],
+    device: str,
+    *,
+    low: Spans,
+    throttled: ThrottledTime | None,
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
@@ -74,10 +81,12 @@ def attribute_gpu_time(
     Args:
         context: the recording.
         findings: all that was found.
+        rules: the rules, which say what class the time of a kind counts to.
         device: the GPU.
         low: its episodes of low use.
         throttled: its rows with throttled clocks, None when nobody looked.
     """
+    kinds = kinds_by_gpu_time_class(rules)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
     used = np.clip(series.values(UTILISATION), 0, 1)
@@ -99,11 +108,12 @@ def attribute_gpu_time(
     _take_startup_and_tail(ledger, findings, device, resting)
     waits = [
         (kind, ledger.claim(intervals.collect_finding_spans(findings, device, {kind})))
-        for kind in waiting_gpus.WAIT_KINDS
+        for kind in kinds.get("waiting_for_input", ())
     ]
     for cause, gaps in _list_gaps_by_cause(findings, device):
         ledger.take("idle", gaps, cause)
-    hollow = [(ratio, ledger.claim(when)) for ratio, when in _list_hollow_episodes(findings, device)]
+    episodes = _list_hollow_episodes(findings, kinds.get("hollow", ()), device)
+    hollow = [(ratio, ledger.claim(when)) for ratio, when in episodes]
     still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
     still = intervals.difference(still, context.work)
     uneven = ledger.claim(_find_time_below_peers(context, findings, device))
@@ -173,16 +183,19 @@ def _find_time_below_peers(context: Context, findings: Sequence[Finding], device
     for found in findings:
         if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
             models = {context.series[name].device.model for name in found.devices}
-            own, usual = (each.observed for each in found.evidence[:2])
-            if context.series[device].device.model in models and (device in found.devices) == (own < usual):
+            means = {each.statistic: each.observed for each in found.evidence}
+            is_below = means["mean"] < means[phrases.PEERS_MEAN]
+            if context.series[device].device.model in models and (device in found.devices) == is_below:
                 parts.append(intervals.to_spans(found.intervals))
     return intervals.union(np.concatenate(parts))
 
 
-def _list_hollow_episodes(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:
+def _list_hollow_episodes(
+    findings: Sequence[Finding], kinds: Collection[str], device: str
+) -> Iterator[tuple[float, Spans]]:
     """Yield when a GPU was busy with little work, with the share of that time that was lost: all where not known."""
     for found in findings:
-        if found.kind == "hollow_util" and (not found.devices or device in found.devices):
+        if found.kind in kinds and (not found.devices or device in found.devices):
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)

@@ -33,13 +33,13 @@ def split_words(name: str) -> set[str]:
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
     """Return what a run said of its checkpoints and epochs, checkpoints first."""
-    found = [*_find_stage_events(recording), *_find_metric_events(recording), *_find_evaluation_events(recording)]
-    return tuple(sorted(found, key=lambda each: each.cause != "checkpoint"))
+    events = [*_find_stage_events(recording), *_find_metric_events(recording), *_find_evaluation_events(recording)]
+    return tuple(sorted(events, key=lambda each: each.cause != "checkpoint"))
 
 
 def _classify_name(name: str) -> str | None:
-    said = split_words(name)
-    return "checkpoint" if said & _SAVING else "epoch" if said & _ROUND else None
+    words = split_words(name)
+    return "checkpoint" if words & _SAVING else "epoch" if words & _ROUND else None
 
 
 def _find_stage_events(recording: Recording) -> Iterator[JobEvents]:
@@ -60,20 +60,24 @@ def _find_metric_events(recording: Recording) -> Iterator[JobEvents]:
     times = columns.integers(recording.training.column("timestamp"))
     values = columns.floats(recording.training.column("value"))
     for code, name in enumerate(names):
-        counts = split_words(name) <= {"epoch", "current", "train", "trainer", "training"} and "epoch" in split_words(
-            name
-        )
-        saving = bool(split_words(name) & _SAVING)
-        said = recognise_metric(name)
-        if not (counts or saving or (said and said.role is Role.EPOCH_TIME)):
+        is_epoch_count = split_words(name) <= {
+            "epoch",
+            "current",
+            "train",
+            "trainer",
+            "training",
+        } and "epoch" in split_words(name)
+        is_saving = bool(split_words(name) & _SAVING)
+        training_name = recognise_metric(name)
+        if not (is_epoch_count or is_saving or (training_name and training_name.role is Role.EPOCH_TIME)):
             continue
         rows = np.flatnonzero((codes == code) & timed)
         rows = rows[np.argsort(times[rows], kind="stable")]
-        if counts:
+        if is_epoch_count:
             # of what is written with every step, the moments at which a whole epoch was full
             rows = rows[1:][np.floor(values[rows][1:]) > np.floor(values[rows][:-1])]
         if len(rows):
-            yield JobEvents(cause="checkpoint" if saving else "epoch", source=name, times=times[rows])
+            yield JobEvents(cause="checkpoint" if is_saving else "epoch", source=name, times=times[rows])
 
 
 def _find_evaluation_events(recording: Recording) -> Iterator[JobEvents]:

@@ -53,9 +53,9 @@ def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
     times = columns.integers(recording.training.column("timestamp"))
     values = columns.floats(recording.training.column("value"))
     for code, name in enumerate(chunks[0].dictionary.to_pylist()):
-        said = recognise_evaluation(name)
-        rows = np.flatnonzero((codes == code) & timed) if said else np.empty(0, dtype=np.int64)
-        if said and len(rows):
+        metric = recognise_evaluation(name)
+        rows = np.flatnonzero((codes == code) & timed) if metric else np.empty(0, dtype=np.int64)
+        if metric and len(rows):
             rows = rows[np.argsort(times[rows], kind="stable")]
             numbers = np.where(np.isfinite(values[rows]), values[rows], np.nan)
-            yield Evaluations(metric=said, times=times[rows], values=numbers)
+            yield Evaluations(metric=metric, times=times[rows], values=numbers)

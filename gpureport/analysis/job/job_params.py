@@ -98,17 +98,19 @@ _SWITCHES = {"compiled", "cuda_graphs", "pin_memory", "non_blocking", "persisten
 
 def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
     """Return what params and tags say of the set-up; what two of them say differently counts as not said."""
-    found: dict[str, list[Setting]] = {}
+    settings: dict[str, list[Setting]] = {}
     for name, value in sorted(params):
         for field, setting in _parse_param(name, value):
-            found.setdefault(field, []).append(setting)
-    return JobParams(**{field: said[0] for field, said in found.items() if len({one.value for one in said}) == 1})
+            settings.setdefault(field, []).append(setting)
+    return JobParams(
+        **{field: values[0] for field, values in settings.items() if len({one.value for one in values}) == 1}
+    )
 
 
-def has_worker_per_core(said: JobParams) -> bool:
+def has_worker_per_core(params: JobParams) -> bool:
     """Whether each process has as many loader workers as there are cores for it."""
-    cores = said.cores_per_process or said.cores
-    return said.workers is not None and cores is not None and said.workers.value >= cores.value > 0
+    cores = params.cores_per_process or params.cores
+    return params.workers is not None and cores is not None and params.workers.value >= cores.value > 0
 
 
 def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
@@ -117,12 +119,12 @@ def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
     field = _FIELD.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
     if field is None or _OTHER_SCOPES & set(re.findall(r"[a-z0-9]+", words)):
         return []
-    told = value.strip().lower()
-    number = _parse_switch(told) if field in _SWITCHES else _parse_count(told)
+    text = value.strip().lower()
+    number = _parse_switch(text) if field in _SWITCHES else _parse_count(text)
     if number is None:
         return []
     setting = Setting(text=f"{name}={value}", value=number)
-    whole = field == "compiled" and told.startswith(_CUDA_GRAPH_MODES)
+    whole = field == "compiled" and text.startswith(_CUDA_GRAPH_MODES)
     return [(field, setting), *([("cuda_graphs", setting)] if whole else [])]
 
 

@@ -38,10 +38,10 @@ WORK_WITH_MEMORY = pragmatic(
 )
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 
-_DISPLAY_SHARE = 0.4
-"""Where between its floor and the level of work power shows that a GPU only draws windows of a display. Chosen."""
-_LEAST_RISE = 5.0
-"""Watts from the floor to the level of work at least, for power to show that. Chosen."""
+_DISPLAY_POWER = pragmatic(0.4, "1", "drawing windows takes less of the span from the floor to the power of work")
+"""Share of that span below which a GPU only draws the windows of a display."""
+_LEAST_RISE = pragmatic(5.0, "W", "a sensor that moves by less shows no difference between rest and work")
+"""Watts from the floor to the power of work from which on power is looked at."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
@@ -90,8 +90,8 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occup
     if len(all_free):
         # a GPU that never works is without a job where the others are
         free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
-    own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
-    return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, series=own)
+    series_of_jobs = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
+    return Occupancy(jobs=tuple(_split_jobs(series_of_jobs, all_free, whole)), no_job=free, series=series_of_jobs)
 
 
 def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
@@ -150,8 +150,7 @@ def _estimate_display_watts(watts: FloatArray, working: float) -> float:
     """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
     floor = float(np.nanmin(watts)) if np.isfinite(working) else working
     rise = working - floor
-    # a sensor that hardly moves tells nothing
-    return floor + _DISPLAY_SHARE * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
+    return floor + _DISPLAY_POWER.value * rise if _LEAST_RISE.value <= rise < np.inf else float("-inf")
 
 
 def _has_process(series: DeviceSeries) -> bool:

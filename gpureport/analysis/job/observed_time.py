@@ -20,20 +20,20 @@ def measure_coverage(context: Context) -> float | None:
     whole = (run.ended - run.started) / 1e6 * len(devices)
     if whole <= 0 or run.quality.synthetic_time:
         return None
-    seen = context.gpus() if run.gpus else context.hosts()
-    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
+    devices_seen = context.gpus() if run.gpus else context.hosts()
+    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in devices_seen)
     return min(owned / whole, 1.0) if owned else None
 
 
 def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
     """Return the pauses of some devices; None without any."""
-    found = [series for series in several if len(series.pause_rows)]
-    if not found:
+    paused = [series for series in several if len(series.pause_rows)]
+    if not paused:
         return None
-    steps = [series.times[series.pause_rows] - series.times[series.pause_rows - 1] for series in found]
-    unowned = [series.start[series.pause_rows] - series.end[series.pause_rows - 1] for series in found]
+    steps = [series.times[series.pause_rows] - series.times[series.pause_rows - 1] for series in paused]
+    unowned = [series.start[series.pause_rows] - series.end[series.pause_rows - 1] for series in paused]
     return Pauses(
-        count=max(len(series.pause_rows) for series in found),
+        count=max(len(series.pause_rows) for series in paused),
         longest_seconds=float(max(np.max(each) for each in steps)) / 1e6,
         seconds=float(max(each.sum() for each in unowned)) / 1e6,
     )

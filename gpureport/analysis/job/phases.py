@@ -65,14 +65,14 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     known = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
         known = known[(series.times[known] >= within.start) & (series.times[known] <= within.end)]
-    times, (active, sure) = series.times, _classify_active(series)
+    times, (active, certain) = series.times, _classify_active(series)
     if len(known) < len(times):
-        times, active, sure = times[known], active[known], sure[known]
-    share = SHARE.value if series.interval <= POINT_SAMPLE_SECONDS else 0.5
+        times, active, certain = times[known], active[known], certain[known]
+    least_share = SHARE.value if series.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * series.interval) * 1e6 * 1.05)
-    begin = _find_sustained(times, active, sure, reach, share)
+    begin = _find_sustained(times, active, certain, reach, least_share)
     # the same from the end on, with time running backwards
-    end = _find_sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
+    end = _find_sustained(-times[::-1], active[::-1], certain[::-1], reach, least_share)
     if begin is None or end is None:
         return None
     first, last = _include_bursts(active, begin, len(times) - 1 - end)
@@ -100,23 +100,23 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     return active | power.working_samples, (active & ~stray) | power.working_samples
 
 
-def _find_sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:
+def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
     """Return the first active sample with enough active ones in the time ahead, None where there is none.
 
     Args:
         times: stamps in microseconds, never falling.
         active: which samples are active.
-        sure: which of them are for certain.
+        is_certain: which of them are for certain.
         reach: the time ahead.
         share: share of the samples in it that must be active, itself included and of no fewer than two; one must for
             certain.
     """
-    rows, certain = np.flatnonzero(active), np.flatnonzero(sure)
+    rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
     ahead = np.searchsorted(times, times[rows] + reach, side="right")
     number = np.searchsorted(rows, ahead) - np.arange(len(rows))
     proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
-    found = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
-    return int(found[0]) if len(found) else None
+    sustained = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
+    return int(sustained[0]) if len(sustained) else None
 
 
 def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:

@@ -13,6 +13,10 @@ _PAIR = 2
 _NAMED = 8
 
 
+PEERS_MEAN = "median of the means of its peers"
+"""Statistic of what the other GPUs did, beside the mean of one."""
+
+
 def percent(ratio: float) -> str:
     """Return a ratio as a percentage, with a decimal where it is small."""
     points = 100 * ratio

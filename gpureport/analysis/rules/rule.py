@@ -122,3 +122,11 @@ class Rule(ABC):
     @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:
         """Yield findings, and what could not be judged."""
+
+
+def kinds_by_gpu_time_class(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds whose time counts to each class of GPU time, in the order of the rules."""
+    kinds: dict[str, tuple[str, ...]] = {}
+    for kind in (kind for rule in rules for kind in rule.descriptions if kind.gpu_time_class):
+        kinds[kind.gpu_time_class] = (*kinds.get(kind.gpu_time_class, ()), kind.name)
+    return kinds

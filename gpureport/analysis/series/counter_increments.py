@@ -68,23 +68,23 @@ def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
     if len(rows) < 2:  # noqa: PLR2004 - a step has two ends
         return None
-    held, times = values[:, rows], series.times[rows]
-    change = np.diff(held, axis=1)
-    fell = change < 0
-    rise = np.where(fell, held[:, 1:], change)
-    possible = rise <= most * (np.diff(times) / 1e6 + _READ_DELAY_SECONDS)
+    recorded, times = values[:, rows], series.times[rows]
+    steps = np.diff(recorded, axis=1)
+    has_fallen = steps < 0
+    increments = np.where(has_fallen, recorded[:, 1:], steps)
+    possible = increments <= most * (np.diff(times) / 1e6 + _READ_DELAY_SECONDS)
     gaps = intervals.to_spans(series.gaps)
     return CounterIncrements(
         rows=rows,
         times=times,
-        amounts=np.where(possible, rise, 0.0),
-        restarts=int(fell.sum()),
-        impossible=int((~possible & ~fell).sum()),
+        amounts=np.where(possible, increments, 0.0),
+        restarts=int(has_fallen.sum()),
+        impossible=int((~possible & ~has_fallen).sum()),
         in_gap=intervals.overlap_seconds(times[:-1], times[1:], gaps) > 0,
     )
 
 
 def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     """Return what one counter rose by over the recording, None where it was not read twice."""
-    found = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
-    return None if found is None else found.to_reading()
+    increments = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
+    return None if increments is None else increments.to_reading()

@@ -64,9 +64,9 @@ def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
     if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
         return False
     rows = np.flatnonzero(known & series.known_rows(_UTILISATION))
-    levels = _sort_averages(series.times[rows], series.values(_UTILISATION)[rows])
-    return len(levels) >= 2 * _FEWEST_AVERAGES and bool(
-        levels[-_FEWEST_AVERAGES] - levels[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
+    averages = _sort_averages(series.times[rows], series.values(_UTILISATION)[rows])
+    return len(averages) >= 2 * _FEWEST_AVERAGES and bool(
+        averages[-_FEWEST_AVERAGES] - averages[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
     )
 
 

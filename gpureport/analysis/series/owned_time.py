@@ -11,19 +11,19 @@ _LONGEST_SIDE_INTERVALS = 1.25
 
 
 def measure_owned_time(
-    times: IntArray, pace: SamplingRate, *, bridged: bool = False
+    times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
 
     Args:
         times: stamps in microseconds, never decreasing.
-        pace: how far apart they are.
+        rate: how far apart they are.
         bridged: whether samples own all the time between them that is no log gap, however far it is.
     """
     steps = np.diff(times)
-    widths = np.full(len(steps), pace.interval)
-    longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
-    for stretch in pace.slow:
+    widths = np.full(len(steps), rate.interval)
+    longest = np.full(len(steps), gap_seconds(rate.interval) * 1e6)
+    for stretch in rate.slow:
         rows = sampling_rate.distances_inside(times, stretch)
         widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
     edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))

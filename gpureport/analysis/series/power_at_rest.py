@@ -10,12 +10,10 @@ from gpureport.columns import BoolArray, FloatArray
 
 _ACTIVE = 0.5
 """Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
-_HIGH = 0.5
-"""Where between rest and work power begins to show work: half-way, chosen, not measured."""
-_SPAN = 1.0
-"""Watts between rest and work at least, so that noise is no work. Chosen, not measured."""
-_FULL = 0.9
-"""Quantile of the power beside high samples that is full work. Chosen, not measured: single peaks are not."""
+_WORKING_LEVEL = pragmatic(0.5, "1", "half-way between the power of rest and that of work")
+"""Height above which power is that of work."""
+_LEAST_SPAN = pragmatic(1.0, "W", "less between rest and work is the noise of the sensor")
+_FULL_POWER_QUANTILE = pragmatic(0.9, "1", "of the power beside busy samples; single peaks are not full work")
 
 RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
 """Height up to which power is that of rest."""
@@ -53,30 +51,30 @@ class RelativePower:
     @property
     def working_samples(self) -> BoolArray:
         """Which samples draw the power of work rather than that of rest."""
-        return np.asarray(self.level > _HIGH, dtype=np.bool_)
+        return np.asarray(self.level > _WORKING_LEVEL.value, dtype=np.bool_)
 
 
-def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
+def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
     fall into pauses as well.
 
     Args:
-        used: utilisation, one value a sample.
+        utilisation: utilisation, one value a sample.
         watts: power, one value a sample.
         job: which samples lie in the job.
     """
     known = ~np.isnan(watts)
-    work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
+    work, within = watts[(utilisation > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
         return RelativePower(level=unknown, watts=watts, working_watts=float("inf"))
-    full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
+    full, rest = float(np.quantile(work, _FULL_POWER_QUANTILE.value)), float(within.min(initial=np.inf))
     return RelativePower(
         level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working_watts=estimate_working_watts(watts, (used > _ACTIVE) & known),
+        working_watts=estimate_working_watts(watts, (utilisation > _ACTIVE) & known),
     )
 
 
@@ -93,4 +91,4 @@ def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     if not len(known):
         return float("inf")
     floor = float(np.nanmin(watts))
-    return floor + _HIGH * max(columns.median(known) - floor, _SPAN)
+    return floor + _WORKING_LEVEL.value * max(columns.median(known) - floor, _LEAST_SPAN.value)

@@ -74,8 +74,8 @@ def measure_refresh(
         return Refresh(rows=len(values), changes=0, seconds=None)
     known = ~np.isnan(values) if known is None else known
     rows = slice(None) if known.all() else np.flatnonzero(known)
-    held = values[rows]
-    moved = held[1:] != held[:-1]
+    recorded = values[rows]
+    has_changed = recorded[1:] != recorded[:-1]
     seconds = None
     if (
         metric.kind is MetricKind.GAUGE
@@ -83,8 +83,8 @@ def measure_refresh(
         and metric.unit in _SENSED
         and _is_sampled_finely(interval)
     ):
-        seconds = find_refresh_period(np.diff(times[rows][np.flatnonzero(moved) + 1]) / 1e6, interval)
-    return Refresh(rows=len(held), changes=int(np.count_nonzero(moved)), seconds=seconds)
+        seconds = find_refresh_period(np.diff(times[rows][np.flatnonzero(has_changed) + 1]) / 1e6, interval)
+    return Refresh(rows=len(recorded), changes=int(np.count_nonzero(has_changed)), seconds=seconds)
 
 
 def _is_sampled_finely(interval: float) -> bool:
@@ -92,23 +92,23 @@ def _is_sampled_finely(interval: float) -> bool:
     return RESOLVED.value * interval <= LONGEST.value * (1 + _JITTER)
 
 
-def find_refresh_period(apart: FloatArray, interval: float) -> float | None:
+def find_refresh_period(distances: FloatArray, interval: float) -> float | None:
     """Return the regular spacing of changes, None when there is none or sampling is too slow to show it.
 
     Args:
-        apart: seconds from each change to the next.
+        distances: seconds from each change to the next.
         interval: seconds between samples.
     """
     if not _is_sampled_finely(interval):
         return None
     longest = LONGEST.value * (1 + _JITTER)
-    found = _find_commonest_spacings(np.sort(apart[(apart > 0) & (apart <= longest)]))
-    if len(found) < FEWEST.value:
+    commonest = _find_commonest_spacings(np.sort(distances[(distances > 0) & (distances <= longest)]))
+    if len(commonest) < FEWEST.value:
         return None
-    seconds = float(np.median(found))
+    seconds = float(np.median(commonest))
     if seconds < RESOLVED.value * interval:
         return None
-    near = apart[(apart > 0) & (apart <= _REACH * seconds)]
+    near = distances[(distances > 0) & (distances <= _REACH * seconds)]
     # the spacing of two changes is off by up to one interval, whatever the driver does
     slack = max(_JITTER * seconds, interval if seconds >= _FINE * interval else interval / 2) + 1e-9
     regular = np.abs(near - np.maximum(np.rint(near / seconds), 1) * seconds) <= slack
@@ -117,15 +117,15 @@ def find_refresh_period(apart: FloatArray, interval: float) -> float | None:
     return float(near[regular & (near < 1.5 * seconds)].mean())
 
 
-def _find_commonest_spacings(apart: FloatArray) -> FloatArray:
+def _find_commonest_spacings(distances: FloatArray) -> FloatArray:
     """Return the lowest cluster of sorted spacings that holds at least half as many as the largest does."""
-    if len(apart) == 0:
-        return apart
-    stop = np.searchsorted(apart, apart * _WIDTH, side="right")
-    held = stop - np.arange(len(apart))
-    lowest = int(np.argmax(2 * held >= held.max()))
-    first = lowest + int(np.argmax(held[lowest : int(stop[lowest])]))
-    return apart[first : int(stop[first])]
+    if len(distances) == 0:
+        return distances
+    stop = np.searchsorted(distances, distances * _WIDTH, side="right")
+    cluster_sizes = stop - np.arange(len(distances))
+    lowest = int(np.argmax(2 * cluster_sizes >= cluster_sizes.max()))
+    first = lowest + int(np.argmax(cluster_sizes[lowest : int(stop[lowest])]))
+    return distances[first : int(stop[first])]
 
 
 def find_metrics_read_together(metric: str) -> set[str]:

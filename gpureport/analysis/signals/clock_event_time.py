@@ -58,12 +58,12 @@ class CountedTime:
 
     def compute_row_shares(self, series: DeviceSeries, stretches: Spans) -> FloatArray:
         """Return the share of each row's cell that was counted in some stretches of time."""
-        kept = intervals.contains(stretches, (self.start + self.end) // 2)
-        if not kept.any():
+        is_inside = intervals.contains(stretches, (self.start + self.end) // 2)
+        if not is_inside.any():
             return np.zeros(len(series))
-        edges = np.column_stack([self.start[kept], self.end[kept]]).ravel()
-        counted = np.cumsum(self.seconds[kept])
-        so_far = np.column_stack([counted - self.seconds[kept], counted]).ravel()
+        edges = np.column_stack([self.start[is_inside], self.end[is_inside]]).ravel()
+        counted = np.cumsum(self.seconds[is_inside])
+        so_far = np.column_stack([counted - self.seconds[is_inside], counted]).ravel()
         inside = np.interp(series.end, edges, so_far) - np.interp(series.start, edges, so_far)
         return np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1)
 
@@ -80,37 +80,37 @@ def measure_counted_time(series: DeviceSeries, *reasons: str) -> CountedTime | N
     """
     names = [counter_name(reason) for reason in reasons if counter_name(reason) in BY_NAME]
     names = [name for name in names if series.is_recorded(name)]
-    found = counter_increments.measure_increments(series, names, 1.0) if names else None
-    if found is None:
+    increments = counter_increments.measure_increments(series, names, 1.0) if names else None
+    if increments is None:
         return None
     bits = np.zeros(len(series), dtype=np.bool_)
     for reason in reasons:
         bits |= series.values(f"clock_event_{reason}") > 0
-    seconds = found.amounts.max(axis=0)
-    rose = seconds > _LEAST
-    at, beside = bits[found.rows], np.zeros(len(found.rows), dtype=np.bool_)
-    for steps, marked in ((rose & (seconds >= _FULL * found.seconds), at), (rose, beside)):
+    seconds = increments.amounts.max(axis=0)
+    has_risen = seconds > _LEAST
+    held_rows, adjacent_rows = bits[increments.rows], np.zeros(len(increments.rows), dtype=np.bool_)
+    for steps, marked in ((has_risen & (seconds >= _FULL * increments.seconds), held_rows), (has_risen, adjacent_rows)):
         marked[:-1] |= steps
         marked[1:] |= steps
-    start, end = _place_counted_time(found.times, seconds, at)
-    kept = rose & ~found.in_gap
+    start, end = _place_counted_time(increments.times, seconds, held_rows)
+    is_placed = has_risen & ~increments.in_gap
     return CountedTime(
-        start=start[kept],
-        end=end[kept],
-        seconds=seconds[kept],
-        gap_seconds=float(seconds[found.in_gap].sum()),
-        held_rows=_mark_rows(found.rows[at], len(series)) | bits,
-        adjacent_rows=_mark_rows(found.rows[beside], len(series)),
-        restarts=found.restarts,
+        start=start[is_placed],
+        end=end[is_placed],
+        seconds=seconds[is_placed],
+        gap_seconds=float(seconds[increments.in_gap].sum()),
+        held_rows=_mark_rows(increments.rows[held_rows], len(series)) | bits,
+        adjacent_rows=_mark_rows(increments.rows[adjacent_rows], len(series)),
+        restarts=increments.restarts,
     )
 
 
-def _place_counted_time(times: IntArray, seconds: FloatArray, at: BoolArray) -> tuple[IntArray, IntArray]:
+def _place_counted_time(times: IntArray, seconds: FloatArray, is_held: BoolArray) -> tuple[IntArray, IntArray]:
     """Return where in each step the counted time lies: at the end that is held, over all of it else."""
     since, until = times[:-1], times[1:]
     length = np.minimum(np.round(seconds * 1e6).astype(np.int64), until - since)
-    start = np.where(at[1:] & ~at[:-1], until - length, since)
-    end = np.where(at[:-1] & ~at[1:], since + length, until)
+    start = np.where(is_held[1:] & ~is_held[:-1], until - length, since)
+    end = np.where(is_held[:-1] & ~is_held[1:], since + length, until)
     return start, end
 
 

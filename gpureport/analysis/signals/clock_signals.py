@@ -206,15 +206,15 @@ def compute_lost_ratio(series: DeviceSeries, signals: ClockSignals, throttled: T
     A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
     that are not slowed, or not busy, lose nothing.
     """
-    compared = choose_reference_clock(signals, throttled.detected)
-    if compared is None:
+    reference = choose_reference_clock(signals, throttled.detected)
+    if reference is None:
         return None
-    missing = _compute_shortfall(signals, throttled, compared)
-    if missing is None:
+    shortfall = _compute_shortfall(signals, throttled, reference)
+    if shortfall is None:
         return None
-    worked = np.fmin(missing, series.values("gpu_utilization_ratio"))
+    worked = np.fmin(shortfall, series.values("gpu_utilization_ratio"))
     share = 1.0 if throttled.share is None else throttled.share
-    return np.where(throttled.rows & signals.busy & ~np.isnan(missing), share * worked, 0.0)
+    return np.where(throttled.rows & signals.busy & ~np.isnan(shortfall), share * worked, 0.0)
 
 
 def _compute_shortfall(signals: ClockSignals, throttled: ThrottledTime, reference: ReferenceClock) -> FloatArray | None:
@@ -223,11 +223,11 @@ def _compute_shortfall(signals: ClockSignals, throttled: ThrottledTime, referenc
     A row beside which time was counted shows the clock of a moment that need not be within that time: it gets the
     median of those that do.
     """
-    missing = np.clip(1 - signals.clock / reference.hertz, 0, 1)
+    shortfall = np.clip(1 - signals.clock / reference.hertz, 0, 1)
     if throttled.lowered is None or not (throttled.rows & signals.busy & ~throttled.lowered).any():
-        return missing
-    shown = missing[throttled.lowered & throttled.detected & signals.busy & ~np.isnan(missing)]
-    return np.where(throttled.lowered, missing, np.median(shown)) if len(shown) else None
+        return shortfall
+    measured = shortfall[throttled.lowered & throttled.detected & signals.busy & ~np.isnan(shortfall)]
+    return np.where(throttled.lowered, shortfall, np.median(measured)) if len(measured) else None
 
 
 def compute_lost_seconds(

@@ -77,13 +77,13 @@ def _find_device(context: Context, event: LogEvent) -> str | None:
     if event.device is not None:
         return event.device
     addresses = {_normalise_address(match[0]) for match in _BUS.finditer(event.text)}
-    named = [
+    named_gpus = [
         name
         for name, series in context.gpus().items()
         if series.device.bus_id and _normalise_address(series.device.bus_id) in addresses
     ]
-    everybody = list(context.gpus())
-    chosen = named or (everybody if len(everybody) == 1 else [])
+    all_gpus = list(context.gpus())
+    chosen = named_gpus or (all_gpus if len(all_gpus) == 1 else [])
     return chosen[0] if len(chosen) == 1 else None
 
 

@@ -219,7 +219,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     fine = series.interval <= POINT_SAMPLE_SECONDS
     beating = find_longest_beat_run(known.values, doubt.chance, covered) if doubt and fine else 0
-    found = []
+    runs = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _find_edges(known, series, begin, past, level)
         samples = series.count_readings(UTILISATION, known.rows[begin:past])
@@ -228,7 +228,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
         needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
         if not doubtful and (past - begin >= beating or (doubt and doubt.is_resting(highest_power))):
             mean = float(known.values[begin:past].mean())
-            found.append(
+            runs.append(
                 IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)
             )
-    return tuple(found)
+    return tuple(runs)

@@ -61,17 +61,17 @@ class LowRunChance:
         up anywhere in the job, and m is all its samples.
         """
         left, right = max(begin - self.neighbours, 0), min(past + self.neighbours, len(self.low))
-        around = self.job[left:right].copy()
-        around[begin - left : past - left] = False
+        is_compared = self.job[left:right].copy()
+        is_compared[begin - left : past - left] = False
         longest = max(_LONG_ROWS, _LONG_RUN * (past - begin))
         near = slice(int(np.searchsorted(self.stop, left, side="right")), int(np.searchsorted(self.first, right)))
         for start, end in zip(self.first[near].tolist(), self.stop[near].tolist(), strict=True):
             if end - start >= longest:
-                around[max(start - left, 0) : end - left] = False
-        count = int(around.sum())
+                is_compared[max(start - left, 0) : end - left] = False
+        count = int(is_compared.sum())
         if count == 0:
             return 1
-        share = (float(self.low[left:right][around].sum()) + 0.5) / (count + 1)
+        share = (float(self.low[left:right][is_compared].sum()) + 0.5) / (count + 1)
         places = count if share < _DENSE else max(self.rows, count)
         return int(np.ceil(np.log(self.significance / places) / np.log(share)))
 

@@ -126,18 +126,18 @@ def _find_episodes(
     episodes = bins.mask_to_spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, context.work)
     coarse = bins.width > POINT_SAMPLE_SECONDS
-    own = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
-    held = [intervals.overlap_seconds(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
-    long = np.max(held, axis=0, initial=0.0) >= limits.over if held else np.zeros(len(episodes), dtype=np.bool_)
-    kept = [
+    unexplained = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
+    covered = [intervals.overlap_seconds(episodes[:, 0], episodes[:, 1], spans) for spans in unexplained.values()]
+    long = np.max(covered, axis=0, initial=0.0) >= limits.over if covered else np.zeros(len(episodes), dtype=np.bool_)
+    certain = [
         part
         for part in intervals.to_intervals(episodes[long])
         if not coarse or wait_episodes.is_surely_below(used[bins.find_bin_slice(part.start, part.end)], limits.gpu)
     ]
-    spans = {name: intervals.intersection(one, intervals.to_spans(kept)) for name, one in own.items()}
+    spans = {name: intervals.intersection(one, intervals.to_spans(certain)) for name, one in unexplained.items()}
     return LowUse(
         spans={name: one for name, one in spans.items() if len(one)},
-        lowest=float(np.nanmin(mean[inside])) if kept else float("nan"),
+        lowest=float(np.nanmin(mean[inside])) if certain else float("nan"),
         mean_seconds=length * bins.width,
     )
 
@@ -151,21 +151,21 @@ def _judge_short_job(
     something explains tells nothing of it.
     """
     known = used[~np.isnan(used)]
-    own = {name: _remove_explained(context, one, intervals.to_spans([window])) for name, one in working.items()}
-    seconds = max(map(intervals.total_seconds, own.values()))
+    unexplained = {name: _remove_explained(context, one, intervals.to_spans([window])) for name, one in working.items()}
+    seconds = max(map(intervals.total_seconds, unexplained.values()))
     width = max(1.0, *(one.interval for one in working.values()))
     mean = float(known.mean()) if len(known) else 1.0
-    sure = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
-    low = (
+    is_certain = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
+    is_low = (
         limits.shortest <= seconds < max(limits.over, limits.rows * width)
         and 2 * seconds >= window.seconds
         and len(known) >= limits.fewest
         and limits.idle <= mean <= limits.enter
-        and (sure or wait_episodes.is_surely_below(known, limits.gpu))
+        and (is_certain or wait_episodes.is_surely_below(known, limits.gpu))
     )
     return LowUse(
-        spans={name: one for name, one in own.items() if len(one)} if low else {},
-        lowest=mean if low else float("nan"),
+        spans={name: one for name, one in unexplained.items() if len(one)} if is_low else {},
+        lowest=mean if is_low else float("nan"),
         mean_seconds=seconds,
         is_short_job=True,
     )

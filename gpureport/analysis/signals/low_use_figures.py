@@ -52,13 +52,13 @@ def find_cause(context: Context, devices: Collection[str]) -> str | None:
 def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:
     """Return the figures of some of the GPUs, each of which has episodes."""
     spans = [low.spans[name] for name in devices]
-    held = sum(intervals.total_seconds(one) for one in spans)
+    low_seconds = sum(intervals.total_seconds(one) for one in spans)
     lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
     return LowUseFigures(
         devices=tuple(devices),
         spans=intervals.union(np.concatenate(spans)),
         seconds=max(intervals.total_seconds(one) for one in spans),
-        mean=1 - lost / held,
+        mean=1 - lost / low_seconds,
         lost=lost,
         samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
     )

@@ -51,12 +51,12 @@ def build_power_scale(series: DeviceSeries) -> PowerScale | None:
     limit, source = _find_limit_watts(series)
     if np.isnan(power).all() or np.isnan(limit).all():
         return None
-    middle = float(np.nanmedian(limit))
-    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _estimate_idle_watts(series, middle))
-    room = np.where(np.isnan(limit), middle, limit) - idle
+    median_limit = float(np.nanmedian(limit))
+    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _estimate_idle_watts(series, median_limit))
+    room = np.where(np.isnan(limit), median_limit, limit) - idle
     if not (room > 0).all():
         return None
-    return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=middle, source=source)
+    return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
 
 
 def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:

@@ -41,10 +41,12 @@ class WaitCost:
 
 def measure_wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Spans) -> WaitCost:
     """Return what waiting in stretches of the job cost the GPUs."""
-    held = [intervals.overlap_seconds(one.start - one.shift, one.end - one.shift, spans) for one in gpus.values()]
-    used = [one.values(UTILISATION) for one in gpus.values()]
-    lost = sum(float(np.nansum((1 - np.clip(u, 0, 1)) * h)) for u, h in zip(used, held, strict=True))
-    sampled = sum(float(h[~np.isnan(u)].sum()) for u, h in zip(used, held, strict=True))
+    waiting_seconds = [
+        intervals.overlap_seconds(one.start - one.shift, one.end - one.shift, spans) for one in gpus.values()
+    ]
+    utilisations = [one.values(UTILISATION) for one in gpus.values()]
+    lost = sum(float(np.nansum((1 - np.clip(u, 0, 1)) * h)) for u, h in zip(utilisations, waiting_seconds, strict=True))
+    sampled = sum(float(h[~np.isnan(u)].sum()) for u, h in zip(utilisations, waiting_seconds, strict=True))
     return WaitCost(
         spans=spans,
         seconds=intervals.total_seconds(spans),
@@ -56,25 +58,25 @@ def measure_wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Span
     )
 
 
-def rate_confidence(found: WaitCandidate, cost: WaitCost, against: ComparedEpisodes) -> Confidence:
+def rate_confidence(candidate: WaitCandidate, cost: WaitCost, comparison: ComparedEpisodes) -> Confidence:
     """Return high where samples are close and many, and busy GPUs were there to compare with."""
-    interval = max(one.interval for one in (found.source, *found.gpus.values()))
+    interval = max(one.interval for one in (candidate.source, *candidate.gpus.values()))
     close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
     return certainty.lowest_confidence(
-        Confidence.HIGH if against.has_comparison and close else Confidence.MEDIUM,
-        certainty.confidence_by_readings(cost.samples // len(found.gpus), interval),
+        Confidence.HIGH if comparison.has_comparison and close else Confidence.MEDIUM,
+        certainty.confidence_by_readings(cost.samples // len(candidate.gpus), interval),
     )
 
 
-def list_ruled_out(what: str, against: ComparedEpisodes) -> tuple[str, ...]:
+def list_ruled_out(what: str, comparison: ComparedEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded.
 
     Args:
         what: what was compared, with its verb: `the CPU is as busy`.
-        against: what it was compared with.
+        comparison: what it was compared with.
     """
-    said = f"{what} beside busy GPUs: there it is at {phrases.percent(against.fed_mean)}"
-    return ("start-up and tail of the job", *([said] if against.has_comparison else []))
+    sentence = f"{what} beside busy GPUs: there it is at {phrases.percent(comparison.fed_mean)}"
+    return ("start-up and tail of the job", *([sentence] if comparison.has_comparison else []))
 
 
 def describe_wait(cost: WaitCost) -> str:

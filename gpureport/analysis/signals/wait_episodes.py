@@ -71,39 +71,41 @@ def compute_rolling_share(series: FloatArray, length: int, test: Callable[[Float
 
 
 def find_low_episodes(
-    context: Context, found: WaitCandidate, where: BoolArray, limits: Limits, claimed: tuple[str, ...]
+    context: Context, candidate: WaitCandidate, where: BoolArray, limits: Limits, claimed: tuple[str, ...]
 ) -> Spans:
     """Return when the GPUs' rolling mean is low and a condition on the machine holds.
 
     Args:
         context: the recording, with earlier findings.
-        found: the machine.
+        candidate: the machine.
         where: whether the condition holds in each bin.
         limits: what makes an episode.
         claimed: kinds whose time is theirs.
     """
     if context.window is None:
         return intervals.NO_SPANS
-    mean = rolling_mean(found.utilisation, found.count_bins_with_samples(limits.over, limits.rows))
+    mean = rolling_mean(candidate.utilisation, candidate.count_bins_with_samples(limits.over, limits.rows))
     low = np.where(where, np.nan_to_num(mean, nan=1.0), 1.0)
-    inside = found.bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
-    width = found.bins.width
+    inside = candidate.bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
+    width = candidate.bins.width
     shortest = max(limits.shortest, 3 * width)
-    spans = found.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
+    spans = candidate.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
-    for device in found.gpus:
+    for device in candidate.gpus:
         spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
     sure = [
-        is_surely_below(found.utilisation[found.bins.find_bin_slice(start, end)], limits.gpu) or not found.is_coarse
+        is_surely_below(candidate.utilisation[candidate.bins.find_bin_slice(start, end)], limits.gpu)
+        or not candidate.is_coarse
         for start, end in spans
     ]
     return intervals.drop_shorter(spans[np.array(sure, dtype=np.bool_)], shortest)
 
 
-def drop_unrecorded(found: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
+def drop_unrecorded(candidate: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
     """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
     rows = [
-        all(len(found.source.find_values(name, spans[row : row + 1])) for name in metrics) for row in range(len(spans))
+        all(len(candidate.source.find_values(name, spans[row : row + 1])) for name in metrics)
+        for row in range(len(spans))
     ]
     return spans[np.array(rows, dtype=np.bool_)]
 
@@ -118,7 +120,13 @@ def is_surely_below(samples: FloatArray, limit: float) -> bool:
 
 
 def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two limits
-    found: WaitCandidate, spans: Spans, series: FloatArray, *, length: int, fed: float, apart: float
+    candidate: WaitCandidate,
+    spans: Spans,
+    series: FloatArray,
+    *,
+    length: int,
+    fed_level: float,
+    least_difference: float,
 ) -> ComparedEpisodes:
     """Keep the episodes in which a series is higher than while the GPUs are well fed.
 
@@ -126,29 +134,31 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
     explains nothing, whatever its level.
 
     Args:
-        found: the machine.
+        candidate: the machine.
         spans: the episodes.
         series: one value a bin.
         length: bins over which the mean utilisation says that the GPUs are well fed.
-        fed: that mean.
-        apart: difference of the means below which two levels count as one.
+        fed_level: that mean.
+        least_difference: difference of the means below which two levels count as one.
     """
-    parts = [found.bins.find_bin_slice(start, end) for start, end in spans]
-    outside = rolling_mean(found.utilisation, length) >= fed
+    parts = [candidate.bins.find_bin_slice(start, end) for start, end in spans]
+    outside = rolling_mean(candidate.utilisation, length) >= fed_level
     for part in parts:
         outside[part] = False
-    calm = series[outside & ~np.isnan(series)]
+    fed_values = series[outside & ~np.isnan(series)]
     inside = sum(part.stop - part.start for part in parts)
-    if len(calm) < max(_FEWEST_FED_BINS, _FED_SECONDS / found.bins.width, _FED_SHARE * inside):
+    if len(fed_values) < max(_FEWEST_FED_BINS, _FED_SECONDS / candidate.bins.width, _FED_SHARE * inside):
         return ComparedEpisodes(spans=spans, fed_mean=float("nan"))
-    kept = np.array([_is_surely_higher(series[part], calm, apart) for part in parts], dtype=np.bool_)
-    return ComparedEpisodes(spans=spans[kept], fed_mean=float(calm.mean()))
+    is_higher = np.array(
+        [_is_surely_higher(series[part], fed_values, least_difference) for part in parts], dtype=np.bool_
+    )
+    return ComparedEpisodes(spans=spans[is_higher], fed_mean=float(fed_values.mean()))
 
 
-def _is_surely_higher(some: FloatArray, others: FloatArray, apart: float) -> bool:
+def _is_surely_higher(values: FloatArray, other_values: FloatArray, least_difference: float) -> bool:
     """Whether a mean is higher than another by a difference and by four standard errors."""
-    some = some[~np.isnan(some)]
-    if len(some) == 0:
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
         return False
-    error = float(np.sqrt(some.var() / len(some) + others.var() / len(others)))
-    return float(some.mean() - others.mean()) >= max(apart, _ERRORS_OF_SELECTED * error)
+    error = float(np.sqrt(values.var() / len(values) + other_values.var() / len(other_values)))
+    return float(values.mean() - other_values.mean()) >= max(least_difference, _ERRORS_OF_SELECTED * error)

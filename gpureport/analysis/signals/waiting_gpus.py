@@ -80,16 +80,23 @@ def build_candidate(window: Interval, source: DeviceSeries, gpus: Mapping[str, D
 
 
 def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
-    kind: str, context: Context, found: WaitCandidate, series: FloatArray, *, shortest: float, least: float, metric: str
+    kind: str,
+    context: Context,
+    candidate: WaitCandidate,
+    series: FloatArray,
+    *,
+    shortest: float,
+    least: float,
+    metric: str,
 ) -> NotJudged | None:
     """Return why a kind cannot be judged: the recording is too short, or the series covers too little of the job."""
-    needed = max(shortest, 3 * found.bins.width)
+    needed = max(shortest, 3 * candidate.bins.width)
     if context.whole.seconds < needed:
         return missing_metrics.too_short(kind, context.whole.seconds, needed)
-    known = ~np.isnan(found.utilisation)
+    known = ~np.isnan(candidate.utilisation)
     seen = float((known & ~np.isnan(series)).sum()) / max(float(known.sum()), 1)
     if seen >= least:
         return None
     what = "CPU series" if metric.startswith("cpu_util") else f"series of {metric}"
     reason = f"the {what} covers only {{}} of the job"
-    return missing_metrics.unjudged(kind, found.source.device.id, reason, [metric], missing_metrics.share_of(seen))
+    return missing_metrics.unjudged(kind, candidate.source.device.id, reason, [metric], missing_metrics.share_of(seen))

@@ -1,17 +1,15 @@
 """What `gpureport explain` says of a class of GPU time."""
 
+from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
 _TERMS = {"low_use": "Low use"}
 """Definitions that are not called what their class is."""
 
-KINDS_BY_CLASS = {
-    key: kinds
-    for key in GPU_TIME_CLASSES
-    if (kinds := tuple(name for name, kind in terms.DESCRIPTIONS.items() if kind.gpu_time_class == key))
-}
+KINDS_BY_CLASS = kinds_by_gpu_time_class(RULES)
 """Kinds of findings whose time a class holds."""
 
 

@@ -4,7 +4,7 @@ A renderer lays out and never computes. Times are seconds since the run's first 
 otherwise; text holds no markup and no control characters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
@@ -13,6 +13,9 @@ from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
+
+HEADING = "heading"
+"""Metadata of a field of `Report` whose tables or statements every text format shows under this heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +46,19 @@ class GpuTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockTable:
-    """What held the clocks of one run."""
+class RunTable:
+    """A table of one run."""
 
     label: str
     table: Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """Energy, cost and carbon of one run, as named statements."""
+class RunFacts:
+    """Named statements about one run."""
 
     label: str
     facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTable:
-    """The stages of one run side by side."""
-
-    label: str
-    table: Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,12 +187,12 @@ class Report:
     order: str
     timeline: tuple[Timeline, ...]
     gpus: tuple[GpuTable, ...]
-    stages: tuple[StageTable, ...]
     quality: tuple[RunQuality, ...]
     judgement: Judgement
     method: Method
-    clocks: tuple[ClockTable, ...] = ()
-    spending: tuple[Spending, ...] = ()
+    clocks: tuple[RunTable, ...] = field(default=(), metadata={HEADING: "What held the clocks"})
+    stages: tuple[RunTable, ...] = field(default=(), metadata={HEADING: "Stages"})
+    spending: tuple[RunFacts, ...] = field(default=(), metadata={HEADING: "Energy and cost"})
     answers: tuple[Answers, ...] = ()
     checklists: tuple[Checklist, ...] = ()
     policy: Table | None = None

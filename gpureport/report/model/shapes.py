@@ -45,6 +45,23 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSection:
+    """A section as every text format shows it.
+
+    Attributes:
+        heading: what it is about.
+        label: the run or the pair of steps it is about; empty when it is about all.
+        table: shown with its notes.
+        facts: named statements.
+    """
+
+    heading: str
+    label: str = ""
+    table: Table | None = None
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A part of an explanation.
 

@@ -1,5 +1,7 @@
 """The parts of a report: each module builds its part of the model from analyses and comparisons.
 
 Imports `model`, `runs` and `wording`; no format and no chart.
-A new section: one module here, one line in `builder.py`, one partial in each template that shows it.
+A new section: one module here that returns a `RunTable` or `RunFacts` a run, a field of `Report` with its heading,
+and the call in `builder.py`. Terminal, Markdown and JSON show it without new code. A page and a PDF show it by
+`templates/sections/NAME.html` and `NAME.typ`, each with its line in `report.html` and `report.typ`.
 """

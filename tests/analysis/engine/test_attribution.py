@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
+from gpureport.analysis import RULES, analyze
 from gpureport.analysis.engine import attribution
 from gpureport.analysis.job.phases import find_activities, find_job_window
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime
@@ -83,7 +83,7 @@ def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     series = series_by_device(run)
     active = find_activities(series)
     context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
-    return attribution.attribute_gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, throttled=None)
+    return attribution.attribute_gpu_time(context, findings, RULES, "gpu:0", low=intervals.NO_SPANS, throttled=None)
 
 
 def _whole(entry: GpuTime, run: Recording) -> None:
@@ -146,10 +146,11 @@ def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
     found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
-    both = [
-        dict(attribution.attribute_gpu_time(context, found, name, low=intervals.NO_SPANS, throttled=None).seconds)
+    times = [
+        attribution.attribute_gpu_time(context, found, RULES, name, low=intervals.NO_SPANS, throttled=None)
         for name in ("gpu:0", "gpu:1")
     ]
+    both = [dict(time.seconds) for time in times]
     assert [entry["unused"] for entry in both] == [299, 0]
     assert [round(entry["idle"]) for entry in both] == [0, 20]
 

@@ -10,6 +10,7 @@ import pytest
 
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.rules.rule import Context
+from gpureport.cli.runs import run_storing
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.importers import Reading
 from gpureport.nightly.history.night_figures import Figure
@@ -133,7 +134,7 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
     """They are in the store, and the one that is not is named."""
-    whole = importlib.import_module("gpureport.cli.commands.ingest").store_run
+    whole = run_storing.store_run
 
     def failing(store: Store, reading: Reading, *, force: bool) -> tuple[Entry, str]:
         if reading.locator.endswith("c.csv"):

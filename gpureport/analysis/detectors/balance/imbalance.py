@@ -111,16 +111,18 @@ class Imbalance(Rule):
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
         starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
-        held = {name: intervals.collect_finding_spans(context.earlier_findings, name, self.after) for name in peers}
-        aside = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in held.items()}
-        used = compute_rolling_means(bins, peers, UTILISATION, aside, length)
+        explained = {
+            name: intervals.collect_finding_spans(context.earlier_findings, name, self.after) for name in peers
+        }
+        is_explained = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in explained.items()}
+        used = compute_rolling_means(bins, peers, UTILISATION, is_explained, length)
         uneven = find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
         yield from self._judge_signal(context, peers, bins, uneven, needed, "utilisation")
-        power = compute_rolling_means(bins, peers, POWER, aside, length)
-        full = np.all([series >= self.busy.value for series in used.values()], axis=0)
-        even = ~np.any(list(uneven.values()), axis=0)
-        odd = find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
-        loads = {name: rows & full & even for name, rows in odd.items()}
+        power = compute_rolling_means(bins, peers, POWER, is_explained, length)
+        is_full = np.all([series >= self.busy.value for series in used.values()], axis=0)
+        is_even = ~np.any(list(uneven.values()), axis=0)
+        odd_bins = find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
+        loads = {name: rows & is_full & is_even for name, rows in odd_bins.items()}
         yield from self._judge_signal(context, peers, bins, loads, needed, "power")
 
     def _judge_signal(  # noqa: PLR0913, PLR0917 - what a finding is made of
@@ -128,23 +130,23 @@ class Imbalance(Rule):
         context: Context,
         peers: dict[str, DeviceSeries],
         bins: Grid,
-        odd: Mapping[str, BoolArray],
+        odd_bins: Mapping[str, BoolArray],
         needed: float,
         signal: str,
     ) -> Iterator[Finding]:
-        for name, rows in odd.items():
-            coarse = bins.width > POINT_SAMPLE_SECONDS
-            held = bins.mask_to_spans(rows, needed if coarse else self.over.value, needed)
-            held = intervals.intersection(held, context.work)
-            if coarse and signal == "utilisation":
-                sure = [
-                    is_surely_different(peers, name, held[row : row + 1], self.differs.value)
-                    for row in range(len(held))
+        for name, rows in odd_bins.items():
+            is_coarse = bins.width > POINT_SAMPLE_SECONDS
+            spans = bins.mask_to_spans(rows, needed if is_coarse else self.over.value, needed)
+            spans = intervals.intersection(spans, context.work)
+            if is_coarse and signal == "utilisation":
+                is_sure = [
+                    is_surely_different(peers, name, spans[row : row + 1], self.differs.value)
+                    for row in range(len(spans))
                 ]
-                held = held[np.array(sure, dtype=np.bool_)]
-            held = self._keep_longer_side(peers, name, held, signal)
-            if len(held):
-                yield from self._build_finding(peers, name, held, signal)
+                spans = spans[np.array(is_sure, dtype=np.bool_)]
+            spans = self._keep_longer_side(peers, name, spans, signal)
+            if len(spans):
+                yield from self._build_finding(peers, name, spans, signal)
 
     def _keep_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
@@ -168,32 +170,32 @@ class Imbalance(Rule):
         if np.isnan(own) or not others:
             # means over half a minute reach into stretches in which a GPU has no value of its own
             return
-        usual = float(np.median(list(others.values())))
+        usual_mean = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
         compared = [peers[each] for each in (name, *others)]
         readings = min(one.count_readings(metric, intervals.contains(spans, one.times)) for one in compared)
-        sure = len(compared) > PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        is_sure = len(compared) > PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
         yield Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if is_sure else Confidence.MEDIUM,
             devices=(name,),
             intervals=intervals.to_intervals(spans),
-            evidence=tuple(self._build_evidence(own, usual, seconds, signal, metric)),
+            evidence=tuple(self._build_evidence(own, usual_mean, seconds, signal, metric)),
             lost_gpu_seconds=_compute_lost_seconds(own, list(others.values()), seconds)
             if signal == "utilisation"
             else None,
             cause=signal,
             samples=readings,
             ruled_out=("idle gaps, throttling and hollow work, left out for the GPU they befell", "a GPU never used"),
-            summary=_describe_difference(name, tuple(others), own, usual, seconds, signal),
+            summary=_describe_difference(name, tuple(others), own, usual_mean, seconds, signal),
             recommendation=_ADVICE[signal],
         )
 
     def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
         unit = "1" if signal == "utilisation" else "W"
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
-        yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
+        yield Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit)
         relative = signal == "power"
         yield Evidence(
             metric=metric,

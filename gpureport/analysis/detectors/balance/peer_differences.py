@@ -27,11 +27,13 @@ def group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
 
 
 def compute_rolling_means(
-    bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
+    bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, is_explained: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {name: np.where(aside[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()}
-    return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+    means = {
+        name: np.where(is_explained[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()
+    }
+    return {name: np.where(is_explained[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
 
 
 def find_uneven_bins(
@@ -40,12 +42,12 @@ def find_uneven_bins(
     """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
     series = list(means.values())
     lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
-    apart = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
-    near = {name: one[apart] for name, one in means.items()}
-    odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
-    for name, rows in odd.items():
-        rows[apart] = _find_odd_bins(near, name, differs, agree, relative=relative)
-    return odd
+    uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+    means_there = {name: one[uneven] for name, one in means.items()}
+    odd_bins = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
+    for name, rows in odd_bins.items():
+        rows[uneven] = _find_odd_bins(means_there, name, differs, agree, relative=relative)
+    return odd_bins
 
 
 def _find_odd_bins(

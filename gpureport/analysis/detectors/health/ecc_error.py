@@ -72,26 +72,26 @@ class EccError(Rule):
             if all(_count_readings(series, name) < certainty.FEW_READINGS for name in counters):
                 yield _report_single_reading(device)
                 continue
-            found = [rise for name in counters if (rise := _measure_rise(series, name)).increase >= self.rise.value]
-            fatal = [rise for rise in found if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
-            mild = [rise for rise in found if rise not in fatal]
-            if fatal or _was_set_during_run(series, _FAILURE):
-                yield self._build_finding(series, fatal, Severity.PROBLEM, "uncorrected")
-            if mild:
-                yield self._build_finding(series, mild, Severity.INFO, "corrected")
+            rises = [rise for name in counters if (rise := _measure_rise(series, name)).increase >= self.rise.value]
+            uncorrected = [rise for rise in rises if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
+            corrected = [rise for rise in rises if rise not in uncorrected]
+            if uncorrected or _was_set_during_run(series, _FAILURE):
+                yield self._build_finding(series, uncorrected, Severity.PROBLEM, "uncorrected")
+            if corrected:
+                yield self._build_finding(series, corrected, Severity.INFO, "corrected")
 
     def _build_finding(
         self, series: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str
     ) -> Finding:
         device = series.device.id
-        fatal = severity is Severity.PROBLEM
-        which = "that could not be corrected" if fatal else "that were corrected"
-        said = (
+        is_uncorrected = severity is Severity.PROBLEM
+        which = "that could not be corrected" if is_uncorrected else "that were corrected"
+        sentence = (
             f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {_describe_rises(rises)}"
         )
         if not rises:
-            said = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
-        waiting = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
+            sentence = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
+        is_pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         return Finding(
             kind=_KIND,
             severity=severity,
@@ -113,8 +113,8 @@ class EccError(Rule):
             cause=cause,
             samples=max((_count_readings(series, rise.metric) for rise in rises), default=len(series)),
             ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
-            summary=said + (", and a reset is needed to take the memory out of use." if waiting else "."),
-            recommendation=_REPAIR if fatal else _WATCH,
+            summary=sentence + (", and a reset is needed to take the memory out of use." if is_pending else "."),
+            recommendation=_REPAIR if is_uncorrected else _WATCH,
         )
 
 

@@ -67,49 +67,49 @@ class GpuLost(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU that was lost, and one for each that had Xid errors else."""
-        told = list(gpu_loss_times.find_loss_events(context))
-        gone = {loss.device for loss in told if loss.code in {None, _GONE}}
+        events = list(gpu_loss_times.find_loss_events(context))
+        lost_devices = {loss.device for loss in events if loss.code in {None, _GONE}}
         for device in [*context.gpus(), None]:
-            own = [loss for loss in told if loss.device == device]
+            own = [loss for loss in events if loss.device == device]
             lost = [loss for loss in own if loss.code in {None, _GONE}]
             codes = [loss for loss in own if loss.code not in {None, _GONE}]
             if lost:
                 yield self._build_loss_finding(context, device, lost)
             if codes:
                 yield self._build_xid_finding(context, device, codes)
-        if None not in gone:
+        if None not in lost_devices:
             for device in context.gpus():
-                if device not in gone:
+                if device not in lost_devices:
                     yield from self._judge_silence(context, device)
 
     def _build_loss_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
-        found = _measure_silence(context, device, events[0].at)
+        silence = _measure_silence(context, device, events[0].at)
         name = "A GPU" if device is None else phrases.gpu_name(device)
-        after = "" if found is None else f"; {_describe_silence(found)}"
-        said = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
+        afterwards = "" if silence is None else f"; {_describe_silence(silence)}"
+        reason = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
-            intervals=(found.interval,) if found and found.interval.seconds else (),
-            evidence=(self._build_message_evidence(events), *self._build_empty_row_evidence(found)),
-            lost_gpu_seconds=found.interval.seconds if found else None,
+            intervals=(silence.interval,) if silence and silence.interval.seconds else (),
+            evidence=(self._build_message_evidence(events), *self._build_empty_row_evidence(silence)),
+            lost_gpu_seconds=silence.interval.seconds if silence else None,
             cause="lost",
             samples=len(events),
-            summary=f"{name} was lost ({said}){after}.",
+            summary=f"{name} was lost ({reason}){afterwards}.",
             recommendation=_LOST,
         )
 
     def _build_xid_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
         codes = sorted({loss.code for loss in events if loss.code is not None})
-        mild = set(codes) <= _MILD
+        is_mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu_name(device)
         listed = ", ".join(f"{code}" for code in codes)
         end = context.recording.run.ended
         return Finding(
             kind=_KIND,
-            severity=Severity.WARNING if mild else Severity.PROBLEM,
+            severity=Severity.WARNING if is_mild else Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
             intervals=(Interval(min(events[0].at, end), end),) if events[0].at < end else (),
@@ -127,21 +127,21 @@ class GpuLost(Rule):
         answered = gpu_loss_times.find_answer_times(series)
         if not len(answered):
             return
-        found = _measure_silence(context, device, int(answered[-1]))
-        if found is None or found.empty_rows < self.rows.value or found.interval.seconds < self.silent.value:
+        silence = _measure_silence(context, device, int(answered[-1]))
+        if silence is None or silence.empty_rows < self.rows.value or silence.interval.seconds < self.silent.value:
             return
         yield Finding(
             kind=_KIND,
             severity=Severity.PROBLEM,
             confidence=Confidence.MEDIUM,
             devices=(device,),
-            intervals=(found.interval,),
-            evidence=tuple(self._build_empty_row_evidence(found)),
-            lost_gpu_seconds=found.interval.seconds,
+            intervals=(silence.interval,),
+            evidence=tuple(self._build_empty_row_evidence(silence)),
+            lost_gpu_seconds=silence.interval.seconds,
             cause="no answer",
-            samples=found.empty_rows,
+            samples=silence.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
-            summary=f"{phrases.gpu_name(device)} stopped answering; {_describe_silence(found)}.",
+            summary=f"{phrases.gpu_name(device)} stopped answering; {_describe_silence(silence)}.",
             recommendation=_LOST,
         )
 

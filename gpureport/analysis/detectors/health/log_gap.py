@@ -65,9 +65,9 @@ class LogGap(Rule):
         if len(shared):
             yield self._build_finding(context, (), shared)
         for device, own in gaps.items():
-            left = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
-            if len(left):
-                yield self._build_finding(context, (device,), left)
+            own_gaps = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
+            if len(own_gaps):
+                yield self._build_finding(context, (device,), own_gaps)
 
     def _build_finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
         run = context.recording.run

@@ -72,27 +72,27 @@ class MonitoringEnded(Rule):
                 recording="a log with time stamps: timestamp among the fields of --query-gpu",
             )
             return
-        lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
+        lost_devices = {device for finding in context.findings("gpu_lost") for device in finding.devices}
         ends = {
             name: one for name, series in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(series))
         }
-        beside = [*_find_host_series(context), *_find_training_series(context)]
-        if len(ends) + len(beside) <= 1:
+        other_series = [*_find_host_series(context), *_find_training_series(context)]
+        if len(ends) + len(other_series) <= 1:
             yield NotJudged(
                 kind=_KIND, device=None, reason="nothing else was recorded whose end could tell", recording=_COMPARED
             )
             return
-        found = {}
-        for device, own in ends.items():
+        later_series = {}
+        for device, answer_times in ends.items():
             others = [
                 _OtherSeries(name=phrases.gpu_name(name), times=one, is_gpu=True)
                 for name, one in ends.items()
                 if name != device
             ]
-            later = self._find_longest_later(own, [*beside, *others], context.series[device].interval)
-            if later is not None and device not in lost:
-                found[device] = later
-        yield from self._build_findings(context, ends, found)
+            later = self._find_longest_later(answer_times, [*other_series, *others], context.series[device].interval)
+            if later is not None and device not in lost_devices:
+                later_series[device] = later
+        yield from self._build_findings(context, ends, later_series)
 
     def _find_longest_later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
         """Return the series that goes on longest after the samples of a GPU, None where none does."""
@@ -107,16 +107,18 @@ class MonitoringEnded(Rule):
         return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
 
     def _build_findings(
-        self, context: Context, ends: dict[str, IntArray], found: dict[str, _OtherSeries]
+        self, context: Context, ends: dict[str, IntArray], later_series: dict[str, _OtherSeries]
     ) -> Iterator[Finding]:
-        if not found:
+        if not later_series:
             return
-        last = {device: int(ends[device][-1]) for device in found}
-        together = len(found) == len(ends) and max(last.values()) - min(last.values()) <= self.early.value * 1e6
-        groups = [tuple(found)] if together else [(device,) for device in found]
+        last = {device: int(ends[device][-1]) for device in later_series}
+        end_together = (
+            len(later_series) == len(ends) and max(last.values()) - min(last.values()) <= self.early.value * 1e6
+        )
+        groups = [tuple(later_series)] if end_together else [(device,) for device in later_series]
         for devices in groups:
             begin = min(last[device] for device in devices)
-            yield self._build_finding(context, devices, begin, found[devices[0]])
+            yield self._build_finding(context, devices, begin, later_series[devices[0]])
 
     def _build_finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _OtherSeries) -> Finding:
         missing = Interval(begin, int(later.times[-1]))

@@ -89,11 +89,11 @@ class PcieDegraded(Rule):
                 yield self._build_finding(device, link)
 
     def _build_finding(self, device: str, link: _Link) -> Finding:
-        mild = link.ratio >= self.common.value
+        is_mild = link.ratio >= self.common.value
         return Finding(
             kind=_KIND,
             severity=(
-                Severity.INFO if mild else Severity.PROBLEM if link.ratio <= self.problem.value else Severity.WARNING
+                Severity.INFO if is_mild else Severity.PROBLEM if link.ratio <= self.problem.value else Severity.WARNING
             ),
             confidence=certainty.confidence_by_readings(link.samples),
             devices=(device,),
@@ -107,7 +107,7 @@ class PcieDegraded(Rule):
                     observed=link.ratio,
                     unit="1",
                     threshold=self.common,
-                    relation=">=" if mild else "<",
+                    relation=">=" if is_mild else "<",
                 ),
             ),
             lost_gpu_seconds=None,

@@ -157,18 +157,18 @@ class HollowUtil(Rule):
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU by itself, with what it rests on."""
         rows = self._build_episode_limits()
-        held = {
+        episodes = {
             name: hollow_episodes.find_job_episodes(context, one, scales[name], rows)
             for name, one in context.gpus().items()
         }
         limits = self._build_cause_limits()
-        found = []
-        for name, spans in held.items():
+        groups = []
+        for name, spans in episodes.items():
             for one in np.split(spans, len(spans)) if len(spans) else ():
-                seen = hollow_causes.measure_signs(context, name, {**held, name: one}, scales, limits)
-                cause = hollow_causes.name_cause(seen, limits)
-                found.append(HollowGroup(devices=(name,), spans=one, signs=(seen,), cause=cause))
-        return found
+                signs = hollow_causes.measure_signs(context, name, {**episodes, name: one}, scales, limits)
+                cause = hollow_causes.name_cause(signs, limits)
+                groups.append(HollowGroup(devices=(name,), spans=one, signs=(signs,), cause=cause))
+        return groups
 
     def _build_finding(
         self, context: Context, group: "HollowGroup", scales: Mapping[str, PowerScale | None]

@@ -64,11 +64,11 @@ def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale 
     """
     if context.window is None:
         return intervals.NO_SPANS
-    found = find_episodes(context, build_grid(context.window, [series]), series, scale, limits)
-    found = intervals.intersection(found, context.work)
-    claims = (series.times - series.shift)[series.known_rows(UTILISATION)]
-    claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
-    return intervals.drop_shorter(found[claimed], limits.shortest_seconds(series))
+    episodes = find_episodes(context, build_grid(context.window, [series]), series, scale, limits)
+    episodes = intervals.intersection(episodes, context.work)
+    reading_times = (series.times - series.shift)[series.known_rows(UTILISATION)]
+    has_readings = np.searchsorted(reading_times, episodes[:, 1]) > np.searchsorted(reading_times, episodes[:, 0])
+    return intervals.drop_shorter(episodes[has_readings], limits.shortest_seconds(series))
 
 
 def find_episodes(
@@ -80,27 +80,27 @@ def find_episodes(
     if explained.any():
         used = np.where(bins.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / bins.width), round(limits.rows))
-    full = used >= limits.busy
+    is_full = used >= limits.busy
     if np.isnan(used).any():
-        full = np.where(np.isnan(used), np.nan, full)
-    claimed = rolling_mean(full, length) >= limits.busy_share
-    if not claimed.any():
+        is_full = np.where(np.isnan(used), np.nan, is_full)
+    is_busy = rolling_mean(is_full, length) >= limits.busy_share
+    if not is_busy.any():
         return intervals.NO_SPANS
     share, active, dram = _average_per_bin(bins, series, scale)
     low = _is_little_done(
         _bound_rolling_mean(share, length), _bound_rolling_mean(active, length), rolling_mean(dram, length), limits
     )
-    if not (claimed & low).any():
+    if not (is_busy & low).any():
         return intervals.NO_SPANS
-    near = rolling_mean(claimed & low, length) > 0
-    own = near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
+    is_near = rolling_mean(is_busy & low, length) > 0
+    is_hollow = is_near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
     shortest = limits.shortest_seconds(series)
-    held = bins.mask_to_spans(own, max(limits.over, 2 * bins.width), shortest)
+    spans = bins.mask_to_spans(is_hollow, max(limits.over, 2 * bins.width), shortest)
     device = series.device.id
-    held = intervals.difference(
-        held, intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
+    spans = intervals.difference(
+        spans, intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
     )
-    return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(series.gaps)), shortest)
+    return intervals.drop_shorter(intervals.difference(spans, intervals.to_spans(series.gaps)), shortest)
 
 
 def _average_per_bin(

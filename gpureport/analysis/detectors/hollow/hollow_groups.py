@@ -24,10 +24,10 @@ class HollowGroup:
         return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
 
 
-def group_episodes(found: Sequence[HollowGroup], together: float) -> list[HollowGroup]:
+def group_episodes(groups: Sequence[HollowGroup], together: float) -> list[HollowGroup]:
     """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
     joined: list[HollowGroup] = []
-    for one in found:
+    for one in groups:
         # by its place: groups hold arrays, and cannot be looked up by what they are equal to
         alike = (each.cause == one.cause and _happen_together(each, one, together) for each in joined)
         place = next((place for place, near in enumerate(alike) if near), None)
@@ -35,11 +35,11 @@ def group_episodes(found: Sequence[HollowGroup], together: float) -> list[Hollow
             joined.append(one)
         else:
             joined[place] = _merge_groups(joined[place], one)
-    whole: dict[tuple[tuple[str, ...], str | None], HollowGroup] = {}
+    merged: dict[tuple[tuple[str, ...], str | None], HollowGroup] = {}
     for one in joined:
         key = (one.devices, one.cause)
-        whole[key] = _merge_groups(whole[key], one) if key in whole else one
-    return list(whole.values())
+        merged[key] = _merge_groups(merged[key], one) if key in merged else one
+    return list(merged.values())
 
 
 def _happen_together(one: HollowGroup, other: HollowGroup, together: float) -> bool:

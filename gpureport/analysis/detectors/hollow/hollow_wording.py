@@ -43,12 +43,12 @@ def describe_episodes(
 
 
 def _describe_signs(signs: HollowSigns) -> str:
-    said = []
+    parts = []
     if not np.isnan(signs.active):
-        said.append(f"{phrases.percent(signs.active)} of the multiprocessors were active")
+        parts.append(f"{phrases.percent(signs.active)} of the multiprocessors were active")
     if not np.isnan(signs.power_share):
-        said.append(f"power rose above idle by {phrases.percent(max(signs.power_share, 0))} of what the limit leaves")
-    return " and ".join(said)
+        parts.append(f"power rose above idle by {phrases.percent(max(signs.power_share, 0))} of what the limit leaves")
+    return " and ".join(parts)
 
 
 def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[str]) -> str:
@@ -67,9 +67,9 @@ def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[s
 
 def list_ruled_out(signs: HollowSigns, *, clock_known: bool) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
-    said = ["heat, hardware and the power cap, which lower clock and power"]
+    explanations = ["heat, hardware and the power cap, which lower clock and power"]
     if clock_known:
-        said.append("a low clock: it was at 75 % of the highest or above, or power no higher than idle")
+        explanations.append("a low clock: it was at 75 % of the highest or above, or power no higher than idle")
     if not np.isnan(signs.memory_traffic) and not np.isnan(signs.power_share):
-        said.append("work bound by memory, where DCGM counted its activity")
-    return tuple(said)
+        explanations.append("work bound by memory, where DCGM counted its activity")
+    return tuple(explanations)

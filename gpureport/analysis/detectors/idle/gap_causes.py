@@ -77,12 +77,12 @@ def find_gap_causes(
     if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _gather_surroundings(context, device)
-    near = [each for each in events if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
-    went_on = _find_gaps_with_busy_peers(around.others, gaps, still)
-    freed = [_find_freed_gpu(context.series[device], gap) for gap in gaps]
+    coinciding = [each for each in events if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
+    has_busy_peers = _find_gaps_with_busy_peers(around.others, gaps, still)
+    freed_gpus = [_find_freed_gpu(context.series[device], gap) for gap in gaps]
     return [
-        _choose_cause(gap, near, around, freed=free, others=others)
-        for gap, free, others in zip(gaps, freed, went_on, strict=True)
+        _choose_cause(gap, coinciding, around, freed_gpu=free, has_busy_peers=others)
+        for gap, free, others in zip(gaps, freed_gpus, has_busy_peers, strict=True)
     ]
 
 
@@ -122,16 +122,21 @@ def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
 
 
 def _choose_cause(
-    gap: Interval, events: Sequence[JobEvents], surroundings: _Surroundings, *, freed: Cause | None, others: bool
+    gap: Interval,
+    events: Sequence[JobEvents],
+    surroundings: _Surroundings,
+    *,
+    freed_gpu: Cause | None,
+    has_busy_peers: bool,
 ) -> Cause:
-    found = _judge_peers(surroundings.others, gap) if others else None
-    told = next(
+    peer_cause = _judge_peers(surroundings.others, gap) if has_busy_peers else None
+    event = next(
         (each for each in events if len(each.times[_find_events_in_gap(each, gap, surroundings.tolerance)])), None
     )
-    if found is None and told is not None:
-        what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
-        return Cause(name=told.cause, evidence=(what,))
-    return found or freed or _judge_hosts(gap, surroundings.hosts) or Cause(name="unknown")
+    if peer_cause is None and event is not None:
+        what = Evidence(metric=event.source, statistic="moments of the run", observed=float(len(event.times)), unit="")
+        return Cause(name=event.cause, evidence=(what,))
+    return peer_cause or freed_gpu or _judge_hosts(gap, surroundings.hosts) or Cause(name="unknown")
 
 
 def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
@@ -141,8 +146,8 @@ def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[In
     busy = [intervals.overlap_seconds(start, end, _find_busy_spans(one, still)) for one in others]
     seconds = np.array([gap.seconds for gap in gaps])
     worked = np.max(busy, axis=0, initial=-1.0) if busy else np.full(len(gaps), -1.0)
-    found: list[bool] = ((seconds >= HANG.value) & (worked >= PEERS.value * seconds)).tolist()
-    return found
+    is_busy: list[bool] = ((seconds >= HANG.value) & (worked >= PEERS.value * seconds)).tolist()
+    return is_busy
 
 
 def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
@@ -158,30 +163,30 @@ def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
 def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
     means = [_average_in_gap(one, UTILISATION, gap) for one in others]
-    used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
+    utilisation = min((mean for mean in means if not np.isnan(mean)), default=0.0)
     # one whose power is not known leaves open what it did
-    drawn = float(np.max([_compute_power_ratio(one, gap) for one in others]))
+    power_ratio = float(np.max([_compute_power_ratio(one, gap) for one in others]))
     measured = Evidence(
         metric=UTILISATION,
         statistic="mean of the other GPUs, the lowest",
-        observed=used,
+        observed=utilisation,
         unit="1",
         threshold=SPINNING,
-        relation=">=" if used >= SPINNING.value else "<",
+        relation=">=" if utilisation >= SPINNING.value else "<",
     )
-    if np.isnan(drawn):
-        return Cause(name="hang" if used >= SPINNING.value else "peers busy", evidence=(measured,))
-    waiting = drawn < COLLECTIVE.value
+    if np.isnan(power_ratio):
+        return Cause(name="hang" if utilisation >= SPINNING.value else "peers busy", evidence=(measured,))
+    is_waiting = power_ratio < COLLECTIVE.value
     power = Evidence(
         metric=POWER,
         statistic="of the other GPUs in the gap, of what they draw at work",
-        observed=drawn,
+        observed=power_ratio,
         unit="1",
         threshold=COLLECTIVE,
-        relation="<" if waiting else ">=",
+        relation="<" if is_waiting else ">=",
     )
-    hang = waiting and used >= SPINNING.value
-    return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
+    is_hang = is_waiting and utilisation >= SPINNING.value
+    return Cause(name="hang" if is_hang else "peers busy", evidence=(measured, power))
 
 
 def _compute_power_ratio(series: DeviceSeries, gap: Interval) -> float:

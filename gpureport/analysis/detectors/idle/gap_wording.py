@@ -110,13 +110,13 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -
 
 def list_ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
-    said = ["missing samples: a stretch without samples is a log gap"]
+    explanations = ["missing samples: a stretch without samples is a log gap"]
     if run.samples < run.needed:
-        said.append(
+        explanations.append(
             "chance: power was that of a GPU at rest at every sample, and it also covers the time between samples"
         )
     elif run.needed > 1:
-        said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
+        explanations.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
     if several:
-        said.append("start-up and tail of the job, which are counted over all GPUs")
-    return tuple(said)
+        explanations.append("start-up and tail of the job, which are counted over all GPUs")
+    return tuple(explanations)

@@ -185,11 +185,11 @@ class IdleGap(Rule):
         if context.window is None:
             return
         found: list[Finding] = []
-        said = checkpoint_times.find_job_events(context.recording)
+        events = checkpoint_times.find_job_events(context.recording)
         for device, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
                 yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
-                found.extend(self._find_gaps(context, context.window, said, device))
+                found.extend(self._find_gaps(context, context.window, events, device))
             else:
                 yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
@@ -221,7 +221,7 @@ class IdleGap(Rule):
         series = context.series[device]
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         runs = idle_runs.find_idle_runs(series, self._build_limits(shortest), window)
-        kept = [
+        candidates = [
             part
             for job in context.jobs
             for part in input_wait_overlap.separate_gaps_from_waits(
@@ -234,32 +234,35 @@ class IdleGap(Rule):
                 coarse=series.interval > self.coarse.value,
             )
         ]
-        spans = [part.interval for part in kept]
-        told = gap_causes.find_gap_causes(context, device, spans, events, self.still.value)
-        told = [Cause(name="data") if part.is_wait else cause for part, cause in zip(kept, told, strict=True)]
-        causes = self._mark_periodic(spans, told)
-        lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
+        spans = [part.interval for part in candidates]
+        gap_causes_found = gap_causes.find_gap_causes(context, device, spans, events, self.still.value)
+        gap_causes_found = [
+            Cause(name="data") if part.is_wait else cause
+            for part, cause in zip(candidates, gap_causes_found, strict=True)
+        ]
+        causes = self._mark_periodic(spans, gap_causes_found)
+        lost_share = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
         between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
         if not training_signs.is_training(context.recording, events):
-            causes = self._mark_requests(spans, causes, lost, between)
+            causes = self._mark_requests(spans, causes, lost_share, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
-            for part, cause in zip(kept, causes, strict=True)
+            for part, cause in zip(candidates, causes, strict=True)
         ]
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._build_finding(gap, series, self._rate_cost(gap, lost, between), several=several)
+            yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
 
-    def _rate_cost(self, gap: _Gap, lost: float, between: float) -> _GapCost:
+    def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
-        little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
+        is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
-        mild = little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
-        severity = self._rate_severity(lost)
-        severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
-        evidence = () if not little else (self._build_sparse_evidence(between),)
-        return _GapCost(ratio=lost, severity=severity, evidence=evidence)
+        is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
+        severity = self._rate_severity(lost_share)
+        severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
+        evidence = () if not is_little else (self._build_sparse_evidence(between),)
+        return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
 
     def _build_sparse_evidence(self, between: float) -> Evidence:
         return Evidence(
@@ -294,22 +297,22 @@ class IdleGap(Rule):
             lost: share of the job they take.
             between: mean utilisation between them.
         """
-        open_ = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
-        if len(gaps) < self.many_bursts.value or any(cause.name not in open_ for cause in causes):
+        open_causes = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
+        if len(gaps) < self.many_bursts.value or any(cause.name not in open_causes for cause in causes):
             return causes
         work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
-        long = float(np.quantile(work, _NEARLY_ALL))
-        if long > self.burst.value:
+        long_work = float(np.quantile(work, _NEARLY_ALL))
+        if long_work > self.burst.value:
             return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        apart = Evidence(
+        evidence = Evidence(
             metric="work between two gaps",
             statistic="90 % quantile",
-            observed=long,
+            observed=long_work,
             unit="s",
             threshold=self.burst,
             relation="<=",
         )
-        return [Cause(name=training_signs.REQUESTS, evidence=(apart,))] * len(causes)
+        return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
     def _build_level_evidence(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
@@ -337,19 +340,19 @@ class IdleGap(Rule):
         )
         return (drawn,)
 
-    def _rate_severity(self, lost: float) -> Severity:
-        if lost >= self.problem.value:
+    def _rate_severity(self, lost_share: float) -> Severity:
+        if lost_share >= self.problem.value:
             return Severity.PROBLEM
-        return Severity.WARNING if lost >= self.warning.value else Severity.INFO
+        return Severity.WARNING if lost_share >= self.warning.value else Severity.INFO
 
     def _build_finding(self, gap: _Gap, series: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
-        long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
-        sure = certainty.confidence_by_readings(run.samples, series.interval)
+        is_long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
+        confidence = certainty.confidence_by_readings(run.samples, series.interval)
         return Finding(
             kind="idle_gap",
             severity=share.severity,
-            confidence=sure if long else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+            confidence=confidence if is_long else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(

@@ -12,12 +12,13 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Interval
 
 _LONE = 1.5
 """Intervals a single sample may speak for, with jitter."""
-_PROVEN = 4
-"""Readings of a run that is a gap of its own within an episode: fewer are its texture. Chosen, not measured."""
+_OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are the texture of waiting for input")
+"""Readings from which on an idle run within an episode of waiting is a gap of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +59,17 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     """
     waits = _collect_waits(context)
     spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
-    found = [
-        GapCandidate(interval=span, run=run, is_wait=held)
-        for span, run, held in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
+    candidates = [
+        GapCandidate(interval=span, run=run, is_wait=is_wait)
+        for span, run, is_wait in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
         least = max(shortest, _LONE * series.interval)
-        found = [
+        candidates = [
             _cut_to_longest_outside(series, waits, part, least) if _is_texture(part, resting) else part
-            for part in found
+            for part in candidates
         ]
-    return [part for part in found if part.interval.seconds >= shortest]
+    return [part for part in candidates if part.interval.seconds >= shortest]
 
 
 def _collect_waits(context: Context) -> Spans:
@@ -87,7 +88,7 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
+    return part.is_wait and (busy or run.samples < max(_OWN_GAP.value, run.needed))
 
 
 def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
@@ -105,7 +106,7 @@ def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCand
 def average_between_gaps(series: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
     start, end = series.averaging_windows(job)
-    used = series.values(UTILISATION)
-    held = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
-    held[np.isnan(used)] = 0.0
-    return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0
+    utilisation = series.values(UTILISATION)
+    seconds = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
+    seconds[np.isnan(utilisation)] = 0.0
+    return float(np.nansum(utilisation * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0

@@ -58,17 +58,17 @@ class Stall:
 
 def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
     """Return what recurs, GPUs of one period together, in the order of the GPUs."""
-    found: list[Stall] = []
+    stalls: list[Stall] = []
     for device in context.gpus():
-        one = _find_stall(device, gaps)
-        if one is None:
+        stall = _find_stall(device, gaps)
+        if stall is None:
             continue
-        same = next((old for old in found if abs(old.seconds - one.seconds) <= _SAME * old.seconds), None)
-        if same is None:
-            found.append(one)
+        matching = next((old for old in stalls if abs(old.seconds - stall.seconds) <= _SAME * old.seconds), None)
+        if matching is None:
+            stalls.append(stall)
         else:
-            found[found.index(same)] = _join_stalls(same, one)
-    return found
+            stalls[stalls.index(matching)] = _join_stalls(matching, stall)
+    return stalls
 
 
 def _find_stall(device: str, gaps: Sequence[Finding]) -> Stall | None:
@@ -103,7 +103,9 @@ def _join_stalls(one: Stall, other: Stall) -> Stall:
     )
 
 
-def build_stall_finding(context: Context, stall: Stall, share: float, severity: Severity, agree: Threshold) -> Finding:
+def build_stall_finding(
+    context: Context, stall: Stall, share: float, severity: Severity, least_agreement: Threshold
+) -> Finding:
     """Return the finding of what recurs.
 
     Args:
@@ -111,21 +113,21 @@ def build_stall_finding(context: Context, stall: Stall, share: float, severity: 
         stall: what recurs.
         share: share of the job that its gaps take of each GPU.
         severity: by that share.
-        agree: share of distances that must agree.
+        least_agreement: share of distances that must agree.
     """
-    named = _NAMED.get(stall.cause)
+    cause_name = _NAMED.get(stall.cause)
     step = max(context.series[device].interval for device in stall.devices)
-    sure = certainty.confidence_by_readings(stall.occurrences - 1, step)
+    confidence = certainty.confidence_by_readings(stall.occurrences - 1, step)
     whose = phrases.gpu_names(stall.devices, tuple(context.gpus()))
     return Finding(
         kind="periodic_stall",
         severity=severity,
-        confidence=sure if named else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+        confidence=confidence if cause_name else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         devices=stall.devices,
         intervals=_collect_intervals(stall),
-        evidence=_build_evidence(stall, share, agree),
+        evidence=_build_evidence(stall, share, least_agreement),
         lost_gpu_seconds=stall.lost_gpu_seconds,
-        cause=stall.cause if named else None,
+        cause=stall.cause if cause_name else None,
         consequences=tuple(dict.fromkeys(gap.fingerprint for gap in stall.gaps)),
         samples=sum(gap.samples for gap in stall.gaps),
         ruled_out=("chance: the distances between starts are multiples of one period",),
@@ -133,9 +135,9 @@ def build_stall_finding(context: Context, stall: Stall, share: float, severity: 
         summary=(
             f"About every {phrases.duration(stall.seconds)}, {stall.occurrences} times, {whose} stood idle for "
             f"{phrases.duration(stall.mean_gap_seconds)} on average: {phrases.percent(share)} of the job"
-            + (f", at {named}." if named else "; what happens at these times was not recorded.")
+            + (f", at {cause_name}." if cause_name else "; what happens at these times was not recorded.")
         ),
-        recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if named else "periodic"],
+        recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if cause_name else "periodic"],
     )
 
 

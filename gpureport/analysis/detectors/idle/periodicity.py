@@ -39,35 +39,39 @@ def find_period(starts: IntArray) -> Period | None:
     """
     if len(starts) < STARTS.value:
         return None
-    apart = np.diff(starts) / 1e6
+    distances = np.diff(starts) / 1e6
     tolerance = LOOSE.value if len(starts) >= MANY.value else STRICT.value
-    ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
-    tried = [
-        found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit_period(apart, one, tolerance))
+    ranks = np.linspace(0, len(distances) - 1, min(len(distances), _CANDIDATES)).round().astype(np.int64)
+    fitting = [
+        found
+        for one in np.unique(np.sort(distances)[ranks]).tolist()
+        if (found := _fit_period(distances, one, tolerance))
     ]
-    agreeing, seconds = max(tried, default=(0.0, 0.0))
-    if not tried or agreeing < (AGREE_FEW.value if len(starts) < FEW.value else AGREE.value):
+    agreeing, seconds = max(fitting, default=(0.0, 0.0))
+    if not fitting or agreeing < (AGREE_FEW.value if len(starts) < FEW.value else AGREE.value):
         return None
-    fits = _find_multiples(apart, seconds, tolerance)
-    return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))
+    is_multiple = _find_multiples(distances, seconds, tolerance)
+    return Period(
+        seconds=seconds, agreeing=agreeing, members=np.append(is_multiple, False) | np.insert(is_multiple, 0, False)
+    )
 
 
-def _fit_period(apart: FloatArray, seconds: float, tolerance: float) -> tuple[float, float] | None:
+def _fit_period(distances: FloatArray, seconds: float, tolerance: float) -> tuple[float, float] | None:
     """Return the share of distances that fit a period near `seconds`, and that period.
 
     None where most that do are several of it long.
     """
     if seconds <= 0:
         return None
-    fits = _find_multiples(apart, seconds, tolerance)
-    seconds = float(apart[fits].sum() / np.rint(apart[fits] / seconds).sum())
-    fits = _find_multiples(apart, seconds, tolerance)
-    fitting = np.count_nonzero(fits)
-    if not fitting or np.count_nonzero(np.rint(apart[fits] / seconds) == 1) / fitting < _SINGLE:
+    is_multiple = _find_multiples(distances, seconds, tolerance)
+    seconds = float(distances[is_multiple].sum() / np.rint(distances[is_multiple] / seconds).sum())
+    is_multiple = _find_multiples(distances, seconds, tolerance)
+    fitting = np.count_nonzero(is_multiple)
+    if not fitting or np.count_nonzero(np.rint(distances[is_multiple] / seconds) == 1) / fitting < _SINGLE:
         return None
-    return fitting / len(fits), seconds
+    return fitting / len(is_multiple), seconds
 
 
-def _find_multiples(apart: FloatArray, seconds: float, tolerance: float) -> BoolArray:
-    times = np.rint(apart / seconds)
-    return np.asarray((times >= 1) & (np.abs(apart - times * seconds) <= tolerance * seconds), dtype=np.bool_)
+def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
+    times = np.rint(distances / seconds)
+    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)

@@ -120,12 +120,12 @@ class StartupIdle(Rule):
     ) -> Iterator[Finding | NotJudged]:
         step = context.recording.run.interval or 0.0
         late = kind == "tail_idle" and interval.seconds < self.shortest.value
-        beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
-        if interval.seconds + beyond < self.shortest.value:
+        beyond_log = min(step, interval.seconds, self.shortest.value) if late else 0.0
+        if interval.seconds + beyond_log < self.shortest.value:
             return
         resting = measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
-        free = measure_no_job_seconds(context, interval, devices or context.gpus())
-        if resting + free < self.shortest.value / 2:
+        no_job_seconds = measure_no_job_seconds(context, interval, devices or context.gpus())
+        if resting + no_job_seconds < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
         log = context.whole_log
@@ -139,30 +139,30 @@ class StartupIdle(Rule):
         if not sampled:
             # memory tells that no job held a GPU, and nothing what the GPU did
             return
-        held = interval.seconds * (resting / (resting + free))
-        share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
+        held_seconds = interval.seconds * (resting / (resting + no_job_seconds))
+        share, bursts = held_seconds / context.whole.seconds, 1 - (resting + no_job_seconds) / sampled
         light = 1 - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
-        sure = certainty.confidence_by_readings(readings, step)
-        freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
-        long = held > self.long.value or share > self.share.value
+        confidence = certainty.confidence_by_readings(readings, step)
+        is_freed = kind == "tail_idle" and no_job_seconds > 0 and held_seconds < self.shortest.value
+        is_long = held_seconds > self.long.value or share > self.share.value
         yield Finding(
             kind=kind,
-            severity=Severity.WARNING if long else Severity.INFO,
-            confidence=sure if bursts <= self.bursts.value and light <= self.light.value else Confidence.LOW,
+            severity=Severity.WARNING if is_long else Severity.INFO,
+            confidence=confidence if bursts <= self.bursts.value and light <= self.light.value else Confidence.LOW,
             devices=devices,
             intervals=(interval,),
             evidence=(
-                build_length_evidence(interval.seconds, beyond, self.shortest),
-                build_share_evidence(share, self.share, freed=free > 0),
+                build_length_evidence(interval.seconds, beyond_log, self.shortest),
+                build_share_evidence(share, self.share, freed=no_job_seconds > 0),
                 *build_range_evidence(self._find_length_range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
-            cause=NO_JOB if freed else None,
+            cause=NO_JOB if is_freed else None,
             samples=count_all_readings(log, interval, devices),
             summary=self._describe_length(log, kind, interval, devices)
-            + _describe_no_job_time(context, free)
+            + _describe_no_job_time(context, no_job_seconds)
             + self._describe_light_work(bursts, light),
-            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
+            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if is_freed else _TAIL,
         )
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
@@ -183,20 +183,20 @@ class StartupIdle(Rule):
         before, after = times[times < edge], times[times >= edge]
         if not len(before) or not len(after):
             return None
-        near, far = int(before.max()), int(after.min())
-        inner, outer = (near, far) if kind == "startup_idle" else (far, near)
+        nearest, farthest = int(before.max()), int(after.min())
+        inner, outer = (nearest, farthest) if kind == "startup_idle" else (farthest, nearest)
         anchor = interval.start if kind == "startup_idle" else interval.end
         shortest, longest = abs(inner - anchor) / 1e6, abs(outer - anchor) / 1e6
         step = context.recording.run.interval or 0.0
-        blurred = longest - shortest > self.blurred.value * interval.seconds
-        return (shortest, longest) if step > self.lone.value and blurred else None
+        is_blurred = longest - shortest > self.blurred.value * interval.seconds
+        return (shortest, longest) if step > self.lone.value and is_blurred else None
 
     def _describe_length(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
         """Return the sentence of a finding; where its edge is not well known, with both limits."""
-        known = self._find_length_range(context, kind, interval, devices)
+        length_range = self._find_length_range(context, kind, interval, devices)
         length = phrases.duration(interval.seconds)
-        if known is not None:
-            length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
+        if length_range is not None:
+            length = f"Between {phrases.duration(length_range[0])} and {phrases.duration(length_range[1])}"
         whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         seconds, base = context.whole.seconds, "the recording"
@@ -205,26 +205,27 @@ class StartupIdle(Rule):
         share = phrases.percent(interval.seconds / seconds)
         return (
             f"{length} passed {when} {whose} (utilisation above {phrases.percent(ACTIVE.value)}), "
-            f"{'about ' if known else ''}{share} of {base}."
+            f"{'about ' if length_range else ''}{share} of {base}."
         )
 
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
-        readings, seen = (
+        readings, sampled_seconds = (
             count_most_readings(context, whole, ()),
             measure_resting_seconds(context, whole, gpus, np.inf),
         )
         if readings < certainty.SURE_READINGS:
             yield from (missing_metrics.too_few(kind, readings) for kind in self.kinds)
             return
-        seen_each = seen / max(len(gpus), 1)
-        if seen_each < self.shortest.value:
+        sampled_seconds_per_gpu = sampled_seconds / max(len(gpus), 1)
+        if sampled_seconds_per_gpu < self.shortest.value:
             yield from (
-                missing_metrics.too_short(kind, seen_each, self.shortest.value, "samples cover") for kind in self.kinds
+                missing_metrics.too_short(kind, sampled_seconds_per_gpu, self.shortest.value, "samples cover")
+                for kind in self.kinds
             )
             return
-        idle = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
-        share = idle / max(seen, 1e-9)
+        idle_seconds = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
+        share = idle_seconds / max(sampled_seconds, 1e-9)
         yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,

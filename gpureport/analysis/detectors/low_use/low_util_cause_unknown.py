@@ -70,26 +70,26 @@ class LowUtilCauseUnknown(Rule):
         if alone:
             yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, alone))
 
-    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
-        cause = low_use_figures.find_cause(context, found.devices)
-        interval = max(context.series[name].interval for name in found.devices)
+    def _build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+        cause = low_use_figures.find_cause(context, figures.devices)
+        interval = max(context.series[name].interval for name in figures.devices)
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=certainty.lowest_confidence(
                 Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
-                certainty.confidence_by_readings(found.samples // len(found.devices), interval),
+                certainty.confidence_by_readings(figures.samples // len(figures.devices), interval),
             ),
-            devices=found.devices,
-            intervals=intervals.to_intervals(found.spans),
+            devices=figures.devices,
+            intervals=intervals.to_intervals(figures.spans),
             evidence=(
-                *low_use_figures.build_use_evidence(context, low, found, self.enter),
-                low_use_figures.build_duration_evidence(low, found, self.over, self.shortest),
+                *low_use_figures.build_use_evidence(context, low, figures, self.enter),
+                low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
             ),
-            lost_gpu_seconds=found.lost,
+            lost_gpu_seconds=figures.lost,
             cause=cause,
-            samples=found.samples,
+            samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{found.describe(context.gpus())}; why cannot be told, since no CPU series was recorded.",
+            summary=f"{figures.describe(context.gpus())}; why cannot be told, since no CPU series was recorded.",
             recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
         )

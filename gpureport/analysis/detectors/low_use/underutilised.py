@@ -96,44 +96,44 @@ class Underutilised(Rule):
         if chosen:
             yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, chosen))
 
-    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
-        cause = low_use_figures.find_cause(context, found.devices)
-        levels = {name: _average_host_metric(context, name, found) for name in (CPU, *_CAUSES)}
+    def _build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+        cause = low_use_figures.find_cause(context, figures.devices)
+        levels = {name: _average_host_metric(context, name, figures) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
-        too_brief = [_CORE] if low.is_short_job and found.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
+        too_brief = [_CORE] if low.is_short_job and figures.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
         unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
-        beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
-        open_ = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
-        untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
+        means = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
+        open_causes = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
+        unknown_causes = f"; whether {open_causes} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if too_brief else "beside a machine"
-        more = [
+        wanted = [
             *([missing_metrics.recording_command(absent)] if absent else []),
             *(["a minute or more of the job"] if too_brief else []),
         ]
-        tell = [f"To tell more, record {'; '.join(more)}."] if more else []
+        advice_to_record = [f"To tell more, record {'; '.join(wanted)}."] if wanted else []
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=Confidence.LOW if unknown or low.is_short_job else Confidence.MEDIUM,
-            devices=found.devices,
-            intervals=intervals.to_intervals(found.spans),
+            devices=figures.devices,
+            intervals=intervals.to_intervals(figures.spans),
             evidence=(
-                *low_use_figures.build_use_evidence(context, low, found, self.enter),
+                *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
-                low_use_figures.build_duration_evidence(low, found, self.over, self.shortest),
+                low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
             ),
-            lost_gpu_seconds=found.lost,
+            lost_gpu_seconds=figures.lost,
             cause=cause,
-            samples=found.samples,
+            samples=figures.samples,
             ruled_out=(
                 "idle gaps and log gaps, which are counted on their own",
                 "waiting for the CPU as a whole",
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
-            summary=f"{found.describe(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
-            recommendation=" ".join([_SERVING if cause else _ADVICE, *tell]),
+            summary=f"{figures.describe(context.gpus())} {machine} that was not full (means: {means}){unknown_causes}.",
+            recommendation=" ".join([_SERVING if cause else _ADVICE, *advice_to_record]),
         )
 
 
@@ -148,11 +148,11 @@ def _is_explained_by_imbalance(context: Context, spans: Spans) -> bool:
     return 2 * shared >= intervals.total_seconds(spans)
 
 
-def _average_host_metric(context: Context, metric: str, found: LowUseFigures) -> float:
+def _average_host_metric(context: Context, metric: str, figures: LowUseFigures) -> float:
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
-    nodes = {context.series[name].device.node for name in found.devices}
+    nodes = {context.series[name].device.node for name in figures.devices}
     values = [
-        host.find_values(metric, found.spans)
+        host.find_values(metric, figures.spans)
         for host in context.hosts().values()
         if host.device.node is None or host.device.node in nodes
     ]

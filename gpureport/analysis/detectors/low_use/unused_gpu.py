@@ -72,8 +72,8 @@ class UnusedGpu(Rule):
         unused = [series for series, doubt in doubts if doubt is None]
         groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
         for series in unused:
-            taken = (_find_most_memory(series, job) or 0) >= self.context.value
-            groups.setdefault((taken, not series.is_recorded(UTILISATION)), []).append(series)
+            is_taken = (_find_most_memory(series, job) or 0) >= self.context.value
+            groups.setdefault((is_taken, not series.is_recorded(UTILISATION)), []).append(series)
         for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
             yield self._build_finding(context, group, job, tuple(working))
 
@@ -127,40 +127,46 @@ class UnusedGpu(Rule):
         names = tuple(series.device.id for series in group)
         everybody = tuple(context.gpus())
         peaks = [peak for series in group if (peak := _find_most_memory(series, window)) is not None]
-        held = max(peaks, default=None)
-        taken = held is not None and held >= self.context.value
+        most_memory = max(peaks, default=None)
+        is_taken = most_memory is not None and most_memory >= self.context.value
         parts = _find_sampled_parts(group, window)
         work = intervals.intersection(context.work, intervals.to_spans([window]))
         worked = intervals.total_seconds(work) or window.seconds
-        seen = sum(part.seconds for part in parts)
+        sampled_seconds = sum(part.seconds for part in parts)
         metric = UTILISATION if group[0].is_recorded(UTILISATION) else _MEMORY
-        unsure = taken or len(peaks) < len(group) or metric == _MEMORY
+        is_unsure = is_taken or len(peaks) < len(group) or metric == _MEMORY
         readings = min(
             series.count_readings(metric, series.rows_between(window.start, window.end + 1)) for series in group
         )
-        sure = certainty.confidence_by_readings(readings, max(series.interval for series in group))
-        did = "worked" if set(working) & context.active.keys() else "held memory"
-        idle = "never worked" if metric == UTILISATION else f"never held more than {phrases.size(held or 0)} of memory"
+        confidence = certainty.confidence_by_readings(readings, max(series.interval for series in group))
+        activity = "worked" if set(working) & context.active.keys() else "held memory"
+        idle = (
+            "never worked"
+            if metric == UTILISATION
+            else f"never held more than {phrases.size(most_memory or 0)} of memory"
+        )
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=certainty.lowest_confidence(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
+            confidence=certainty.lowest_confidence(confidence, Confidence.MEDIUM if is_unsure else Confidence.HIGH),
             devices=names,
             intervals=parts,
-            evidence=tuple(self._build_evidence(group, held, worked)),
-            lost_gpu_seconds=seen * len(group),
+            evidence=tuple(self._build_evidence(group, most_memory, worked)),
+            lost_gpu_seconds=sampled_seconds * len(group),
             samples=sum(series.count_readings(metric, slice(None)) for series in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{phrases.capitalize(phrases.gpu_names(names, everybody))} {idle}, "
-                f"while {phrases.gpu_names(tuple(working), everybody)} {did} for "
-                f"{phrases.duration(worked)}{_describe_sampled_time(seen, worked)}"
-                f"{_describe_memory(held, taken=taken) if metric == UTILISATION else ''}."
+                f"while {phrases.gpu_names(tuple(working), everybody)} {activity} for "
+                f"{phrases.duration(worked)}{_describe_sampled_time(sampled_seconds, worked)}"
+                f"{_describe_memory(most_memory, is_taken=is_taken) if metric == UTILISATION else ''}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _build_evidence(self, group: Sequence[DeviceSeries], held: int | None, seconds: float) -> Iterator[Evidence]:
+    def _build_evidence(
+        self, group: Sequence[DeviceSeries], most_memory: int | None, seconds: float
+    ) -> Iterator[Evidence]:
         if group[0].is_recorded(UTILISATION):
             mean = max(_average_utilisation(series) for series in group)
             yield Evidence(
@@ -174,12 +180,12 @@ class UnusedGpu(Rule):
             threshold=self.shortest if seconds >= self.shortest.value else self.shortest_empty,
             relation=">=",
         )
-        if held is not None:
-            limit = self.empty if held <= self.empty.value else None
+        if most_memory is not None:
+            limit = self.empty if most_memory <= self.empty.value else None
             yield Evidence(
                 metric=_MEMORY,
                 statistic="max",
-                observed=held,
+                observed=most_memory,
                 unit="By",
                 threshold=limit,
                 relation="<=" if limit else "",
@@ -212,16 +218,16 @@ def _find_sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tupl
     return intervals.to_intervals(intervals.difference(intervals.to_spans([window]), unseen)) or (window,)
 
 
-def _describe_sampled_time(seen: float, worked: float) -> str:
+def _describe_sampled_time(sampled_seconds: float, worked_seconds: float) -> str:
     """Return what part of the job samples speak of, where much of it is in log gaps."""
-    if seen >= _SEEN * worked:
+    if sampled_seconds >= _SEEN * worked_seconds:
         return ""
-    return f", of which samples tell of {phrases.duration(seen)}"
+    return f", of which samples tell of {phrases.duration(sampled_seconds)}"
 
 
-def _describe_memory(held: int | None, *, taken: bool) -> str:
-    if held is None:
+def _describe_memory(most_memory: int | None, *, is_taken: bool) -> str:
+    if most_memory is None:
         return "; whether it was reserved for another job is not known"
-    if taken:
-        return f"; up to {phrases.size(held)} of memory was held, so another process may use it"
+    if is_taken:
+        return f"; up to {phrases.size(most_memory)} of memory was held, so another process may use it"
     return "; nothing held memory there, so at most it was reserved"

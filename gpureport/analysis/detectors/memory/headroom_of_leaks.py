@@ -11,14 +11,14 @@ RECORDING = "a run of the job once its memory no longer grows"
 def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
     """Return the findings without that of unused memory where it keeps growing, and that this was not judged."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
-    gone = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
-    said = [
+    withdrawn = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
+    unjudged = [
         NotJudged(
             kind=found.kind,
             device=None,
             reason="memory keeps growing, so its peak does not say what the job needs",
             recording=RECORDING,
         )
-        for found in gone
+        for found in withdrawn
     ]
-    return [found for found in findings if found not in gone], said
+    return [found for found in findings if found not in withdrawn], unjudged

@@ -110,16 +110,18 @@ class Memory(Rule):
                 interval=series.interval,
             )
             uses.append(use)
-        held = [use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value]
-        free = [use for use in uses if use not in held and use.ratio >= self.used.value]
-        tight = [use for use in free if use.ratio >= self.full.value]
+        preallocated = [
+            use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value
+        ]
+        measurable = [use for use in uses if use not in preallocated and use.ratio >= self.used.value]
+        full_gpus = [use for use in measurable if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
-        if held:
-            yield self._build_preallocation_finding(held, everybody)
-        if tight:
-            yield self._build_pressure_finding(tight, everybody)
-        elif free and not held and max(use.ratio for use in free) < self.roomy.value:
-            yield self._build_headroom_finding(free)
+        if preallocated:
+            yield self._build_preallocation_finding(preallocated, everybody)
+        if full_gpus:
+            yield self._build_pressure_finding(full_gpus, everybody)
+        elif measurable and not preallocated and max(use.ratio for use in measurable) < self.roomy.value:
+            yield self._build_headroom_finding(measurable)
 
     def is_preallocated(self, series: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
@@ -150,24 +152,24 @@ class Memory(Rule):
         rise = used - used[before]
         at = int(np.argmax(rise))
         level = used[at]
-        held = np.flatnonzero(used[at:] < level / 2)
-        end = at + (int(held[0]) if len(held) else len(used) - at)
+        released = np.flatnonzero(used[at:] < level / 2)
+        end = at + (int(released[0]) if len(released) else len(used) - at)
         trim = max(self.trim.value, series.interval * 1.01) * 1e6
         if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
             # given back by a process that goes on
             return float(rise[at]) / total, 1.0
-        kept = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
+        settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
         long = times[end - 1] - times[at] >= self.shortest.value * 1e6
-        spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
+        spread = float(settled.max() - settled.min()) / total if len(settled) and long else 1.0
         return float(rise[at]) / total, spread
 
-    def _build_preallocation_finding(self, held: list[MemoryUse], everybody: Sequence[str]) -> Finding:
-        most = max(held, key=lambda use: use.step_ratio)
+    def _build_preallocation_finding(self, preallocated: list[MemoryUse], everybody: Sequence[str]) -> Finding:
+        most = max(preallocated, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
         within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
         return _build_finding(
             "mem_prealloc",
-            held,
+            preallocated,
             Severity.INFO,
             (
                 Evidence(
@@ -187,31 +189,31 @@ class Memory(Rule):
                     relation="<",
                 ),
             ),
-            f"{phrases.capitalize(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
-            f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
-            "what the job needs cannot be read from this log.",
+            f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of the "
+            f"memory {within} and kept it, as a framework that preallocates does, or a job that allocates everything "
+            "at once; what the job needs cannot be read from this log.",
             _HIDDEN,
         )
 
-    def _build_pressure_finding(self, tight: list[MemoryUse], everybody: Sequence[str]) -> Finding:
-        worst = max(tight, key=lambda use: use.ratio)
+    def _build_pressure_finding(self, full_gpus: list[MemoryUse], everybody: Sequence[str]) -> Finding:
+        worst = max(full_gpus, key=lambda use: use.ratio)
         left = phrases.size(worst.capacity - worst.peak)
         return _build_finding(
             "mem_pressure",
-            tight,
+            full_gpus,
             Severity.WARNING,
             (_build_peak_evidence(worst, self.full, ">="),),
-            f"Memory of {_name_gpus(tight, everybody)} was filled to {phrases.percent(worst.ratio)}: "
+            f"Memory of {_name_gpus(full_gpus, everybody)} was filled to {phrases.percent(worst.ratio)}: "
             f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
             _TIGHT,
         )
 
-    def _build_headroom_finding(self, free: list[MemoryUse]) -> Finding:
-        worst = max(free, key=lambda use: use.ratio)
+    def _build_headroom_finding(self, roomy_gpus: list[MemoryUse]) -> Finding:
+        worst = max(roomy_gpus, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
         return _build_finding(
             "mem_headroom",
-            free,
+            roomy_gpus,
             Severity.INFO,
             (_build_peak_evidence(worst, self.roomy, "<"),),
             f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
@@ -223,24 +225,26 @@ class Memory(Rule):
 def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
-    constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
-    told = kind != "mem_prealloc" and not constant
-    sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
+    is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
+    is_measured = kind != "mem_prealloc" and not is_constant
+    confidence = Confidence.HIGH if is_measured else Confidence.LOW if is_constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
-    sure = certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses), step))
-    if constant:
+    confidence = certainty.lowest_confidence(
+        confidence, certainty.confidence_by_readings(max(use.samples for use in uses), step)
+    )
+    if is_constant:
         summary += " It was so from the first row on, which cannot be told from preallocation."
     return Finding(
         kind=kind,
         severity=severity,
-        confidence=sure,
+        confidence=confidence,
         devices=tuple(use.device for use in uses),
         intervals=(),
         evidence=evidence,
         lost_gpu_seconds=None,
         samples=sum(use.samples for use in uses),
-        ruled_out=("preallocation: memory did not rise in one step and stay",) if told else (),
+        ruled_out=("preallocation: memory did not rise in one step and stay",) if is_measured else (),
         summary=summary,
         recommendation=advice,
     )

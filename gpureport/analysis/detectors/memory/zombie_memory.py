@@ -73,11 +73,11 @@ class ZombieMemory(Rule):
         used = series.values(_USED)
         known = np.flatnonzero(~np.isnan(used))
         peak, last = float(np.nanmax(used)), known[-1]
-        late = series.times[last] - rest.start >= self.idle.value * 1e6
+        is_late = series.times[last] - rest.start >= self.idle.value * 1e6
         first = known[0]
-        early = window.start - series.times[first] >= self.before.value * 1e6
-        there = early and used[first] > self.held.value * peak
-        return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
+        is_early = window.start - series.times[first] >= self.before.value * 1e6
+        was_there = is_early and used[first] > self.held.value * peak
+        return bool(is_late and not was_there and used[last] > self.held.value * peak and peak >= self.least.value)
 
     def _is_cpu_working(self, context: Context, series: DeviceSeries, rest: Interval) -> bool:
         """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""

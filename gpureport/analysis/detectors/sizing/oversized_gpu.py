@@ -97,7 +97,7 @@ class OversizedGpu(Rule):
     def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
         """Return the model of the lowest power limit that would do, None where none does."""
         own = _look_up_size(known)
-        found: list[tuple[float, _SmallerGpu]] = []
+        fitting: list[tuple[float, _SmallerGpu]] = []
         for gpu in gpus.load_gpus():
             size = _look_up_size(gpu)
             if own is None or size is None or size.memory >= total or size.power >= own.power:
@@ -107,8 +107,8 @@ class OversizedGpu(Rule):
             slower = max(own.bandwidth / size.bandwidth, own.arithmetic / size.arithmetic, 1.0)
             fit = _SmallerGpu(gpu=gpu, busy=used * slower, memory=peak / size.memory, slower=slower)
             if fit.busy <= self.busy.value and fit.memory <= self.fits.value:
-                found.append((size.power, fit))
-        return min(found, key=lambda each: each[0])[1] if found else None
+                fitting.append((size.power, fit))
+        return min(fitting, key=lambda each: each[0])[1] if fitting else None
 
     def _build_finding(
         self, context: Context, names: tuple[str, ...], fit: _SmallerGpu, peak: int, used: float

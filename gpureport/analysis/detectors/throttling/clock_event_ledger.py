@@ -54,12 +54,12 @@ class _ReasonRows:
         return self.counted_time.held_rows if self.counted_time is not None else np.zeros(0, dtype=np.bool_)
 
 
-def list_throttle_entries(known: Iterable[DeviceSeries]) -> Iterator[ThrottleEntry]:
+def list_throttle_entries(gpus: Iterable[DeviceSeries]) -> Iterator[ThrottleEntry]:
     """Yield one entry for each GPU and reason that was recorded, in NVML's order, unnamed bits last."""
-    for series in known:
-        seen = [*_read_named_reasons(series), *_read_unnamed_bits(series)]
-        if seen:
-            yield from _build_entries(series, seen)
+    for series in gpus:
+        reasons = [*_read_named_reasons(series), *_read_unnamed_bits(series)]
+        if reasons:
+            yield from _build_entries(series, reasons)
 
 
 def _read_named_reasons(series: DeviceSeries) -> Iterator[_ReasonRows]:
@@ -86,23 +86,30 @@ def _read_unnamed_bits(series: DeviceSeries) -> Iterator[_ReasonRows]:
 
 
 def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator[ThrottleEntry]:
-    found = gather_signals(series)
-    holding = np.zeros(len(series), dtype=np.bool_)
-    for each in reasons:
-        if each.reason not in _SETTINGS and not each.is_absent:
-            holding |= _compute_held_share(series, each) >= COUNTED_SHARE
-    compared = choose_reference_clock(found, holding)
-    busy_seconds = float(series.seconds[found.busy].sum())
-    for each in reasons:
-        if each.is_absent:
-            lost = 0.0 if compared and busy_seconds > 0 and each.reason not in _SETTINGS else None
-            yield _build_entry(series, each, compared, lost=lost)
+    signals = gather_signals(series)
+    is_held = np.zeros(len(series), dtype=np.bool_)
+    for reason_rows in reasons:
+        if reason_rows.reason not in _SETTINGS and not reason_rows.is_absent:
+            is_held |= _compute_held_share(series, reason_rows) >= COUNTED_SHARE
+    reference = choose_reference_clock(signals, is_held)
+    busy_seconds = float(series.seconds[signals.busy].sum())
+    for reason_rows in reasons:
+        if reason_rows.is_absent:
+            lost = 0.0 if reference and busy_seconds > 0 and reason_rows.reason not in _SETTINGS else None
+            yield _build_entry(series, reason_rows, reference, lost=lost)
             continue
-        shown = each.lowered & found.busy & ~np.isnan(found.clock)
+        is_shown = reason_rows.lowered & signals.busy & ~np.isnan(signals.clock)
         yield replace(
-            _build_entry(series, each, compared, lost=_compute_lost_share(series, found, each, holding, busy_seconds)),
-            busy_seconds=None if each.bit is None else float(series.seconds[each.bit & found.busy].sum()),
-            clock_hertz=columns.median(found.clock[shown]) if shown.any() else None,
+            _build_entry(
+                series,
+                reason_rows,
+                reference,
+                lost=_compute_lost_share(series, signals, reason_rows, is_held, busy_seconds),
+            ),
+            busy_seconds=None
+            if reason_rows.bit is None
+            else float(series.seconds[reason_rows.bit & signals.busy].sum()),
+            clock_hertz=columns.median(signals.clock[is_shown]) if is_shown.any() else None,
         )
 
 
@@ -141,12 +148,12 @@ def _compute_held_share(series: DeviceSeries, reason_rows: _ReasonRows) -> "colu
 
 
 def _compute_lost_share(
-    series: DeviceSeries, signals: ClockSignals, reason_rows: _ReasonRows, holding: BoolArray, busy_seconds: float
+    series: DeviceSeries, signals: ClockSignals, reason_rows: _ReasonRows, is_held: BoolArray, busy_seconds: float
 ) -> float | None:
     """Return the share of the busy time that the reason cost; None too where all of it lies in log gaps."""
     share = _compute_held_share(series, reason_rows)
     if reason_rows.reason in _SETTINGS or busy_seconds <= 0 or not share.any():
         return None
-    slowed = ThrottledTime(rows=share > 0, detected=holding, share=share, lowered=reason_rows.lowered)
-    ratio = compute_lost_ratio(series, signals, slowed)
+    throttled = ThrottledTime(rows=share > 0, detected=is_held, share=share, lowered=reason_rows.lowered)
+    ratio = compute_lost_ratio(series, signals, throttled)
     return None if ratio is None else float((ratio * series.seconds).sum()) / busy_seconds

@@ -91,11 +91,11 @@ class ClocksLocked(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for all GPUs whose clocks are set."""
-        found: list[_ClockSetting] = []
+        settings: list[_ClockSetting] = []
         for device, series in context.gpus().items():
-            known = gather_signals(series)
-            busy = int(known.busy.sum())
-            if not are_events_recorded(series, *_SETTINGS) and np.isnan(known.clock).all():
+            signals = gather_signals(series)
+            busy = int(signals.busy.sum())
+            if not are_events_recorded(series, *_SETTINGS) and np.isnan(signals.clock).all():
                 yield missing_metrics.not_recorded(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
             elif busy < self.fewest.value:
                 yield NotJudged(
@@ -106,9 +106,9 @@ class ClocksLocked(Rule):
                     recording="a log of the job at work, with at least 5 samples",
                 )
             else:
-                found += [one for one in [self._find_setting(series, known)] if one is not None]
-        if found:
-            yield self._build_finding(context, found)
+                settings += [one for one in [self._find_setting(series, signals)] if one is not None]
+        if settings:
+            yield self._build_finding(context, settings)
 
     def _find_setting(self, series: DeviceSeries, signals: ClockSignals) -> _ClockSetting | None:
         busy = signals.busy
@@ -116,18 +116,18 @@ class ClocksLocked(Rule):
         share = float(
             series.seconds[find_event_rows(series, *_SETTINGS) & busy].sum() / max(series.seconds[busy].sum(), 1e-9)
         )
-        told = share >= self.held.value
-        one = _ClockSetting(
+        is_told = share >= self.held.value
+        setting = _ClockSetting(
             device=series.device.id,
             clock=columns.median(clock) if len(clock) else float("nan"),
             highest=_find_highest_clock(signals) if np.isnan(signals.clock_max) else signals.clock_max,
             is_highest_seen=bool(np.isnan(signals.clock_max)),
-            share=share if told else None,
+            share=share if is_told else None,
             samples=series.count_readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
         )
-        if told:
-            return None if one.ratio >= self.highest.value else one
-        return one if self._looks_set(series, signals, one.ratio) else None
+        if is_told:
+            return None if setting.ratio >= self.highest.value else setting
+        return setting if self._looks_set(series, signals, setting.ratio) else None
 
     def _looks_set(self, series: DeviceSeries, signals: ClockSignals, ratio: float) -> bool:
         """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
@@ -138,26 +138,26 @@ class ClocksLocked(Rule):
         low, high = np.quantile(signals.clock[rows], [0.01, 0.99])
         return bool(high - low <= self.step.value and ratio < self.below.value)
 
-    def _build_finding(self, context: Context, found: list[_ClockSetting]) -> Finding:
-        lowest = min(found, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
-        devices = tuple(one.device for one in found)
-        told = all(one.share is not None for one in found)
-        sure = certainty.confidence_by_readings(min(one.samples for one in found))
+    def _build_finding(self, context: Context, settings: list[_ClockSetting]) -> Finding:
+        lowest = min(settings, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
+        devices = tuple(one.device for one in settings)
+        is_told = all(one.share is not None for one in settings)
+        confidence = certainty.confidence_by_readings(min(one.samples for one in settings))
         clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
         if not np.isnan(lowest.ratio):
             clock += f" of {phrases.megahertz(lowest.highest)}" + (
                 ", the highest seen" if lowest.is_highest_seen else ""
             )
-        verb = "are set" if told else "seem to be set"
+        verb = "are set" if is_told else "seem to be set"
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
-            confidence=sure if told else certainty.lowest_confidence(sure, Confidence.MEDIUM),
+            confidence=confidence if is_told else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
             devices=devices,
             intervals=(),
             evidence=tuple(self._build_evidence(lowest)),
             lost_gpu_seconds=None,
-            samples=sum(one.samples for one in found),
+            samples=sum(one.samples for one in settings),
             ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
             summary=(
                 f"The clocks of {phrases.gpu_names(devices, tuple(context.gpus()))} {verb}{clock}; throttling is "

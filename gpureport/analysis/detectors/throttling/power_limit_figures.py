@@ -59,8 +59,11 @@ def describe_counted_time(capped: CappedTime) -> str:
     """Return what the driver counted at the limit, in brackets; empty where it counted nothing."""
     if capped.counted is None:
         return ""
-    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver"
-    return said + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
+    gaps, words = (
+        capped.counted.gap_seconds,
+        f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver",
+    )
+    return words + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
 
 
 def build_counter_evidence(counted: CountedTime) -> Evidence:

@@ -105,18 +105,18 @@ class PowerLimits(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding of each kind for each GPU."""
         for device, series in context.gpus().items():
-            found = gather_signals(series)
-            limited = tuple(self._judge_limit(device, series, found))
-            chosen = any(isinstance(said, Finding) for said in limited)
-            yield from self._judge_cap(context.whole, series, found, chosen=chosen)
-            yield from limited
+            signals = gather_signals(series)
+            limit_findings = tuple(self._judge_limit(device, series, signals))
+            is_lowered = any(isinstance(finding, Finding) for finding in limit_findings)
+            yield from self._judge_cap(context.whole, series, signals, is_lowered=is_lowered)
+            yield from limit_findings
 
     def _judge_cap(
-        self, whole: Interval, series: DeviceSeries, signals: ClockSignals, *, chosen: bool
+        self, whole: Interval, series: DeviceSeries, signals: ClockSignals, *, is_lowered: bool
     ) -> Iterator[Finding | NotJudged]:
         device = series.device.id
-        direct = are_events_recorded(series, "sw_power_cap")
-        if not direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
+        is_direct = are_events_recorded(series, "sw_power_cap")
+        if not is_direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
             reason = "neither clock event reasons nor power and its limit were recorded"
             metrics = ["clock_event_sw_power_cap", "gpu_power_limit_watts"]
             yield missing_metrics.unjudged("power_cap", device, reason, metrics)
@@ -126,31 +126,31 @@ class PowerLimits(Rule):
             return
         rows = (
             find_event_rows(series, "sw_power_cap")
-            if direct
+            if is_direct
             else signals.power >= self.at_limit.value * signals.power_limit
         )
         rows = rows & signals.busy
         counted = read_counted_time(series)
-        told = intervals.rows_to_spans(series.start, series.end, rows) if counted is None else counted.spans
-        episodes = self._find_episodes(series, told, whole)
+        at_limit = intervals.rows_to_spans(series.start, series.end, rows) if counted is None else counted.spans
+        episodes = self._find_episodes(series, at_limit, whole)
         part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(series, counted.spans)
         capped = float((part * series.seconds)[signals.busy].sum())
         share = capped / max(float(series.seconds[signals.busy].sum()), 1e-9)
         if len(episodes) and share >= self.least.value:
             rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & signals.busy
             yield self._build_cap_finding(
-                series, signals, CappedTime(episodes, rows, share, told, counted), chosen=chosen
+                series, signals, CappedTime(episodes, rows, share, at_limit, counted), is_lowered=is_lowered
             )
 
-    def _find_episodes(self, series: DeviceSeries, told: Spans, whole: Interval) -> Spans:
-        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
-        joined = intervals.union(told, within=round(apart * 1e6))
+    def _find_episodes(self, series: DeviceSeries, at_limit: Spans, whole: Interval) -> Spans:
+        bridge_seconds = max(self.merge.value, 2.5 * series.interval) - series.interval
+        joined = intervals.union(at_limit, within=round(bridge_seconds * 1e6))
         joined = intervals.difference(joined, intervals.to_spans(series.gaps))
         long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * series.interval))
         return intervals.intersection(long, intervals.to_spans([whole]))
 
     def _build_cap_finding(
-        self, series: DeviceSeries, signals: ClockSignals, capped: "CappedTime", *, chosen: bool
+        self, series: DeviceSeries, signals: ClockSignals, capped: "CappedTime", *, is_lowered: bool
     ) -> Finding:
         device, ratio = series.device.id, compute_clock_ratio(signals, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
@@ -165,14 +165,14 @@ class PowerLimits(Rule):
             )
         ]
         samples = series.count_readings("gpu_power_watts", capped.rows)
-        slow = not chosen and ratio < self.slow.value and not is_masked_by_diagnostics(series)
+        is_slow = not is_lowered and ratio < self.slow.value and not is_masked_by_diagnostics(series)
         if not np.isnan(ratio):
-            evidence.append(build_clock_evidence(ratio, self.slow if slow else None))
+            evidence.append(build_clock_evidence(ratio, self.slow if is_slow else None))
         if capped.counted is not None:
             evidence.append(build_counter_evidence(capped.counted))
         return Finding(
             kind="power_cap",
-            severity=Severity.WARNING if slow else Severity.INFO,
+            severity=Severity.WARNING if is_slow else Severity.INFO,
             confidence=certainty.lowest_confidence(
                 Confidence.HIGH if are_events_recorded(series, "sw_power_cap") else Confidence.MEDIUM,
                 certainty.confidence_by_readings(samples, series.interval),
@@ -186,17 +186,17 @@ class PowerLimits(Rule):
                 f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy "
                 f"time{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
-            recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
+            recommendation=_CHOSEN if is_lowered else _SLOW if is_slow else _NORMAL,
         )
 
     def _describe_merging(self, capped: "CappedTime") -> str:
         """Return what the stretches of a finding count, where they hold more than the time at the limit."""
-        told = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
-        inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
-        if capped.counted is not None or whole - inside < PAUSES * whole:
+        at_limit = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
+        at_limit_seconds, whole = intervals.total_seconds(at_limit), intervals.total_seconds(capped.episodes)
+        if capped.counted is not None or whole - at_limit_seconds < PAUSES * whole:
             return ""
         return (
-            f"; of the {phrases.duration(whole)} counted, {phrases.duration(inside)} were at the limit, "
+            f"; of the {phrases.duration(whole)} counted, {phrases.duration(at_limit_seconds)} were at the limit, "
             f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
@@ -215,14 +215,14 @@ class PowerLimits(Rule):
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
         yield self._build_limit_finding(device, series, signals, limit, default, peak)
 
-    def _build_reach_evidence(self, ratio: float, *, binding: bool) -> Evidence:
+    def _build_reach_evidence(self, ratio: float, *, is_binding: bool) -> Evidence:
         return Evidence(
             metric="gpu_power_watts",
             statistic="p95 while busy, of the limit",
             observed=ratio,
             unit="1",
             threshold=self.reached,
-            relation=">=" if binding else "<",
+            relation=">=" if is_binding else "<",
         )
 
     def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
@@ -234,14 +234,16 @@ class PowerLimits(Rule):
         default: DefaultLimit,
         peak: float,
     ) -> Finding:
-        binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
+        is_binding, is_power_known = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = series.count_readings("gpu_power_watts", slice(None))
-        felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
-        felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
+        effect = "and the GPU ran into it" if is_binding else "but the GPU hardly came near it"
+        effect = (
+            effect if is_power_known else "and whether the job feels it cannot be told: no busy sample was recorded"
+        )
         ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
         return Finding(
             kind="power_limited",
-            severity=Severity.WARNING if binding else Severity.INFO,
+            severity=Severity.WARNING if is_binding else Severity.INFO,
             # how long the limit held does not matter, so a coarse log tells as surely
             confidence=certainty.confidence_by_readings(samples) if default.is_logged else Confidence.LOW,
             devices=(device,),
@@ -255,14 +257,14 @@ class PowerLimits(Rule):
                     threshold=self.lowered,
                     relation="<",
                 ),
-                *([self._build_reach_evidence(peak / limit, binding=binding)] if seen else []),
+                *([self._build_reach_evidence(peak / limit, is_binding=is_binding)] if is_power_known else []),
                 *([] if np.isnan(ratio) else [build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
                 f"The power limit of {phrases.gpu_name(device)} is {limit:.0f} W, "
-                f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."
+                f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {effect}."
             ),
-            recommendation=_LOWERED if binding or not seen else _NOT_REACHED,
+            recommendation=_LOWERED if is_binding or not is_power_known else _NOT_REACHED,
         )

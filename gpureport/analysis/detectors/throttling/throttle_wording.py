@@ -71,7 +71,7 @@ class ThrottledEpisodes:
 
 
 def name_cause(  # noqa: PLR0913 - what decides it
-    kind: str, series: DeviceSeries, signals: ClockSignals, rows: BoolArray, *, direct: bool, near_limit: float
+    kind: str, series: DeviceSeries, signals: ClockSignals, rows: BoolArray, *, is_direct: bool, near_limit: float
 ) -> str:
     """Return what lies behind throttled rows; a power brake only where its own bit is set.
 
@@ -80,12 +80,12 @@ def name_cause(  # noqa: PLR0913 - what decides it
         series: the GPU's samples.
         signals: its signals.
         rows: throttled rows.
-        direct: whether event bits told.
+        is_direct: whether event bits told.
         near_limit: degrees below the temperature limit from which heat may be the reason.
     """
     if kind == "thermal_throttle":
         return "heat"
-    if not direct:
+    if not is_direct:
         return "hardware"
     braked = measure_counted_time(series, BRAKE)
     if (find_event_rows(series, BRAKE) & rows).any() or (braked and braked.total_seconds > 0):
@@ -105,38 +105,40 @@ def describe_episodes(episodes: ThrottledEpisodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
     hardware = "a power brake" if episodes.cause == "power brake" else "the hardware"
     seems = "was" if episodes.samples.is_direct else "appears to have been"
-    said = (
+    sentence = (
         f"{phrases.gpu_name(episodes.device)} {seems} slowed by {'heat' if episodes.is_heat else hardware} for "
         f"{phrases.duration(episodes.seconds)}{_describe_count(episodes)}"
     )
     hot = episodes.signals.temperature[episodes.rows]
     if episodes.is_heat and not np.isnan(hot).all():
-        said += f", at up to {np.nanmax(hot):.0f} °C"
+        sentence += f", at up to {np.nanmax(hot):.0f} °C"
     if episodes.cause == UNEXPLAINED:
-        said += "; whether by heat or by a power brake was not recorded"
+        sentence += "; whether by heat or by a power brake was not recorded"
     if episodes.reference and not np.isnan(episodes.clock_ratio):
         share, whose = phrases.percent(episodes.clock_ratio), episodes.reference.description
-        fell = episodes.clock_ratio < _AS_HIGH
-        said += f"; its clock fell to {share} of {whose}" if fell else f"; its mean clock was as high as {whose}"
+        has_fallen = episodes.clock_ratio < _AS_HIGH
+        sentence += (
+            f"; its clock fell to {share} of {whose}" if has_fallen else f"; its mean clock was as high as {whose}"
+        )
     if episodes.lost_seconds is None:
-        unseen = episodes.samples.counted is not None and not np.isnan(episodes.signals.clock).all()
-        why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None
-        said += f"; {why or 'the time lost is not known without a clock to compare'}"
-    return said + "."
+        is_clock_hidden = episodes.samples.counted is not None and not np.isnan(episodes.signals.clock).all()
+        why = "no sample shows the clock it fell to, so the time lost is not known" if is_clock_hidden else None
+        sentence += f"; {why or 'the time lost is not known without a clock to compare'}"
+    return sentence + "."
 
 
 def _describe_count(episodes: ThrottledEpisodes) -> str:
     """Return how many episodes there are, and what the driver's counters say beyond them."""
-    said = f" in {phrases.count_of(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
+    sentence = f" in {phrases.count_of(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
     counted = episodes.samples.counted
     if counted is None or counted.total_seconds <= 0:
-        return said
-    said += ", counted by the driver"
+        return sentence
+    sentence += ", counted by the driver"
     if counted.gap_seconds > 0:
-        said += f" ({phrases.duration(counted.gap_seconds)} of it while the log has a gap)"
+        sentence += f" ({phrases.duration(counted.gap_seconds)} of it while the log has a gap)"
     if counted.restarts:
-        said += "; the counter started anew in between, so that it may be more"
-    return said
+        sentence += "; the counter started anew in between, so that it may be more"
+    return sentence
 
 
 def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:

@@ -25,11 +25,11 @@ def measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled:
         return intervals.total_seconds(stretches)
     rows = throttled.rows
     sampled = intervals.rows_to_spans(series.start, series.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
+    sampled_only = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
     return (
         throttled.counted.measure_seconds_within(stretches)
         + throttled.counted.gap_seconds
-        + intervals.total_seconds(shown)
+        + intervals.total_seconds(sampled_only)
     )
 
 
@@ -55,12 +55,12 @@ def join_while_hot(
     hot = signals.temperature[rows & ~np.isnan(signals.temperature)]
     if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
         return episodes
-    cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
-    counted = np.concatenate([[0], np.cumsum(cooled)])
+    has_cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
+    counted = np.concatenate([[0], np.cumsum(has_cooled)])
     first = np.searchsorted(series.times, episodes[:-1, 1], side="left")
     stop = np.searchsorted(series.times, episodes[1:, 0], side="left")
-    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
-    holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
+    is_near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
+    holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[is_near & (counted[stop] == counted[first])]
     return intervals.union(np.concatenate([episodes, holes]))
 
 

@@ -127,13 +127,13 @@ def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSample
 def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str:
     """Say what is missing for a judgement without event bits; empty when nothing is."""
     if np.isnan(signals.clock).all():
-        close = (
+        margin = (
             float(np.nanmax(signals.temperature)) - signals.temperature_limit
             if series.is_recorded("gpu_temperature_celsius")
             else -99
         )
-        hot = " (it ran within 3 °C of its limit)" if close >= -3 else ""  # noqa: PLR2004 - said in the words
-        return f"neither clock event reasons nor clocks were recorded{hot}"
+        remark = " (it ran within 3 °C of its limit)" if margin >= -3 else ""  # noqa: PLR2004 - said in the words
+        return f"neither clock event reasons nor clocks were recorded{remark}"
     for column, name in (
         (signals.temperature, "temperature"),
         (signals.power, "power"),
@@ -181,8 +181,8 @@ def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limit
         rolling_mean(np.where(signals.busy, values, np.nan), length)
         for values in (signals.clock / full, signals.power / signals.power_limit)
     )
-    told = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
-    return _fill_between(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+    is_throttled = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
+    return _fill_between(is_throttled, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
 
 
 def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:

@@ -119,33 +119,33 @@ class Throttling(Rule):
         """Yield one finding for each GPU and kind with all its episodes."""
         for kind, judge in _DETECTORS:
             for device, series in context.gpus().items():
-                found = gather_signals(series)
-                judged = judge(series, found, read_limits(self, throttled_samples.Limits))
+                signals = gather_signals(series)
+                throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
                 needed = self._find_shortest(series)
-                if judged.reason:
-                    yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing_metrics)
-                elif context.whole.seconds < needed and judged.counted is None:
+                if throttled.reason:
+                    yield missing_metrics.unjudged(kind, device, throttled.reason, throttled.missing_metrics)
+                elif context.whole.seconds < needed and throttled.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(
-                    episodes := self._find_episodes(series, found, judged, context.whole)
-                ) or self._is_counted_in_gaps(judged):
+                    episodes := self._find_episodes(series, signals, throttled, context.whole)
+                ) or self._is_counted_in_gaps(throttled):
                     yield self._build_finding(
-                        context, series, self._measure_episodes(kind, context, series, episodes, found, judged)
+                        context, series, self._measure_episodes(kind, context, series, episodes, signals, throttled)
                     )
 
     def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
-        found = gather_signals(series)
-        told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
+        signals = gather_signals(series)
+        detected, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(series, found, read_limits(self, throttled_samples.Limits))
-            if judged.has_any:
-                told |= judged.find_detected_rows(series)
-                lowered |= judged.lowered
-                spans = self._find_episodes(series, found, judged, window)
-                share = np.maximum(share, judged.compute_row_shares(series, spans, find_rows(series, spans)))
-        return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
+            throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
+            if throttled.has_any:
+                detected |= throttled.find_detected_rows(series)
+                lowered |= throttled.lowered
+                spans = self._find_episodes(series, signals, throttled, window)
+                share = np.maximum(share, throttled.compute_row_shares(series, spans, find_rows(series, spans)))
+        return ThrottledTime(rows=share > 0, detected=detected, share=share, lowered=lowered)
 
     def _find_shortest(self, series: DeviceSeries) -> float:
         return max(self.shortest.value, 1.5 * series.interval)
@@ -154,9 +154,9 @@ class Throttling(Rule):
         self, series: DeviceSeries, signals: ClockSignals, throttled: ThrottledSamples, window: Interval
     ) -> Spans:
         rows = throttled.rows
-        told = np.column_stack([series.start[rows], series.end[rows]])
-        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
-        joined = intervals.union(told, within=round(apart * 1e6))
+        owned = np.column_stack([series.start[rows], series.end[rows]])
+        bridge_seconds = max(self.merge.value, 2.5 * series.interval) - series.interval
+        joined = intervals.union(owned, within=round(bridge_seconds * 1e6))
         joined = join_while_hot(series, signals, rows, joined, self.near_limit.value)
         joined = intervals.difference(joined, intervals.to_spans(series.gaps))
         long = intervals.drop_shorter(joined, self._find_shortest(series))
@@ -185,10 +185,10 @@ class Throttling(Rule):
         share = throttled.compute_row_shares(series, stretches, find_rows(series, stretches))
         rows = share > 0
         slowed = self.measure_throttled_time(series, context.whole)
-        compared = choose_reference_clock(signals, slowed.detected)
-        shown = signals.clock[rows & throttled.lowered & signals.busy]
-        known = compared and len(shown) and not np.isnan(shown).all()
-        own = replace(slowed, rows=rows, share=share)
+        reference = choose_reference_clock(signals, slowed.detected)
+        clock_shown = signals.clock[rows & throttled.lowered & signals.busy]
+        is_clock_known = reference and len(clock_shown) and not np.isnan(clock_shown).all()
+        own_time = replace(slowed, rows=rows, share=share)
         return ThrottledEpisodes(
             kind=kind,
             device=series.device.id,
@@ -197,30 +197,32 @@ class Throttling(Rule):
             seconds=measure_throttled_seconds(series, stretches, throttled),
             signals=signals,
             samples=throttled,
-            lost_seconds=compute_lost_seconds(series, signals, own, context.whole) if len(stretches) else None,
-            reference=compared,
-            clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
+            lost_seconds=compute_lost_seconds(series, signals, own_time, context.whole) if len(stretches) else None,
+            reference=reference,
+            clock_ratio=float(np.nanmean(clock_shown)) / reference.hertz
+            if reference and is_clock_known
+            else float("nan"),
             cause=throttle_wording.name_cause(
-                kind, series, signals, rows, direct=throttled.is_direct, near_limit=self.near_limit.value
+                kind, series, signals, rows, is_direct=throttled.is_direct, near_limit=self.near_limit.value
             ),
         )
 
     def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
-        severe = (
+        is_severe = (
             episodes.lost_seconds or 0.0
         ) / whole >= self.problem.value or episodes.seconds / whole >= self.lasting.value
-        grave = Severity.PROBLEM if severe or not episodes.is_heat else Severity.WARNING
+        severity = Severity.PROBLEM if is_severe or not episodes.is_heat else Severity.WARNING
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
-        told = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
-        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
+        is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
+        is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         return Finding(
             kind=episodes.kind,
-            severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
+            severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
             # what the driver counts is sure however few samples there are
             confidence=certainty.lowest_confidence(
-                Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.confidence_by_readings(samples, series.interval),
+                Confidence.HIGH if is_cause_known else Confidence.MEDIUM,
+                Confidence.HIGH if is_counted else certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),
@@ -235,13 +237,13 @@ class Throttling(Rule):
         )
 
     def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
-        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
+        is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         yield Evidence(
             metric="duration",
-            statistic="counted by the driver" if counted else "sum of episodes",
+            statistic="counted by the driver" if is_counted else "sum of episodes",
             observed=episodes.seconds,
             unit="s",
-            threshold=self.counted if counted else self.shortest,
+            threshold=self.counted if is_counted else self.shortest,
             relation=">=",
         )
         hot = episodes.signals.temperature[episodes.rows]
@@ -260,10 +262,10 @@ class Throttling(Rule):
                 threshold=limit,
                 relation=">=" if hottest >= episodes.signals.temperature_limit else "<",
             )
-        drawn = episodes.signals.power[episodes.rows]
-        if episodes.is_heat and not np.isnan(drawn).all():
-            drawn_then = float(np.nanmean(drawn))
-            yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
+        power = episodes.signals.power[episodes.rows]
+        if episodes.is_heat and not np.isnan(power).all():
+            mean_power = float(np.nanmean(power))
+            yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
         if episodes.reference and not np.isnan(episodes.clock_ratio):
             limit = self.clock_drop if episodes.is_heat else self.hw_clock_drop
             yield Evidence(

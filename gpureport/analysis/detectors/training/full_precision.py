@@ -62,18 +62,20 @@ class FullPrecision(Rule):
                 able.append(device)
         if not able:
             return
-        said = precision_params.find_precision_param(context.recording.run.params_and_tags)
+        precision = precision_params.find_precision_param(context.recording.run.params_and_tags)
         tensor = {
-            name: seen for name in able if (seen := self._average_tensor_activity(context.series[name])) is not None
+            name: activity
+            for name in able
+            if (activity := self._average_tensor_activity(context.series[name])) is not None
         }
         if tensor:
-            still = tuple(name for name, seen in tensor.items() if seen < self.active.value)
-            if still:
-                yield self._build_finding(context, still, max(tensor[name] for name in still), said)
-        elif said is None:
+            inactive = tuple(name for name, activity in tensor.items() if activity < self.active.value)
+            if inactive:
+                yield self._build_finding(context, inactive, max(tensor[name] for name in inactive), precision)
+        elif precision is None:
             yield _report_unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
-        elif said[1]:
-            yield self._build_finding(context, tuple(able), None, said)
+        elif precision[1]:
+            yield self._build_finding(context, tuple(able), None, precision)
 
     def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
@@ -86,7 +88,7 @@ class FullPrecision(Rule):
         return float((values[rows] * seconds).sum() / seconds.sum())
 
     def _build_finding(
-        self, context: Context, devices: Sequence[str], tensor: float | None, said: tuple[str, bool] | None
+        self, context: Context, devices: Sequence[str], tensor: float | None, precision: tuple[str, bool] | None
     ) -> Finding:
         evidence = []
         if tensor is not None:
@@ -102,7 +104,7 @@ class FullPrecision(Rule):
             )
             why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
         else:
-            why = f"its params say {said[0]}" if said else ""
+            why = f"its params say {precision[0]}" if precision else ""
         whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
         return Finding(
             kind=_KIND,

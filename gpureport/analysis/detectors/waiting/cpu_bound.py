@@ -88,12 +88,12 @@ class CpuBound(Rule):
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
         length = candidate.count_bins(self.over.value, self.bins.value)
-        against = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, cpu, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
-        if len(against.spans):
+        if len(comparison.spans):
             yield self._build_finding(
-                context, candidate, wait_cost.measure_wait(window, candidate.gpus, against.spans), against, lowest
+                context, candidate, wait_cost.measure_wait(window, candidate.gpus, comparison.spans), comparison, lowest
             )
 
     def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
@@ -109,7 +109,7 @@ class CpuBound(Rule):
         return episodes, float(low[inside].min()) if len(episodes) else 1.0
 
     def _build_finding(
-        self, context: Context, candidate: WaitCandidate, cost: WaitCost, against: ComparedEpisodes, lowest: float
+        self, context: Context, candidate: WaitCandidate, cost: WaitCost, comparison: ComparedEpisodes, lowest: float
     ) -> Finding:
         devices = tuple(candidate.gpus)
         inside = candidate.source.find_values(CPU, cost.spans)
@@ -117,14 +117,14 @@ class CpuBound(Rule):
         return Finding(
             kind="cpu_bound",
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=wait_cost.rate_confidence(candidate, cost, against),
+            confidence=wait_cost.rate_confidence(candidate, cost, comparison),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
-            ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", against),
+            ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", comparison),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
                 f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."

@@ -115,43 +115,43 @@ class CpuBoundSingle(Rule):
             yield unjudged
             return
         length = candidate.count_bins(self.over.value, self.bins.value)
-        full = (
+        is_full = (
             wait_episodes.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
             >= _HALF
         )
-        calm = (
+        is_calm = (
             wait_episodes.compute_rolling_share(
                 candidate.average_metric(CPU), length, lambda values: values >= self.cpu.value
             )
             < _HALF
         )
         episodes = wait_episodes.find_low_episodes(
-            context, candidate, full & calm, read_limits(self, wait_episodes.Limits), self.after
+            context, candidate, is_full & is_calm, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
-        against = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
-        if len(against.spans):
-            cost = wait_cost.measure_wait(window, candidate.gpus, against.spans)
-            yield self._build_finding(context, candidate, metric, cost, against)
+        if len(comparison.spans):
+            cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
+            yield self._build_finding(context, candidate, metric, cost, comparison)
 
     def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
 
     def _build_finding(
-        self, context: Context, candidate: WaitCandidate, metric: str, cost: WaitCost, against: ComparedEpisodes
+        self, context: Context, candidate: WaitCandidate, metric: str, cost: WaitCost, comparison: ComparedEpisodes
     ) -> Finding:
         devices = tuple(candidate.gpus)
         core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
-        many = cost.lost_share >= self.problem.value and against.has_comparison
+        many = cost.lost_share >= self.problem.value and comparison.has_comparison
         who = "one CPU core" if metric == CORE else "the watched process"
         busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=wait_cost.rate_confidence(candidate, cost, against) if metric == CORE else Confidence.MEDIUM,
+            confidence=wait_cost.rate_confidence(candidate, cost, comparison) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=self._build_evidence(metric, cost, core, cpu),
@@ -159,14 +159,14 @@ class CpuBoundSingle(Rule):
             cause="one thread",
             samples=cost.samples,
             ruled_out=(
-                *wait_cost.list_ruled_out("a core that is as busy", against),
+                *wait_cost.list_ruled_out("a core that is as busy", comparison),
                 "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
                 f"{phrases.percent(cpu)}) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{wait_cost.describe_wait(cost)}"
-                f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
+                f"{'' if comparison.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),
             recommendation=_ADVICE,
         )

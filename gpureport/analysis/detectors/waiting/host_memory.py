@@ -69,8 +69,8 @@ class HostMemory(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host beside whose GPUs wait."""
         for host, series in context.hosts().items():
-            beside = [n for n, one in context.gpus().items() if series.device.node in {None, one.device.node}]
-            waits = [intervals.collect_finding_spans(context.earlier_findings, name, _WAITS) for name in beside]
+            gpus_of_host = [n for n, one in context.gpus().items() if series.device.node in {None, one.device.node}]
+            waits = [intervals.collect_finding_spans(context.earlier_findings, name, _WAITS) for name in gpus_of_host]
             spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue
@@ -79,9 +79,11 @@ class HostMemory(Rule):
                 yield from (missing_metrics.not_recorded(kind, host, RATIO) for kind in self.kinds)
                 continue
             settings = job_params.read_params(context.recording.run.params_and_tags)
-            full = job_params.has_worker_per_core(settings)
+            has_all_workers = job_params.has_worker_per_core(settings)
             yield from (
-                each for each in self._judge_host(host, series, spans, used) if not (full and each.kind == _ROOM)
+                each
+                for each in self._judge_host(host, series, spans, used)
+                if not (has_all_workers and each.kind == _ROOM)
             )
 
     def _judge_host(
@@ -121,10 +123,10 @@ class HostMemory(Rule):
     def _build_finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
         self, kind: str, host: str, spans: Spans, samples: int, evidence: tuple[Evidence, ...], summary: str
     ) -> Finding:
-        tight = kind == "host_memory_pressure"
+        is_nearly_full = kind == "host_memory_pressure"
         return Finding(
             kind=kind,
-            severity=Severity.WARNING if tight else Severity.INFO,
+            severity=Severity.WARNING if is_nearly_full else Severity.INFO,
             confidence=Confidence.MEDIUM,
             devices=(host,),
             intervals=intervals.to_intervals(spans),
@@ -132,7 +134,7 @@ class HostMemory(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=summary,
-            recommendation=_FEWER if tight else _MORE,
+            recommendation=_FEWER if is_nearly_full else _MORE,
         )
 
 

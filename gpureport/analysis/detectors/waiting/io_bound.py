@@ -94,16 +94,16 @@ class IoBound(Rule):
             context, candidate, where, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
-        against = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
-        if len(against.spans):
+        if len(comparison.spans):
             yield self._build_finding(
-                context, candidate, wait_cost.measure_wait(window, candidate.gpus, against.spans), against
+                context, candidate, wait_cost.measure_wait(window, candidate.gpus, comparison.spans), comparison
             )
 
     def _build_finding(
-        self, context: Context, candidate: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
+        self, context: Context, candidate: WaitCandidate, cost: WaitCost, comparison: ComparedEpisodes
     ) -> Finding:
         devices = tuple(candidate.gpus)
         inside = candidate.source.find_values(IOWAIT, cost.spans)
@@ -111,7 +111,7 @@ class IoBound(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=wait_cost.rate_confidence(candidate, cost, against),
+            confidence=wait_cost.rate_confidence(candidate, cost, comparison),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
@@ -131,7 +131,7 @@ class IoBound(Rule):
             cause="storage",
             samples=cost.samples,
             ruled_out=(
-                *wait_cost.list_ruled_out("a wait for storage that is as long", against),
+                *wait_cost.list_ruled_out("a wait for storage that is as long", comparison),
                 "a busy CPU: its episodes are left out",
             ),
             summary=(

@@ -142,16 +142,16 @@ class TransferBound(Rule):
             *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
         )
         episodes = wait_episodes.find_low_episodes(context, candidate, where, self._build_limits(), self.after)
-        against = wait_episodes.compare_with_fed_gpus(
-            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
-        if len(against.spans):
-            cost = wait_cost.measure_wait(window, candidate.gpus, against.spans)
+        if len(comparison.spans):
+            cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
             traffic = np.concatenate(
-                [series[candidate.bins.find_bin_slice(start, end)] for start, end in against.spans]
+                [series[candidate.bins.find_bin_slice(start, end)] for start, end in comparison.spans]
             )
             if not np.isnan(traffic).all():
-                yield self._build_finding(candidate, link, cost, against, traffic)
+                yield self._build_finding(candidate, link, cost, comparison, traffic)
 
     def _build_limits(self) -> wait_episodes.Limits:
         return wait_episodes.Limits(

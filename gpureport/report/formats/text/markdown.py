@@ -10,9 +10,9 @@ from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LA
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Cell, Table
+from gpureport.report.model.shapes import Cell, ReportSection, Table
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging import joined_tables, shared_facts
+from gpureport.report.sections.merging.plain_sections import list_plain_sections
 from gpureport.report.wording import display
 
 LIMIT = 20_000
@@ -36,8 +36,9 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
         yield MarkdownPart("what became of findings", LAST, tuple(_comparison_lines(report.comparison)))
     if report.gpu_time:
         yield MarkdownPart("where the GPU-hours went", MIDDLE, tuple(_gpu_time_lines(report)))
-    for name, table in _tables(report):
-        yield MarkdownPart(name, LAST, tuple(table))
+    for section in list_plain_sections(report):
+        title = ", ".join(filter(None, (section.heading, section.label)))
+        yield MarkdownPart(escape(title[:1].lower() + title[1:]), LAST, tuple(_section_lines(section, title)))
     yield from _findings(report)
     yield MarkdownPart("the checklist", LAST, tuple(_checklists(report)))
     yield MarkdownPart("events of the log", MIDDLE, tuple(_events(report)))
@@ -83,21 +84,11 @@ def _answer_summaries(report: Report) -> Iterator[str]:
         yield from ("", escape_line_start(f"{label}{asked.summary}."))
 
 
-def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
-    """Yield stages and what held the clocks, run by run, and energy and cost, each with its name."""
-    for run in report.stages:
-        label = f", {escape(run.label)}" if len(report.quality) > 1 else ""
-        yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", escape(run.table.note)]
-    held = joined_tables.join_single_row_tables(report.clocks)
-    for clocks in held:
-        # one table for all runs names them in its rows
-        named = len(report.quality) > 1 and len(held) == len(report.clocks)
-        label = f", {escape(clocks.label)}" if named else ""
-        lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", escape(clocks.table.note)]
-        yield f"what held the clocks{label}", lines
-    if report.spending:
-        facts = (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in shared_facts.list_facts(report.spending))
-        yield "energy and cost", ["", "## Energy and cost", "", *facts]
+def _section_lines(section: ReportSection, title: str) -> Iterator[str]:
+    yield from ("", f"## {escape(title)}", "")
+    if section.table:
+        yield from (*_table(section.table), "", escape(section.table.note))
+    yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in section.facts)
 
 
 def _comparison_lines(part: ComparisonPart) -> Iterator[str]:

@@ -6,9 +6,11 @@ from gpureport.report.formats.text import terminal_advice, terminal_tables, term
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
+from gpureport.report.model.shapes import ReportSection
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging import joined_tables, shared_facts
+from gpureport.report.sections.merging import joined_tables
+from gpureport.report.sections.merging.plain_sections import list_plain_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
@@ -80,9 +82,8 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from terminal_advice.checklist_lines(report.checklists, page, full=full)
     yield from terminal_timeline.timeline_lines(report.timeline, page)
     yield from _gpus(report, page)
-    yield from _clocks(report, page)
-    yield from _stages(report, page)
-    yield from _spending(report, page)
+    for section in list_plain_sections(report):
+        yield from terminal_tables.section_lines(section, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
     yield from terminal_advice.answer_lines(report.answers, page, full=full)
@@ -90,15 +91,10 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
 
 def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
     """Yield what all steps together say, what is still lost, and what became of findings."""
-    for title, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
-        if facts:
-            yield from page.heading(title)
-            yield from terminal_tables.fact_lines(facts, page)
+    for heading, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
+        yield from terminal_tables.section_lines(ReportSection(heading=heading, facts=facts), page)
     for link in part.links:
-        yield from page.heading("What became of findings", link.label)
-        yield from terminal_tables.fact_lines(link.findings, page)
-        if not link.findings:
-            yield from page.wrapped("Neither step has a finding.", 2)
+        yield from terminal_tables.finding_change_lines("What became of findings", link, page)
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
@@ -176,28 +172,6 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
             yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):
             yield from page.wrapped(text, 2)
-
-
-def _stages(report: Report, page: Page) -> Iterator[Line]:
-    for run in report.stages:
-        yield from page.heading("Stages", run.label if len(report.quality) > 1 else "")
-        yield from terminal_tables.grid_lines(run.table, page)
-        yield from page.wrapped(run.table.note, 2, style="soft")
-
-
-def _clocks(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.join_single_row_tables(report.clocks)
-    for run in shown:
-        named = len(report.quality) > 1 and len(shown) == len(report.clocks)
-        yield from page.heading("What held the clocks", run.label if named else "")
-        yield from terminal_tables.grid_lines(run.table, page, whole=True)
-        yield from page.wrapped(run.table.note, 2, style="soft")
-
-
-def _spending(report: Report, page: Page) -> Iterator[Line]:
-    if report.spending:
-        yield from page.heading("Energy and cost", "")
-        yield from terminal_tables.fact_lines(shared_facts.list_facts(report.spending), page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:

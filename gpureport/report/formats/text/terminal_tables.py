@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.comparison_parts import StepPairView
+from gpureport.report.model.shapes import Fact, ReportSection, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -33,7 +34,7 @@ def grid_lines(table: Table, page: Page, *, whole: bool = False) -> Iterator[Lin
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     widths = [max(display.terminal_width(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
     places = list(range(1, len(titles)))
-    if not whole and len(_fitting_columns(places, widths, page.width)) < len(places):
+    if len(_fitting_columns(places, widths, page.width)) < len(places):
         places = [place for place in places if any(row[place] != display.NOT_RECORDED for row in rows)] or places
     while places:
         shown = _fitting_columns(places, widths, page.width)
@@ -58,3 +59,22 @@ def fact_lines(named: Iterable[Fact], page: Page) -> Iterator[Line]:
     widest = max((display.terminal_width(fact.name) for fact in shown), default=0)
     for fact in shown:
         yield from page.wrapped(fact.text, 2, display.pad_to_width(fact.name, widest) if fact.name else "")
+
+
+def section_lines(section: ReportSection, page: Page) -> Iterator[Line]:
+    """Yield a section of a table or of statements; nothing where it has neither."""
+    if section.table or section.facts:
+        yield from page.heading(section.heading, section.label)
+    if section.table:
+        yield from grid_lines(section.table, page, whole=True)
+        if section.table.note:
+            yield from page.wrapped(section.table.note, 2, style="soft")
+    yield from fact_lines(section.facts, page)
+
+
+def finding_change_lines(heading: str, link: StepPairView, page: Page) -> Iterator[Line]:
+    """Yield what became of the findings of one step by the next."""
+    yield from page.heading(heading, link.label)
+    yield from fact_lines(link.findings, page)
+    if not link.findings:
+        yield from page.wrapped("Neither step has a finding.", 2)

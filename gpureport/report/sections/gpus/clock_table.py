@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import compress
 
 from gpureport.analysis.results import Effect, ThrottleEntry
-from gpureport.report.model.report_content import ClockTable
+from gpureport.report.model.report_content import RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
@@ -32,10 +32,10 @@ _MISSING_COLUMNS = {
 _NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
 
-def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[ClockTable, ...]:
+def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run on whose busy GPUs a reason showed or was counted."""
     return tuple(
-        ClockTable(label=run.label, table=_table(run, shown))
+        RunTable(label=run.label, table=_table(run, shown))
         for run in runs
         if (shown := [entry for entry in run.analysis.throttle_ledger if _has_time(entry)])
     )

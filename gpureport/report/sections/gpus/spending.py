@@ -7,7 +7,7 @@ from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import OPTION, Prices
 from gpureport.analysis.results import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
-from gpureport.report.model.report_content import Spending
+from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
@@ -33,10 +33,10 @@ def apply_gpu_hour_price(
     ]
 
 
-def build_spending(runs: Sequence[ReportRun]) -> tuple[Spending, ...]:
+def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
     """Return energy, cost and carbon of each run, with how to state a price where none has any."""
     unpriced = not any(run.analysis.cost and run.analysis.cost.gpus for run in runs)
-    held = [Spending(label=run.label, facts=tuple(_facts(run))) for run in runs]
+    held = [RunFacts(label=run.label, facts=tuple(_facts(run))) for run in runs]
     if unpriced:
         hint = Fact(name="Cost", text=UNPRICED)
         held = [replace(each, facts=(*each.facts, hint)) for each in held]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gpureport.analysis.results import DeviceStatistics, StageStatistics
-from gpureport.report.model.report_content import StageTable
+from gpureport.report.model.report_content import RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun
 from gpureport.report.wording import display
@@ -11,10 +11,10 @@ from gpureport.report.wording import display
 _NOTE = "Means are over time and GPUs; each stage by the samples its own process recorded."
 
 
-def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[StageTable, ...]:
+def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     """Return one table a run that has several stages."""
     return tuple(
-        StageTable(label=run.label, table=_table(run.analysis.stages)) for run in runs if len(run.analysis.stages) > 1
+        RunTable(label=run.label, table=_table(run.analysis.stages)) for run in runs if len(run.analysis.stages) > 1
     )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from gpureport.report.model.report_content import ClockTable, GpuTable
+from gpureport.report.model.report_content import GpuTable, RunTable
 from gpureport.report.model.shapes import Cell
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
-Labelled = TypeVar("Labelled", GpuTable, ClockTable)
+Labelled = TypeVar("Labelled", GpuTable, RunTable)
 
 
 def join_single_row_tables(runs: Sequence[Labelled]) -> tuple[Labelled, ...]:
@@ -24,11 +24,11 @@ def join_single_row_tables(runs: Sequence[Labelled]) -> tuple[Labelled, ...]:
     return (replace(runs[0], label=f"all {len(runs)} runs", table=table),)
 
 
-def _heading(run: GpuTable | ClockTable) -> str:
+def _heading(run: GpuTable | RunTable) -> str:
     return "Run" if isinstance(run, GpuTable) else f"Run, {run.table.columns[0].lower()}"
 
 
-def _names(runs: Sequence[GpuTable | ClockTable]) -> list[str]:
+def _names(runs: Sequence[GpuTable | RunTable]) -> list[str]:
     """Return what the row of each run is called: the run, and what it is of unless that is one GPU in all."""
     heads = [run.table.rows[0].head.text for run in runs]
     if len(set(heads)) == 1 and isinstance(runs[0], GpuTable):
@@ -36,7 +36,7 @@ def _names(runs: Sequence[GpuTable | ClockTable]) -> list[str]:
     return [f"{run.label}, {head}" for run, head in zip(runs, heads, strict=True)]
 
 
-def _notes(runs: Sequence[GpuTable | ClockTable]) -> Iterator[str]:
+def _notes(runs: Sequence[GpuTable | RunTable]) -> Iterator[str]:
     """Yield each note once, those of all runs first; one that not all have with the runs that it is of."""
     if isinstance(runs[0], GpuTable):
         # what no run recorded is under the first table

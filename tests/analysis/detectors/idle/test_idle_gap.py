@@ -305,15 +305,16 @@ def test_rare_requests_are_no_problem_of_the_code() -> None:
     assert not any(word in said for word in ("checkpoint", "loader", "epoch", "persistent", "evaluation"))
 
 
-@pytest.mark.parametrize("sign", ["params", "metrics"])
+@pytest.mark.parametrize("sign", ["params", "tags", "metrics"])
 def test_the_same_load_of_a_training_run_is_a_problem(sign: str) -> None:
-    """Its params or its metrics say that it trains."""
+    """Its params, its tags or its metrics say that it trains."""
     run = recording(util=_answered())
-    run = (
-        replace(run, run=replace(run.run, params=(("learning_rate", "0.1"),)))
-        if sign == "params"
-        else with_training(run, [(5.0, "train_loss", 1.0), (9.0, "train_loss", 0.9)])
-    )
+    if sign == "metrics":
+        run = with_training(run, [(5.0, "train_loss", 1.0), (9.0, "train_loss", 0.9)])
+    else:
+        labels = (("learning_rate", "0.1"),)
+        changed = replace(run.run, params=labels) if sign == "params" else replace(run.run, tags=labels)
+        run = replace(run, run=changed)
     assert {gap.severity for gap in found(analyze(run), "idle_gap")} == {Severity.PROBLEM}
 
 

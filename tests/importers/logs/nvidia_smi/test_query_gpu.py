@@ -232,8 +232,8 @@ def test_columns_can_be_said(tmp_path: Path) -> None:
 def test_a_wrong_column_name_is_a_settings_error(tmp_path: Path) -> None:
     """A name that is no query field is the person's mistake, not the log's."""
     (inputs,) = find(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
-    with pytest.raises(SettingsError, match="no query field 'gpu util'"):
-        Reading(inputs, ReadOptions(columns=("timestamp", "gpu util")), Labels()).recording()
+    with pytest.raises(SettingsError, match="no query field 'gpu effort'"):
+        Reading(inputs, ReadOptions(columns=("timestamp", "gpu effort")), Labels()).recording()
 
 
 def test_a_log_without_stamps_needs_its_interval(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.report_content import ClockTable
+from gpureport.report.model.report_content import RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.merging import joined_tables
 from tests.report import examples
@@ -44,10 +44,10 @@ def test_runs_of_several_gpus_keep_tables_of_their_own() -> None:
     assert joined_tables.join_single_row_tables(content.gpus[:1]) == content.gpus[:1]
 
 
-def held(label: str, reason: str, never_seen: str = "Never seen: x.") -> ClockTable:
+def held(label: str, reason: str, never_seen: str = "Never seen: x.") -> RunTable:
     """Return what held the clocks of a run: one reason."""
     row = Row(head=Cell(text=reason), cells=(Cell(text="normal"),))
-    return ClockTable(
+    return RunTable(
         label=label,
         table=Table(
             columns=("Reason", "Kind"),

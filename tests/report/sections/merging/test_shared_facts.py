@@ -1,13 +1,13 @@
 """Named statements of several runs, each said once."""
 
-from gpureport.report.model.report_content import RunQuality, Spending
+from gpureport.report.model.report_content import RunFacts, RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText, list_facts, merge_facts, merge_notes
 
 
-def spent(label: str, **facts: str) -> Spending:
+def spent(label: str, **facts: str) -> RunFacts:
     """Return statements on a run."""
-    return Spending(label=label, facts=tuple(Fact(name=name, text=text) for name, text in facts.items()))
+    return RunFacts(label=label, facts=tuple(Fact(name=name, text=text) for name, text in facts.items()))
 
 
 def test_what_holds_for_all_runs_is_said_without_them() -> None:
