@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from gpureport.report.charts import light_colours, timeline_pictures
+from gpureport.report.charts import canvas, light_colours, timeline_pictures
 from gpureport.report.charts.palette import LIGHT_TEXT
 from gpureport.report.model.report_content import Report
 
