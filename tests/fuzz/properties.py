@@ -114,7 +114,7 @@ def limited(number: int) -> None:
     run = measured(number)
     kinds = [kind for rule in RULES for kind in rule.kinds]
     checks = policy_evaluation.evaluate_policy(
-        _POLICY, policy_evaluation.CheckInput(analyses=(run.analysis,), asked=kinds, today=date(2026, 3, 14))
+        _POLICY, policy_evaluation.CheckInput(analyses=(run.analysis,), selected_kinds=kinds, today=date(2026, 3, 14))
     )
     assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
     _strict(check_json.render(checks))

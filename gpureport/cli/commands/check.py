@@ -120,9 +120,9 @@ def _against(
     options: SourceOptions,
 ) -> "tuple[dict[str, BaselineComparison], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
-    if baseline is not None and not wanted.compares:
+    if baseline is not None and not wanted.needs_baseline:
         print_note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
-    if not wanted.compares or baseline is None or not analysed.runs:
+    if not wanted.needs_baseline or baseline is None or not analysed.runs:
         return {}, ""
     try:
         return _compared(baseline, analysed, analysis, options), ""

@@ -89,7 +89,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if options.anonymise:
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
     date, now = night_date.parse_night(night), night_date.now()
-    wanted = limit_checks.read_policy_without_baseline(policy or analysis.config, fail_on).of_one_night()
+    wanted = limit_checks.read_policy_without_baseline(policy or analysis.config, fail_on).without_baseline_limits()
     store = named_runs.find_store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
@@ -101,9 +101,9 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if source:
         parts = [*_measured(tonight, fresh, options.tracker.throughput), *tonight.parts]
         history.append(_night(date, label, parts, checks, now))
-    nights = history.nights()
+    nights = history.read_latest()
     courses = build_trends(nights)
-    whole = {each.page: each for each in history.recorded()}
+    whole = {each.page: each for each in history.read_all()}
     write_site(site, nights, courses, NightReports(store=store, whole=whole, options=analysis, fresh=fresh).of)
     found = summarize_latest_night(nights, courses)
     _say(found)
@@ -125,7 +125,7 @@ def _night(
         label=label,
         command=report_output.typed_command(),
         version=__version__,
-        parts=tuple(parts),
+        runs=tuple(parts),
         checks=tuple(map(capture_check, checks)),
         recorded=now,
     )
@@ -136,7 +136,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
     from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - as above
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    tonight, recorded = _Tonight(), history.recorded() if named else []
+    tonight, recorded = _Tonight(), history.read_all() if named else []
     together = [(named, options)] if options.input.as_one_run and named else []
     for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
         step = own.labels.step[0] if own.labels.step else ""
@@ -233,4 +233,4 @@ def _held(checks: "Sequence[Check]") -> int:
 
 def _judged(night: "LatestNight") -> set[int]:
     """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
-    return ({_BROKEN} if night.worse else set()) | (set() if night.judged else {_CANNOT_JUDGE})
+    return ({_BROKEN} if night.has_worse_change else set()) | (set() if night.is_fully_compared else {_CANNOT_JUDGE})

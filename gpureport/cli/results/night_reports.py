@@ -32,7 +32,7 @@ class NightReports:
         whole = self.whole[night.page]
         try:
             with internal_errors(f"the report of {night.date}"):
-                runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+                runs = self._analysed([part.run_id for part in whole.measured_runs if part.run_id])
                 if runs is None:
                     return None
                 return render(

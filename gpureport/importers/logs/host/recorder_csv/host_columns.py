@@ -11,7 +11,7 @@ _SHARES = {CORE, "process_cpu_cores"}
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class HostColumn:
     """What a column holds.
 
     Attributes:
@@ -29,17 +29,17 @@ class Meaning:
     utc: bool = False
 
 
-def meaning(heading: str) -> Meaning | None:
+def interpret_heading(heading: str) -> HostColumn | None:
     """Return what a column holds, None where that is not known."""
     if is_time_heading(heading):
-        return Meaning(TIME, utc="utc" in heading_words(heading))
+        return HostColumn(TIME, utc="utc" in heading_words(heading))
     name = recognise_column(heading, HOST_COLUMNS)
     if name is None:
         return None
     if name.unit:
         assumed = name.unit if name.unit_word in DECIMAL_WORDS else ""
-        return Meaning(name.target, UNITS[name.unit].to_base(1), assumed=assumed)
+        return HostColumn(name.target, UNITS[name.unit].to_base(1), assumed=assumed)
     if name.target in _SHARES or name.target.endswith("_ratio"):
         counts_cores = "cores" in heading_words(heading)
-        return Meaning(name.target, 1.0 if counts_cores else 0.01, share=not counts_cores)
-    return Meaning(name.target)
+        return HostColumn(name.target, 1.0 if counts_cores else 0.01, share=not counts_cores)
+    return HostColumn(name.target)

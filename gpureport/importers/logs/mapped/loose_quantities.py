@@ -13,7 +13,7 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 """Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
-def pointed(cell: str) -> str:
+def use_decimal_point(cell: str) -> str:
     """Return a cell of a table parted by semicolons with a dot as its decimal sign, as spreadsheets mean its comma.
 
     Several commas, or one above a dot, part thousands.
@@ -24,7 +24,7 @@ def pointed(cell: str) -> str:
     return f"{whole.replace('.', '')}.{decimals}"
 
 
-def quantity(cell: str, unit: str, metric: str) -> float | int | None:
+def parse_loose_quantity(cell: str, unit: str, metric: str) -> float | int | None:
     """Return what a cell says of a metric in its base unit, None when it is no value of it.
 
     Args:
@@ -39,11 +39,11 @@ def quantity(cell: str, unit: str, metric: str) -> float | int | None:
     written = _SPELLINGS.get(written, _SPELLINGS.get(written.lower(), written))
     if written not in UNITS or UNITS[written].base != UNITS[unit].base:
         return None
-    number = quantities.finite(match[1].replace(",", ""))
-    return None if number is None else quantities.in_base(number, written, metric)
+    number = quantities.parse_finite(match[1].replace(",", ""))
+    return None if number is None else quantities.convert_to_base(number, written, metric)
 
 
-def written_unit(cell: str) -> str:
+def find_written_unit(cell: str) -> str:
     """Return the unit a cell states, empty when it states none that is known."""
     match = _QUANTITY.fullmatch(cell.strip())
     unit = "" if match is None else match[2] or ""

@@ -23,7 +23,7 @@ class FirstLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRead:
+class SourceSummary:
     """A source that was read.
 
     Attributes:

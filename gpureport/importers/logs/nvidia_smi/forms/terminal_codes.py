@@ -8,7 +8,7 @@ _CONTROL = re.compile(
 _MOST_BLANKS = 500
 
 
-def plain(data: bytes) -> bytes:
+def remove_terminal_codes(data: bytes) -> bytes:
     """Return text without control sequences; where the cursor was put on another line, a line begins."""
     return _CONTROL.sub(_written, data)
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.importers.merging.nodes import node_names
-from gpureport.importers.merging.shared_devices import Logged, Pair, Relation, relations
+from gpureport.importers.merging.node_names import name_nodes
+from gpureport.importers.merging.shared_devices import LogContents, Pair, Relation, compare_logs
 from gpureport.recording import Device
 
 _NAMES = ("uuid", "bus_id", "serial")
@@ -14,7 +14,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DevicePlan:
     """What the devices of several logs are called in their run.
 
     Attributes:
@@ -30,7 +30,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def plan(logs: Sequence[Logged], alike: Collection[Pair] = ()) -> Plan:
+def plan_devices(logs: Sequence[LogContents], alike: Collection[Pair] = ()) -> DevicePlan:
     """Return what the devices are called when the logs are one run.
 
     A GPU is told by its uuid, else its PCI address, its serial number or its id. A device that goes on in a later
@@ -43,7 +43,7 @@ def plan(logs: Sequence[Logged], alike: Collection[Pair] = ()) -> Plan:
         alike: those that do not say whose their devices are, and say the same of the time they share.
     """
     order = sorted(range(len(logs)), key=lambda place: logs[place].start)
-    machines = _Machines.of(logs, alike)
+    machines = _MachineGroups.of(logs, alike)
     nodes = machines.nodes(logs)
     known: dict[str, Device] = {}
     names: list[dict[str, str]] = [{} for _ in logs]
@@ -53,11 +53,11 @@ def plan(logs: Sequence[Logged], alike: Collection[Pair] = ()) -> Plan:
             known[named.id] = _merged(known[named.id], named) if named.id in known else named
             names[place][device.id] = named.id
     notes = tuple(machines.notes(logs, nodes))
-    return Plan(order=tuple(order), names=tuple(names), devices=tuple(known.values()), notes=notes)
+    return DevicePlan(order=tuple(order), names=tuple(names), devices=tuple(known.values()), notes=notes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Machines:
+class _MachineGroups:
     """Which logs are those of one machine.
 
     Attributes:
@@ -73,9 +73,9 @@ class _Machines:
     guessed: list[Pair]
 
     @classmethod
-    def of(cls, logs: Sequence[Logged], alike: Collection[Pair]) -> "_Machines":
+    def of(cls, logs: Sequence[LogContents], alike: Collection[Pair]) -> "_MachineGroups":
         """Tell the logs apart."""
-        found = relations(logs)
+        found = compare_logs(logs)
         if any(not logs[one].beside for one, _ in found.keys() - set(alike) - _ones(found)):
             # hosts of several nodes have host logs of their own, whatever they say
             alike = [pair for pair in alike if not logs[pair[0]].beside]
@@ -85,17 +85,17 @@ class _Machines:
         guessed = [pair for pair in apart if found[pair] is Relation.UNTOLD]
         return cls(leaders, clashes, sorted(alike), guessed)
 
-    def nodes(self, logs: Sequence[Logged]) -> list[str | None]:
+    def nodes(self, logs: Sequence[LogContents]) -> list[str | None]:
         """Return the node of each log."""
         if not self.clashes:
             return [None] * len(logs)
         leading = sorted(set(self.leaders))
         places = {leader: place for place, leader in enumerate(leading)}
         clashes = {(places[one], places[other]) for one, other in self.clashes}
-        names = node_names([logs[leader] for leader in leading], clashes)
+        names = name_nodes([logs[leader] for leader in leading], clashes)
         return [names[places[leader]] for leader in self.leaders]
 
-    def notes(self, logs: Sequence[Logged], nodes: Sequence[str | None]) -> Iterator[str]:
+    def notes(self, logs: Sequence[LogContents], nodes: Sequence[str | None]) -> Iterator[str]:
         """Yield what a reader must know."""
         if self.guessed:
             places = sorted({place for pair in self.guessed for place in pair})

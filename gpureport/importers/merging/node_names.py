@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpureport.importers.merging.shared_devices import Logged, Pair
+    from gpureport.importers.merging.shared_devices import LogContents, Pair
 
 _SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 _LONGEST = 40
 
 
-def node_names(logs: "Sequence[Logged]", clashes: "Collection[Pair]") -> list[str | None]:
+def name_nodes(logs: "Sequence[LogContents]", clashes: "Collection[Pair]") -> list[str | None]:
     """Return a node for each log, from file or folder names: the shortest that tell apart those that clash.
 
     A host log that bears the name of no GPU log is one of no particular node.
@@ -30,7 +30,7 @@ def node_names(logs: "Sequence[Logged]", clashes: "Collection[Pair]") -> list[st
     return [name if name in gpus or place in clashing else None for place, name in enumerate(names)]
 
 
-def bare(name: str) -> str:
+def strip_suffixes(name: str) -> str:
     """Return a file name without the suffixes of its kind, its compression and its rotation."""
     while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
         name = shorter
@@ -46,7 +46,7 @@ def _folder(path: Path) -> str:
 
 
 _LEVELS: tuple[Callable[[Path], str], ...] = (
-    lambda path: _clean(_COMMON.sub("", bare(path.name))),
+    lambda path: _clean(_COMMON.sub("", strip_suffixes(path.name))),
     _folder,
     lambda path: _clean(path.name),
     lambda path: _clean(f"{_folder(path)}-{path.name}"),

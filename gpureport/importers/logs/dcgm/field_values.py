@@ -2,12 +2,18 @@
 
 from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.values.quantities import absent, as_text, clock_events, lack, number
+from gpureport.importers.values.quantities import (
+    absence_word,
+    describe_absence,
+    extra_column,
+    parse_number,
+    split_clock_events,
+)
 
 Values = dict[str, float | bool | str]
 
 
-def take(name: str, cell: str, values: Values, gathering: ChunkBuilder, unit: str | None = None) -> None:
+def read_field(name: str, cell: str, values: Values, gathering: ChunkBuilder, unit: str | None = None) -> None:
     """Take a cell of a field into the values of its row.
 
     Args:
@@ -17,25 +23,29 @@ def take(name: str, cell: str, values: Values, gathering: ChunkBuilder, unit: st
         gathering: is told of a cell without a value.
         unit: unit instead of the one the name stands for.
     """
-    known = fields.field(name)
-    if (none := absent(cell)) is not None:
+    known = fields.find_field(name)
+    if (none := absence_word(cell)) is not None:
         gathering.lacks(name, none)
     elif known is None or (name == fields.EITHER and unit is None):
-        values.update([as_text(name, cell)])
+        values.update([extra_column(name, cell)])
     elif known.target == fields.MASK:
         _mask(name, cell, values, gathering)
     else:
-        found = number(cell)
-        value = None if found is None else fields.value(found, known, known.unit if unit is None else unit)
+        found = parse_number(cell)
+        value = None if found is None else fields.convert_value(found, known, known.unit if unit is None else unit)
         if value is not None:
             values[known.target] = value
         else:
-            gathering.lacks(name, "blank" if found is not None and fields.blank(found) else lack(cell))
+            gathering.lacks(name, "blank" if found is not None and fields.is_blank(found) else describe_absence(cell))
 
 
 def _mask(name: str, cell: str, values: Values, gathering: ChunkBuilder) -> None:
-    found = number(cell)
-    events = clock_events(int(found)) if found is not None and found.is_integer() and not fields.blank(found) else {}
+    found = parse_number(cell)
+    events = (
+        split_clock_events(int(found))
+        if found is not None and found.is_integer() and not fields.is_blank(found)
+        else {}
+    )
     values.update(events)
     if not events:
-        gathering.lacks(name, lack(cell))
+        gathering.lacks(name, describe_absence(cell))

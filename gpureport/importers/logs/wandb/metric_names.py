@@ -47,7 +47,7 @@ _TEXTS = {"name": "model"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
+class MetricName:
     """What a name stands for.
 
     Attributes:
@@ -68,22 +68,22 @@ class Name:
 
 
 @lru_cache(4096)
-def name(text: str) -> Name | None:
+def parse_metric_name(text: str) -> MetricName | None:
     """Return what a name stands for, None when it is none of a system metric."""
     plain = _PREFIX.sub("", text, count=1)
     of_gpu = _OF_GPU.fullmatch(plain)
     if of_gpu is not None:
         index, metric = int(of_gpu[1]), of_gpu[2]
         if metric in _TEXTS:
-            return Name(source=metric, gpu=index, target=_TEXTS[metric])
+            return MetricName(source=metric, gpu=index, target=_TEXTS[metric])
         target, unit = _GPU.get(metric, ("", None))
-        return Name(source=metric, gpu=index, target=target, unit=unit, allocated=metric == ALLOCATED)
+        return MetricName(source=metric, gpu=index, target=target, unit=unit, allocated=metric == ALLOCATED)
     if _OF_CORE.fullmatch(plain):
-        return Name(source=plain, core=True)
-    return Name(source=plain) if _OF_HOST.fullmatch(plain) else None
+        return MetricName(source=plain, core=True)
+    return MetricName(source=plain) if _OF_HOST.fullmatch(plain) else None
 
 
-def telling(text: str) -> bool:
+def is_wandb_name(text: str) -> bool:
     """Return whether a name is one that only W&B gives."""
-    found = name(text)
+    found = parse_metric_name(text)
     return found is not None and found.gpu is not None and (bool(found.target) or found.allocated)

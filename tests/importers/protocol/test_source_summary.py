@@ -7,14 +7,14 @@ import pytest
 
 from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.importers.decoding.pieces import pieces
-from gpureport.importers.protocol import source_read
+from gpureport.importers.protocol import source_summary
+from gpureport.importers.protocol.interpretation import InterpretedColumn
 from gpureport.importers.protocol.reject_reasons import DUPLICATE, NOT_SELECTED, NUL_BYTES, WRONG_CELLS
-from gpureport.importers.protocol.source_read import FirstLine, SourceRead
-from gpureport.importers.protocol.understanding import ColumnRead
+from gpureport.importers.protocol.source_summary import FirstLine, SourceSummary
 from tests.importers.written_logs import HEADER, log, row, stamp
 
 
-def read(path: Path, content: str, placement: ReadOptions | None = None) -> SourceRead:
+def read(path: Path, content: str, placement: ReadOptions | None = None) -> SourceSummary:
     """Return the one source of a log of this content."""
     path.write_text(content)
     (inputs,) = find(path)
@@ -24,7 +24,7 @@ def read(path: Path, content: str, placement: ReadOptions | None = None) -> Sour
     return source
 
 
-def column(source: SourceRead, heading: str) -> ColumnRead:
+def column(source: SourceSummary, heading: str) -> InterpretedColumn:
     """Return the column under a heading."""
     (found,) = (each for each in source.outcome.columns if each.heading == heading)
     return found
@@ -32,7 +32,7 @@ def column(source: SourceRead, heading: str) -> ColumnRead:
 
 def test_first_lines_come_from_the_rejects_and_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines that were no rows were kept; rows left out later are looked up, in whatever piece of the log they stand."""
-    monkeypatch.setattr(source_read, "pieces", partial(pieces, size=100))
+    monkeypatch.setattr(source_summary, "pieces", partial(pieces, size=100))
     rows = [row(second) for second in range(30)]
     lines = [HEADER, *rows, "short", "shorter", *rows, row(40)[:30] + "\0" * 5, row(41, gpu=1), ""]
     source = read(tmp_path / "gpu.csv", "\n".join(lines), ReadOptions(gpus=(0,)))

@@ -21,7 +21,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnRead:
+class InterpretedColumn:
     """A column of a source, and one cell of it as an example.
 
     Attributes:
@@ -48,7 +48,7 @@ class ColumnRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockRead:
+class InterpretedBlock:
     """Lines of a source that one form reads.
 
     Attributes:
@@ -67,7 +67,7 @@ class BlockRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understanding:
+class Interpretation:
     """What the columns, the GPUs and the times of a source were told by.
 
     Attributes:
@@ -84,7 +84,7 @@ class Understanding:
     gpus_by: tuple[str, ...] = ()
     gpus_notes: tuple[str, ...] = ()
     order_notes: tuple[str, ...] | None = None
-    blocks: tuple[BlockRead, ...] = ()
+    blocks: tuple[InterpretedBlock, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

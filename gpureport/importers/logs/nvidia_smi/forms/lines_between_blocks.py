@@ -15,7 +15,7 @@ _LONGEST = 1_000
 """Characters of a line that are looked at."""
 
 
-def stray(number: int, line: str) -> OddLine:
+def classify_stray_line(number: int, line: str) -> OddLine:
     """Return a line that is of no block; one that holds figures is rejected, prose is noise."""
     text = line.strip()[:_LONGEST]
     kind = _kind(text)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find
-from gpureport.importers.logs.mapped.guesses import guess, time_formats
-from gpureport.importers.logs.mapped.suggestion import suggestion
-from gpureport.importers.protocol.column_map import read as read_map
+from gpureport.importers.logs.mapped.column_guesses import guess_column, time_formats
+from gpureport.importers.logs.mapped.map_suggestion import suggest_map
+from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
 from tests.importers import neighbours
@@ -76,7 +76,7 @@ def test_a_column_is_told_by_heading_and_cells(
     heading: str, cells: list[str], metric: str, unit: str, gpu: int | None
 ) -> None:
     """The unit is that of the cells, of the heading, or of the size of the numbers."""
-    found = guess(heading, cells)
+    found = guess_column(heading, cells)
     assert (found.metric, found.unit, found.gpu) == (metric, unit, gpu)
 
 
@@ -88,7 +88,7 @@ _SHARE = ("{} %", "{}_pct", "{}_percent", "percent {}", "{}%", "{} (%)", "{}Perc
 @pytest.mark.parametrize("cells", [["45", "99.5"], ["0.4", "0.9"], ["45 %", "46 %"], ["40960", "81920"]])
 def test_a_percentage_is_no_memory(heading: str, cells: list[str]) -> None:
     """A share of memory that a heading or a cell states is never taken for bytes."""
-    assert not guess(heading, cells).metric.endswith("_bytes")
+    assert not guess_column(heading, cells).metric.endswith("_bytes")
 
 
 @given(
@@ -99,7 +99,7 @@ def test_a_percentage_is_no_memory(heading: str, cells: list[str]) -> None:
 def test_a_unit_is_drafted_where_no_other_can_be_meant(heading: str, cells: list[str], power: int) -> None:
     """Of numbers without a unit, one unit alone makes a quantity that a GPU or a machine can have."""
     numbers = [f"{float(cell) * 10.0**power:.6g}" for cell in cells]
-    found = guess(heading, numbers)
+    found = guess_column(heading, numbers)
     if found.metric and found.unit:
         others = {"By": {"B", "MiB", "GiB"}, "W": {"W", "mW"}, "Hz": {"Hz", "kHz", "MHz", "GHz"}, "1": {"1", "%"}}
         metric = BY_NAME[found.metric]
@@ -184,7 +184,7 @@ def test_other_texts_get_no_map(tmp_path: Path, text: str) -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_no_text_breaks_the_suggestion(text: str) -> None:
     """Nothing is raised, whatever a file begins with."""
-    found = suggestion(f"time,GPU0 power,{text}\n2026-03-14 09:00:00,5,{text}\n")
+    found = suggest_map(f"time,GPU0 power,{text}\n2026-03-14 09:00:00,5,{text}\n")
     assert not (found.text and found.problem)
 
 

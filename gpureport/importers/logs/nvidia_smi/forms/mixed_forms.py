@@ -11,12 +11,12 @@ import numpy as np
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks, Part
+from gpureport.importers.logs.nvidia_smi.forms.csv_queries import query_option
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
-from gpureport.importers.logs.nvidia_smi.forms.queries import asked
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.protocol.interpretation import InterpretedBlock
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER
-from gpureport.importers.protocol.understanding import BlockRead
 from gpureport.importers.text.text_log import Chunk, Form
 
 TEXT = "text"
@@ -31,7 +31,7 @@ _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|MiB)(?:[\s,;|]+|$)){2,}
 """A line of nothing but numbers: a row of something, not prose."""
 
 
-class Mixed:
+class MixedForms:
     """Reads a log block by block.
 
     Attributes:
@@ -44,7 +44,7 @@ class Mixed:
         """Start before the first line."""
         self.zone: str | None = None
         self.averaged = False
-        self.blocks: list[BlockRead] = []
+        self.blocks: list[InterpretedBlock] = []
         self._stated: tuple[str | None, bool] | None = None
         self._csv: tuple[int, Form] | None = None
 
@@ -59,8 +59,8 @@ class Mixed:
         """Yield what one block holds, and note what it was."""
         first = next(parts)
         form = self._reader(first)
-        name = asked(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
-        read = BlockRead(form=name, opening=first.opening, first_line=first.piece.first_line)
+        name = query_option(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
+        read = InterpretedBlock(form=name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
             read = replace(read, lines=read.lines + chunk.lines, rows=read.rows + len(chunk.numbers))

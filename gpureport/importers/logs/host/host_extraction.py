@@ -24,7 +24,7 @@ class HostForm(Form, Protocol):
         ...
 
 
-class MachineExtraction(FormExtraction):
+class HostExtraction(FormExtraction):
     """One host log being read by a form."""
 
     def __init__(self, file: RawFile, placement: ReadOptions, form: type[HostForm]) -> None:

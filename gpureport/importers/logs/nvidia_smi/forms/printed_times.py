@@ -27,7 +27,7 @@ _LAST_SECOND = 60
 """A leap second, which is taken for the next minute."""
 
 
-def asctime(line: bytes) -> int | None:
+def parse_asctime(line: bytes) -> int | None:
     """Return the time of a line that is nothing but one as C writes it, as `moment` does; None for another line."""
     match = _ASCTIME_LINE.fullmatch(line)
     if match is None:
@@ -46,7 +46,7 @@ def _midnight(month: bytes, day: bytes, year: bytes) -> int | None:
 
 
 @lru_cache(64)
-def moment(text: str) -> int | None:
+def parse_printed_time(text: str) -> int | None:
     """Return the time a text holds, in microseconds as written, whatever zone it names; None where it holds none."""
     for pattern in (ASCTIME, *_DATES):
         match = pattern.search(text)

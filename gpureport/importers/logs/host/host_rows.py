@@ -24,7 +24,7 @@ _LISTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class TableReading:
     """What a table says of one time.
 
     Attributes:
@@ -45,7 +45,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Readings:
+class HostRows:
     """Rows by their times; each table of a log goes through them once, in its order.
 
     Attributes:
@@ -61,11 +61,11 @@ class Readings:
     _numbers: "array[int]" = field(default_factory=lambda: array("q"))
     _columns: "dict[str, array[float]]" = field(default_factory=dict)
     _cursors: dict[Hashable, int] = field(default_factory=dict)
-    _late: dict[int, list[Said]] = field(default_factory=dict)
+    _late: dict[int, list[TableReading]] = field(default_factory=dict)
     _rising: bool = True
     _continued: int = 0
 
-    def put(self, said: Said) -> None:
+    def put(self, said: TableReading) -> None:
         """Take what a table says of one time."""
         row, cursor, end = self._row(said), self._cursors.get(said.table, -1), len(self._stamps)
         if row is None and end and said.stamp < self._stamps[-1] and cursor != end - 1:
@@ -101,7 +101,7 @@ class Readings:
             note = f"Tables that hold no metric were passed over; their columns begin with {', '.join(told)}."
             self.notes[note] = None
 
-    def _fill(self, row: int, said: Said) -> None:
+    def _fill(self, row: int, said: TableReading) -> None:
         for name, value in said.values.items():
             self._column(name)[row] = value
         for name, value in said.spare.items():
@@ -115,7 +115,7 @@ class Readings:
             column = self._columns[name] = array("d", [_NONE]) * len(self._stamps)
         return column
 
-    def _row(self, said: Said) -> int | None:
+    def _row(self, said: TableReading) -> int | None:
         """Return the row a table goes on with, None where it is a new one."""
         start, end = self._cursors.get(said.table, -1), len(self._stamps)
         if start + 1 < end and self._stamps[start + 1] == said.stamp:

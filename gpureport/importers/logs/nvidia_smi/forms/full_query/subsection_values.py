@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passages import Passage, PassageValues
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import PART_KINDS, PARTS, column
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import Subsection, SubsectionValues
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST
 from gpureport.importers.values.cells import Absent, Column, Value, absent
@@ -29,7 +29,7 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-class PassageReader:
+class SubsectionReader:
     """Reads what passages mean, and remembers it of paths and texts."""
 
     def __init__(self) -> None:
@@ -55,12 +55,12 @@ class PassageReader:
             self._columns[path] = found
         return self._columns[path]
 
-    def meaning(self, passage: Passage) -> PassageValues:
+    def meaning(self, passage: Subsection) -> SubsectionValues:
         """Return what a passage means."""
         passage.meaning = found = passage.meaning or self._meaning(passage.cells)
         return found
 
-    def _meaning(self, cells: Mapping[str, str]) -> PassageValues:
+    def _meaning(self, cells: Mapping[str, str]) -> SubsectionValues:
         found = _Found()
         for path, text in cells.items():
             known = self._column(path)
@@ -110,10 +110,10 @@ class _Found:
         self.absent.append((source, value.reason))
         self.silent.append(target)
 
-    def meaning(self) -> PassageValues:
+    def meaning(self) -> SubsectionValues:
         """Return what all of them mean."""
         self._add()
-        return PassageValues(
+        return SubsectionValues(
             values=self.values,
             absent=tuple(self.absent),
             silent=tuple(self.silent),

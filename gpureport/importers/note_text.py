@@ -4,18 +4,18 @@ import shlex
 from collections.abc import Sequence
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Return a count with its noun: `1 row`, `1,200 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def first(names: Sequence[str], most: int) -> str:
+def list_first(names: Sequence[str], most: int) -> str:
     """Return at most so many names, and how many more there are: `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
+def format_columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
     """Return what to type for rows without a header: the option, and which of its names are still to be found.
 
     Args:

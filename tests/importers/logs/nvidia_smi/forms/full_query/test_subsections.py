@@ -3,37 +3,42 @@
 import pytest
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passages import Passage, Passages, joined, small
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryText
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import (
+    Subsection,
+    SubsectionCache,
+    join_subsections,
+    parse_small_integer,
+)
 from gpureport.importers.protocol.reject_reasons import TORN
 from tests.importers.logs.nvidia_smi.forms.outputs import query_loop
 
 
 def test_memory_is_bounded() -> None:
     """A text is forgotten after a MiB of others; one of more than 8 KiB is not remembered."""
-    known = Passages()
+    known = SubsectionCache()
     texts = [f"    Label {number}".encode().ljust(8192) for number in range(129)]
     for text in texts[:128]:
-        known.add(text, Passage())
+        known.add(text, Subsection())
     assert known.get(texts[0]) is not None
-    known.add(texts[128], Passage())
-    known.add(b" " * 8193, Passage())
+    known.add(texts[128], Subsection())
+    known.add(b" " * 8193, Subsection())
     assert [known.get(text) is not None for text in (texts[0], texts[128], b" " * 8193)] == [False, True, False]
 
 
 @pytest.mark.parametrize(("second", "flaw"), [("1 W", ""), ("2 W", TORN)])
 def test_a_value_said_twice(second: str, flaw: str) -> None:
     """Two passages may say the same; where they do not, neither is believed."""
-    one, other = Passage(), Passage()
+    one, other = Subsection(), Subsection()
     one.take("power/draw", "1 W")
     other.take("power/draw", second)
-    assert joined([one, other]).flaw == flaw
+    assert join_subsections([one, other]).flaw == flaw
 
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0), ("9999", 9999), ("10000", None), ("-1", None), ("²", None)])
 def test_small_numbers(text: str, number: int | None) -> None:
     """A number of up to four digits is one."""
-    assert small(text) == number
+    assert parse_small_integer(text) == number
 
 
 def _read(text: str, lines: int) -> tuple[dict[str, list[object]], int, int]:

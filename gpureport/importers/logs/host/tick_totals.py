@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from gpureport.importers.logs.host.readings import Readings, Said
+from gpureport.importers.logs.host.host_rows import HostRows, TableReading
 
 CORES, DISKS, PROCESSES = "cores", "disks", "processes"
 """What a table can list at one time."""
@@ -14,7 +14,7 @@ _ALL_CORES = "cpu_utilization_ratio"
 
 
 @dataclass(slots=True)
-class Block:
+class TickTotals:
     """What the lines so far say of one time.
 
     Attributes:
@@ -53,18 +53,18 @@ class Block:
 
 
 @dataclass(slots=True)
-class Blocks:
+class TickTotalsBuilder:
     """Blocks one after the other; each becomes part of the readings once it is whole."""
 
-    readings: Readings
-    _open: Block | None = None
+    readings: HostRows
+    _open: TickTotals | None = None
     _whole: dict[tuple[Hashable, str], tuple[int, int]] = field(default_factory=dict)
 
-    def at(self, table: Hashable, stamp: int, number: int) -> Block:
+    def at(self, table: Hashable, stamp: int, number: int) -> TickTotals:
         """Return the block of a table at a time, begun where it is not the open one."""
         if self._open is None or (self._open.table, self._open.stamp) != (table, stamp):
             self.close()
-            self._open = Block(table, stamp, number)
+            self._open = TickTotals(table, stamp, number)
         self._open.lines += 1
         return self._open
 
@@ -92,7 +92,7 @@ class Blocks:
         self._put(self._open, whole)
         self._open = None
 
-    def _put(self, block: Block, whole: set[str]) -> None:
+    def _put(self, block: TickTotals, whole: set[str]) -> None:
         if not block.lines:
             # every line of it was rejected
             return
@@ -105,7 +105,7 @@ class Blocks:
             # what a table of all disks says is better than a sum over those listed
             (spare if of == DISKS else values).update(block.listed.get(of, {}))
         self.readings.put(
-            Said(
+            TableReading(
                 table=block.table,
                 stamp=block.stamp,
                 number=block.number,

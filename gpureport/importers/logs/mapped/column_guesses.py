@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from gpureport.importers.logs.mapped.tolerant import quantity, written_unit
+from gpureport.importers.logs.mapped.loose_quantities import find_written_unit, parse_loose_quantity
 from gpureport.importers.protocol.column_map import ISO
 from gpureport.importers.values import quantities
 from gpureport.importers.values.column_names import (
@@ -17,7 +17,7 @@ from gpureport.importers.values.column_names import (
     resembling_metric,
 )
 from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
-from gpureport.importers.values.timestamps import epoch, iso
+from gpureport.importers.values.timestamps import parse_epoch_time, parse_iso_time
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
 
@@ -62,7 +62,7 @@ _GPU_SUFFIX = re.compile(r"[ _:.\-](\d{1,2})$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
+class ColumnGuess:
     """What a column may hold.
 
     Attributes:
@@ -84,9 +84,9 @@ def time_formats(heading: str, cells: Sequence[str]) -> list[str]:
     """Return the formats that a column of times may have, the likeliest first; none where none is known."""
     if not cells or not mentions_time(heading):
         return []
-    if iso(cells[0]) is not None:
+    if parse_iso_time(cells[0]) is not None:
         return [ISO]
-    if number := quantities.number(cells[0]):
+    if number := quantities.parse_number(cells[0]):
         return [f"epoch_{unit}" for unit in ("s", "ms", "us", "ns") if _is_now(number, unit)][:1]
     return [pattern for pattern in _WRITTEN if all(_is_written(cell, pattern) for cell in cells)]
 
@@ -101,7 +101,7 @@ def _is_written(cell: str, pattern: str) -> bool:
 
 def _is_now(number: float, unit: str) -> bool:
     """Return whether a count since 1970 lies between 2001 and 2096."""
-    moment = epoch(number, unit)
+    moment = parse_epoch_time(number, unit)
     return moment is not None and 10**15 <= moment.micros < 4 * 10**15
 
 
@@ -115,7 +115,7 @@ def names_gpu(heading: str) -> bool:
     return _GPU.search(heading) is not None
 
 
-def guess(heading: str, cells: Sequence[str], *, others: bool = False) -> Guess:
+def guess_column(heading: str, cells: Sequence[str], *, others: bool = False) -> ColumnGuess:
     """Return what a column may hold.
 
     Args:
@@ -123,7 +123,7 @@ def guess(heading: str, cells: Sequence[str], *, others: bool = False) -> Guess:
         cells: cells below it.
         others: whether other headings name the GPUs they speak of, so that one that does not speaks of none.
     """
-    held = [cell for cell in cells if quantities.absent(cell) is None]
+    held = [cell for cell in cells if quantities.absence_word(cell) is None]
     of_gpu = _GPU.search(heading)
     index = int(of_gpu[1]) if of_gpu else None
     bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
@@ -131,15 +131,15 @@ def guess(heading: str, cells: Sequence[str], *, others: bool = False) -> Guess:
     if of_gpu is None and _is_of_host(words):
         return _fitting("" if words & _NOT_OF_HOST else resembling_metric(words, HOST_COLUMNS), words, held, None)
     if of_gpu is None and (others or words & _OTHER):
-        return Guess()
+        return ColumnGuess()
     if of_gpu is None and (suffix := _GPU_SUFFIX.search(heading.strip())):
         index = int(suffix[1])
     metric = resembling_metric(words | {"gpu"}, LOOSE_GPU_COLUMNS)
     if metric:
         return _fitting(metric, words, held, index)
     if of_gpu is not None and _watts(held):
-        return Guess(metric="gpu_power_watts", unit="W", gpu=index)
-    return Guess(gpu=index)
+        return ColumnGuess(metric="gpu_power_watts", unit="W", gpu=index)
+    return ColumnGuess(gpu=index)
 
 
 def _is_of_host(words: frozenset[str]) -> bool:
@@ -147,17 +147,17 @@ def _is_of_host(words: frozenset[str]) -> bool:
     return "gpu" not in words and bool(words & _HOST or ("memory" in words and words & {"total", "used"}))
 
 
-def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int | None) -> Guess:
+def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int | None) -> ColumnGuess:
     """Return the guess with its unit, none where heading or cells state a unit of something else."""
     if not metric or not held:
-        return Guess(gpu=gpu)
+        return ColumnGuess(gpu=gpu)
     base = BY_NAME[metric].unit
     stated = _stated_unit(base, words, held)
     units = _units_by_size(metric, base, held) if stated is None else stated
     trial = next(iter(units), None)
-    if trial is None or any(quantity(cell, trial, metric) is None for cell in held):
-        return Guess(gpu=gpu)
-    return Guess(
+    if trial is None or any(parse_loose_quantity(cell, trial, metric) is None for cell in held):
+        return ColumnGuess(gpu=gpu)
+    return ColumnGuess(
         metric=metric,
         unit=trial if len(units) == 1 else "",
         units=units,
@@ -168,7 +168,7 @@ def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int |
 
 def _stated_unit(base: str, words: frozenset[str], held: Sequence[str]) -> tuple[str, ...] | None:
     """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
-    stated = next((unit for cell in held if (unit := written_unit(cell))), "")
+    stated = next((unit for cell in held if (unit := find_written_unit(cell))), "")
     if stated:
         return (stated,) if UNITS[stated].base == base else ()
     if own := stated_unit_word(words, base):
@@ -178,7 +178,7 @@ def _stated_unit(base: str, words: frozenset[str], held: Sequence[str]) -> tuple
 
 def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
     """Return the units that the size of the numbers leaves; all that there are where it leaves none."""
-    most = max((number for cell in held if (number := quantities.number(cell)) is not None), default=0.0)
+    most = max((number for cell in held if (number := quantities.parse_number(cell)) is not None), default=0.0)
     if base == "1":
         return ("%",) if 1 < most <= _MOST_PERCENT else ("%", "1")
     units, low, high = _SIZES.get(metric) or _SIZES[base]
@@ -187,7 +187,7 @@ def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ..
 
 
 def _watts(held: Sequence[str]) -> bool:
-    numbers = [quantities.number(cell) for cell in held]
+    numbers = [quantities.parse_number(cell) for cell in held]
     whole = [number for number in numbers if number is not None]
     return (
         len(whole) == len(held) > 0

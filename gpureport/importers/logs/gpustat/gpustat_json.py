@@ -16,11 +16,11 @@ from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_JSON
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.json_documents import Document, documents
+from gpureport.importers.text.json_documents import Document, iterate_documents
 from gpureport.importers.text.numbered_lines import text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
-from gpureport.importers.values.timestamps import iso
+from gpureport.importers.values.timestamps import parse_iso_time
 
 MOST = 2**24
 """Characters of a document; one of 16 GPUs with a thousand processes has a tenth."""
@@ -76,7 +76,7 @@ class GpustatForm:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
         gathering = ChunkBuilder()
-        for document in documents(text_lines(log), MOST):
+        for document in iterate_documents(text_lines(log), MOST):
             for content, gpu in _take(document, gathering):
                 self._see(content, gpu)
             if gathering.full:
@@ -112,7 +112,7 @@ def _take(document: Document, gathering: ChunkBuilder) -> list[tuple[Mapping[str
             gathering.odd(line, LineKind.NOISE)
         return []
     for content, gpu in gpus:
-        moment = iso(str(content.get("query_time")))
+        moment = parse_iso_time(str(content.get("query_time")))
         gathering.row(
             document.lines[0].number, None if moment is None else moment.micros, _values(content, gpu, gathering)
         )
@@ -131,7 +131,7 @@ def _values(
     content: Mapping[str, Any], gpu: Mapping[str, Any], gathering: ChunkBuilder
 ) -> dict[str, float | bool | str]:
     """Return what a document says of a GPU."""
-    index = quantities.number(gpu.get("index"))
+    index = quantities.parse_number(gpu.get("index"))
     values: dict[str, float | bool | str] = {}
     if index is not None and index.is_integer() and 0 <= index < 2**14:
         values["index"] = str(int(index))
@@ -146,7 +146,7 @@ def _values(
         elif key == "processes" and cell:
             gathering.note(_PROCESSES)
         elif key not in {"index", "processes", *_TEXTS} and cell is not None:
-            values.update([quantities.as_text(key, cell)])
+            values.update([quantities.extra_column(key, cell)])
     if failed:
         gathering.lacks("utilization.gpu", failed[1])
     return values
@@ -154,8 +154,8 @@ def _values(
 
 def _number(key: str, cell: object, values: dict[str, float | bool | str], gathering: ChunkBuilder) -> None:
     target, unit = _METRICS[key]
-    value = quantities.value(cell, unit, target)
+    value = quantities.parse_quantity(cell, unit, target)
     if value is None:
-        gathering.lacks(key, quantities.lack(cell))
+        gathering.lacks(key, quantities.describe_absence(cell))
     else:
         values[target] = value

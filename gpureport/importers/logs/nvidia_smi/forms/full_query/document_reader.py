@@ -10,15 +10,15 @@ from gpureport.columns import IntArray
 from gpureport.importers.delimited.row_sections import OddLine
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Document, Section, Sections
-from gpureport.importers.logs.nvidia_smi.forms.strays import stray
-from gpureport.importers.text.text_log import Chunk, Record, chunk
+from gpureport.importers.logs.nvidia_smi.forms.lines_between_blocks import classify_stray_line
+from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 from gpureport.metrics import BY_NAME
 
 _MOST = 1024
 """Sections of a document that are held at most; no machine has as many GPUs."""
 
 
-class Documents:
+class DocumentReader:
     """The document that is being read, and the rows of those before.
 
     Attributes:
@@ -71,7 +71,7 @@ class Documents:
 
     def stray(self, number: int, line: str) -> None:
         """Take a line of no document: a message of the driver, or noise."""
-        self._odd.append(stray(number, line))
+        self._odd.append(classify_stray_line(number, line))
 
     def end(self) -> None:
         """End the document: its sections are whole."""
@@ -90,11 +90,11 @@ class Documents:
         """Yield the rows of whole documents, those with a time apart from those without, and the account so far."""
         for _, records in groupby(self._records, key=lambda record: record.time is None):
             run = list(records)
-            found = chunk(run, lines=len(run))
+            found = make_chunk(run, lines=len(run))
             yield replace(found, data=self._silent(len(run)) | found.data, lost=self._lost(found.numbers))
         notes = tuple(self._sections.notes)
         lines = self.continued + len(self._odd)
-        yield chunk(
+        yield make_chunk(
             [], lines=lines, odd=self._odd, continued=self.continued, absent=dict(self._sections.absent), notes=notes
         )
         self._records, self._odd, self.continued = [], [], 0

@@ -9,13 +9,13 @@ LARGEST = 2.0**62
 """Bytes beyond any machine's, which no column holds."""
 
 
-def figure(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return a number, None where the text is none; a sign of per cent behind it is allowed."""
     match = _FIGURE.fullmatch(text)
     return float(match[1].replace(",", ".")) if match and match[2] in {"", "%"} else None
 
 
-def size(text: str) -> float | None:
+def parse_size(text: str) -> float | None:
     """Return an amount in bytes, None where the text is none; without a unit it counts KiB."""
     match = _FIGURE.fullmatch(text)
     if match is None or match[2] == "%":
@@ -24,7 +24,7 @@ def size(text: str) -> float | None:
     return value if value < LARGEST else None
 
 
-def percent(text: str) -> float | None:
+def parse_percent(text: str) -> float | None:
     """Return a share, None where the text is no percentage from 0 on."""
-    value = figure(text)
+    value = parse_number(text)
     return value / 100 if value is not None and value >= 0 else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.values.column_names import INDEX_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.values.heading_words import heading_words
-from gpureport.importers.values.timestamps import Moment, epoch, iso
+from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
 
 _ENTITIES = {"entity", "entityid"}
 """What DCGM calls a GPU."""
@@ -21,7 +21,7 @@ _INDEX = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class FieldTable:
     """Columns of a CSV by what they hold.
 
     Attributes:
@@ -49,7 +49,7 @@ class Table:
     def moment(self, row: Sequence[str]) -> Moment | None:
         """Return the time of a row."""
         cell = "" if self.time is None else row[self.time]
-        return epoch(cell, self.counted) or iso(cell)
+        return parse_epoch_time(cell, self.counted) or parse_iso_time(cell)
 
     def describes(self, row: Sequence[str]) -> dict[str, str]:
         """Return what a row says of its GPU."""
@@ -58,7 +58,7 @@ class Table:
         return said if index is None else {"index": str(int(index[1])), **said}
 
 
-def table(header: Sequence[str]) -> Table | None:
+def recognise_table(header: Sequence[str]) -> FieldTable | None:
     """Return the columns of a header, None when it is none of a table of DCGM's fields.
 
     A table with one reading a line is only known by its rows; its header has a GPU, a field and a value.
@@ -74,12 +74,12 @@ def table(header: Sequence[str]) -> Table | None:
     gpu = place(_ENTITIES | {bare[heading] for heading in bare if recognise_column(heading, INDEX_COLUMNS)})
     texts = tuple((place, _TEXTS[name]) for place, name in enumerate(plain) if name in _TEXTS)
     named, value = place(_FIELDS), place(_VALUES)
-    known = any(heading.isidentifier() and fields.field(heading) for heading in bare)
+    known = any(heading.isidentifier() and fields.find_field(heading) for heading in bare)
     long = named is not None and value is not None
     if (gpu is None and not texts) or not (long or known):
         return None
     unused = set(range(len(header))) - {time, gpu, place(_NODES), *(place for place, _ in texts)}
-    return Table(
+    return FieldTable(
         header=tuple(header),
         time=time,
         counted=None if time is None else next((each for each in _COUNTS if each in heading_words(header[time])), None),

@@ -18,13 +18,13 @@ _LONGEST = 8192
 """Bytes of a passage that is remembered (pragmatic: lists of processes are longer, and differ each time)."""
 
 
-def small(text: str) -> int | None:
+def parse_small_integer(text: str) -> int | None:
     """Return a number from 0 to 9999, None for another text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassageValues:
+class SubsectionValues:
     """What the cells of a passage mean.
 
     Attributes:
@@ -45,7 +45,7 @@ class PassageValues:
 
 
 @dataclass(slots=True)
-class Passage:
+class Subsection:
     """A part of a section.
 
     Attributes:
@@ -64,20 +64,20 @@ class Passage:
     flaw: str = ""
     lines: int = 0
     above: list[tuple[int, str]] = field(default_factory=list)
-    meaning: PassageValues | None = None
+    meaning: SubsectionValues | None = None
 
     def take(self, path: str, text: str) -> None:
         """Take a cell that is kept; another text than stood in its place before is a flaw."""
         if path == MINOR:
-            number = small(text)
+            number = parse_small_integer(text)
             self.minor = "" if number is None else str(number)
         elif self.cells.setdefault(path, text) != text:
             self.flaw = TORN
 
 
-def joined(parts: Iterable[Passage]) -> Passage:
+def join_subsections(parts: Iterable[Subsection]) -> Subsection:
     """Return several passages as one."""
-    whole = Passage()
+    whole = Subsection()
     for part in parts:
         for path, text in part.cells.items():
             whole.take(path, text)
@@ -85,16 +85,16 @@ def joined(parts: Iterable[Passage]) -> Passage:
     return whole
 
 
-class Passages:
+class SubsectionCache:
     """Remembers passages by their text, in bounded memory."""
 
     def __init__(self) -> None:
         """Start with nothing remembered."""
-        self._known: dict[bytes, Passage] = {}
+        self._known: dict[bytes, Subsection] = {}
         self._bytes = 0
         self.get = self._known.get
 
-    def add(self, text: bytes, passage: Passage) -> None:
+    def add(self, text: bytes, passage: Subsection) -> None:
         """Remember a passage, unless it is long."""
         if len(text) > _LONGEST:
             return

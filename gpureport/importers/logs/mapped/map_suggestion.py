@@ -4,10 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.importers.logs.mapped.guesses import Guess, guess, names_gpu, numbers_gpus, time_formats
+from gpureport.importers.logs.mapped.column_guesses import (
+    ColumnGuess,
+    guess_column,
+    names_gpu,
+    numbers_gpus,
+    time_formats,
+)
+from gpureport.importers.logs.mapped.loose_quantities import use_decimal_point
 from gpureport.importers.logs.mapped.table import DELIMITERS
-from gpureport.importers.logs.mapped.tolerant import pointed
-from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.csv_lines import split_cells
 from gpureport.importers.values import quantities
 from gpureport.metrics import BY_NAME, Scope
 
@@ -43,24 +49,24 @@ class _Sample:
 
     def read(self, place: int) -> list[str]:
         """Return the cells of a column with a dot as their decimal sign."""
-        return [pointed(cell) if self.comma else cell for cell in self.column(place)]
+        return [use_decimal_point(cell) if self.comma else cell for cell in self.column(place)]
 
-    def guess(self, place: int) -> Guess:
+    def guess(self, place: int) -> ColumnGuess:
         """Return what a column may hold; a table without rows is told by its headings alone."""
         cells_below = self.read(place) if self.rows else ["50"]
-        return guess(self.header[place], cells_below, others=any(map(names_gpu, self.header)))
+        return guess_column(self.header[place], cells_below, others=any(map(names_gpu, self.header)))
 
 
-def suggestion(text: str) -> Suggestion:
+def suggest_map(text: str) -> Suggestion:
     """Return a map for the beginning of a table, and why there can be none."""
     # what stands behind the last newline may be cut
     lines = [line for line in text[: text.rfind("\n") + 1].splitlines() if line.strip()][:_LINES]
     for place, line in enumerate(lines):
         for delimiter in DELIMITERS:
-            header = _trimmed(cells(line, delimiter))
+            header = _trimmed(split_cells(line, delimiter))
             if not _names(header):
                 continue
-            below = [_trimmed(cells(row, delimiter)) for row in lines[place + 1 :]]
+            below = [_trimmed(split_cells(row, delimiter)) for row in lines[place + 1 :]]
             fitting = tuple(tuple(row) for row in below if len(row) == len(header))
             if fitting:
                 return _suggested(_Sample(tuple(header), fitting, comma=delimiter == ";"))
@@ -75,7 +81,7 @@ def _trimmed(row: list[str]) -> list[str]:
 
 def _names(header: Sequence[str]) -> bool:
     """Return whether cells are headings: several texts, each once."""
-    texts = [cell for cell in header if cell and quantities.number(cell) is None]
+    texts = [cell for cell in header if cell and quantities.parse_number(cell) is None]
     return 2 <= len(header) <= _MOST_COLUMNS and len(texts) == len(header) == len(set(header))  # noqa: PLR2004 - a table has several
 
 
@@ -85,7 +91,7 @@ def _misfit(header: Sequence[str], below: Sequence[Sequence[str]]) -> str:
     return f"its header names {len(header)} columns, but its rows have {most} cells: nobody can say which is which"
 
 
-def _guessed(sample: _Sample) -> list[Guess]:
+def _guessed(sample: _Sample) -> list[ColumnGuess]:
     found = [sample.guess(place) for place in range(len(sample.header))]
     return [each for each in found if each.metric]
 
@@ -146,7 +152,7 @@ def _column(
         yield f'device = "gpu:{gpu}"'
 
 
-def _unit_comment(found: Guess) -> str:
+def _unit_comment(found: ColumnGuess) -> str:
     """Return what a reader is to fill in for a unit."""
     *some, last = found.units
     choice = f"{', '.join(some)} or {last}" if some else last
