@@ -1,4 +1,4 @@
-"""What of a limit is acknowledged on a day."""
+"""Which findings or limits are acknowledged on a given day."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -12,17 +12,24 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledged:
-    """What is acknowledged of a limit: findings that do not count, all of it, in words, and what no longer holds."""
+    """What is acknowledged of a limit.
 
-    holding: tuple[Finding, ...]
-    whole: bool
+    Attributes:
+        findings: findings that do not count.
+        whole_limit: whether the limit itself is acknowledged.
+        words: the acknowledgements that apply, in words; empty without any.
+        expired: the acknowledgements that no longer apply, in words; empty without any.
+    """
+
+    findings: tuple[Finding, ...]
+    whole_limit: bool
     words: str
     expired: str
 
 
 def find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, today: date) -> Acknowledged:
     """Return what is acknowledged of a limit today."""
-    holding: list[Finding] = []
+    findings: list[Finding] = []
     words, expired, whole = [], [], False
     counts = entry.limit.subject in {TargetKind.FINDING, TargetKind.NEW}
     for each in policy.acknowledged:
@@ -32,10 +39,10 @@ def find_acknowledged(entry: PolicyEntry, analysis: Analysis, policy: Policy, to
         if each.until < today:
             expired.append(f"acknowledged until {each.until} ({_clean_reason(each)}), which is over ({each.origin})")
             continue
-        holding += meant
+        findings += meant
         whole = whole or each.limit == entry.limit.words
         words.append(f"acknowledged until {each.until}: {_clean_reason(each)}")
-    return Acknowledged(holding=tuple(holding), whole=whole, words="; ".join(words), expired="; ".join(expired))
+    return Acknowledged(findings=tuple(findings), whole_limit=whole, words="; ".join(words), expired="; ".join(expired))
 
 
 def _clean_reason(known: Acknowledgement) -> str:

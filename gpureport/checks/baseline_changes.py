@@ -1,4 +1,4 @@
-"""The change of a figure against a baseline: how far it can be from what was measured, and whether it keeps a limit."""
+"""The change of a figure since a baseline, its interval, and whether it keeps a limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +10,13 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.quantities import POINTS, SHARE
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.statistics.contrasts import Basis
+from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, Kind
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, fates
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
@@ -25,27 +25,27 @@ _BASELINE, _CHECKED = "the baseline", "this run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineComparison:
-    """A step set against its baseline.
+    """A step compared with its baseline.
 
     Attributes:
-        deltas: every figure.
-        fates: what became of findings.
-        noise: what repetitions in a store differ by; None where there are none.
+        deltas: the change of every figure.
+        fates: whether each finding is new, still there or gone.
+        noise: how much repetitions in the store differ; None without repetitions.
     """
 
     deltas: tuple[Delta, ...]
-    fates: tuple[FindingFate, ...]
+    fates: tuple[FindingChange, ...]
     noise: Noise | None
 
 
 def compare_with_baseline(
     baseline: Sequence[SampledRun], step: Sequence[SampledRun], noise: Noise | None
 ) -> BaselineComparison:
-    """Return runs of one step, whatever its label, set against those of a baseline."""
+    """Compare the runs of one step, whatever its label, with those of a baseline."""
     sides = [_relabel_step(run, _BASELINE) for run in baseline], [_relabel_step(run, _CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise)
     first, last = comparison.steps
-    return BaselineComparison(deltas=comparison.deltas, fates=fates(first, last), noise=noise)
+    return BaselineComparison(deltas=comparison.deltas, fates=compare_findings(first, last), noise=noise)
 
 
 def _relabel_step(run: SampledRun, label: str) -> SampledRun:
@@ -53,7 +53,7 @@ def _relabel_step(run: SampledRun, label: str) -> SampledRun:
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
-    """Return the change of a figure: after less before, in points, as a share of before, or in its unit."""
+    """Return the change of a figure: after minus before, in points, as a share of before, or in its unit."""
     delta = next(each for each in found.deltas if each.metric == limit.name)
     reason = delta.reason
     if reason and reason.kind is ReasonKind.SAME_RECORDING:
@@ -61,7 +61,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     if delta.verdict is Verdict.CANNOT_JUDGE or delta.difference is None:
         why = _explain_missing_figure(limit, delta, found) or describe_reason(reason)
         return not_observed(why or f"{limit.name} was not recorded on both sides")
-    relative = limit.amount.unit == SHARE
+    relative = limit.threshold.unit == SHARE
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
         return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
@@ -69,7 +69,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     value = delta.difference / scale
     return ObservedValue(
         value=value,
-        unit=limit.amount.unit,
+        unit=limit.threshold.unit,
         text=f"{_format_change(limit, value)}{_format_interval(limit, low, high)} against the baseline",
         low=low,
         high=high,
@@ -79,7 +79,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
 
 
 def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineComparison) -> str:
-    """Return of which side a figure is not known and what to do about it; empty where both sides have it."""
+    """Return on which side a figure is missing and what to do about it; empty if both sides have it."""
     sides = [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
     if not sides or delta.reason is None or delta.reason.kind is not ReasonKind.NOT_RECORDED:
         return ""
@@ -95,7 +95,7 @@ def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineCompariso
 
 
 def _widen_interval(delta: Delta, noise: Noise | None) -> tuple[float, float]:
-    """Return the interval of a difference; of one run a side no narrower than what repeating a run changes."""
+    """Return the interval of a difference; with one run a side, no narrower than the noise between repetitions."""
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)
     if delta.interval is not None and delta.basis == Basis.REPLICATES.value:
@@ -105,15 +105,15 @@ def _widen_interval(delta: Delta, noise: Noise | None) -> tuple[float, float]:
 
 
 def _repetition_margin(delta: Delta, noise: Noise | None) -> float:
-    """Return what repeating a run changes a figure by: as measured, else as is common."""
-    # a price does not scatter, so cost scatters as GPU time does
+    """Return how much a figure changes when a run is repeated: as measured, else as is common."""
+    # a price has no noise, so cost has that of GPU time
     metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
     measured = None if noise is None else noise.margin(metric, delta.before or 0.0)
     return BY_METRIC[delta.metric].margin(delta.before or 0.0) if measured is None else measured
 
 
 def _describe_basis(delta: Delta, noise: Noise | None) -> str:
-    """Return what the interval rests on."""
+    """Return what the interval is based on."""
     if delta.basis == Basis.REPLICATES.value:
         return f"by {delta.runs[0]} and {delta.runs[1]} runs"
     metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
@@ -123,49 +123,49 @@ def _describe_basis(delta: Delta, noise: Noise | None) -> str:
 
 
 def _explain_low_precision(limit: Limit, low: float, high: float) -> str:
-    """Return why a change as large as the limit could have been missed; empty where it would have been seen."""
+    """Return why a change as large as the limit could have been missed; empty if it would have been seen."""
     half = (high - low) / 2
-    if isfinite(half) and half <= abs(limit.amount.value) * (1 + 1e-9):
+    if isfinite(half) and half <= abs(limit.threshold.value) * (1 + 1e-9):
         return ""
     shown = _format_change(limit, half).removeprefix("+") if isfinite(half) else "any size"
     return f"a change below {shown} cannot be told from chance here: record longer, repeat the run, or limit more"
 
 
 def _format_interval(limit: Limit, low: float, high: float) -> str:
-    """Return the ends of an interval in words, empty where nothing bounds it."""
+    """Return the ends of an interval in words; empty if it is unbounded."""
     return (
         f" ({_format_change(limit, low)} to {_format_change(limit, high)})" if isfinite(low) and isfinite(high) else ""
     )
 
 
 def _format_change(limit: Limit, value: float) -> str:
-    text = quantities.format_against_limit(value, limit.amount, partial(_format_signed, limit))
+    text = quantities.format_against_limit(value, limit.threshold, partial(_format_signed, limit))
     return text if value < 0 or text == _format_signed(limit, value) else f"+{text}"
 
 
 def _format_signed(limit: Limit, value: float) -> str:
-    unit = limit.amount.unit
+    unit = limit.threshold.unit
     if unit == POINTS:
         return quantities.format_quantity(value, POINTS)
     if unit == SHARE:
         return quantities.format_relative_change(value)
-    text = quantities.format_quantity(abs(value), unit, limit.amount.currency)
+    text = quantities.format_quantity(abs(value), unit, limit.threshold.currency)
     return f"{'-' if value < 0 else '+'}{text}"
 
 
 def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
-    """Whether a change keeps its limit: its interval does not lie beyond it, and would have shown such a change."""
-    return seen.value is not None and not seen.doubt and not seen.broken(limit)
+    """Return whether a change keeps its limit: it is not broken, and the interval is narrow enough to show that."""
+    return seen.value is not None and not seen.doubt and not seen.breaks(limit)
 
 
 def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
-    """Return the fingerprints of findings that the baseline does not have, as far as it can be told."""
-    return frozenset(each.fingerprint for each in found.fates if each.fate is Fate.NEW)
+    """Return the fingerprints of findings that the baseline did not have."""
+    return frozenset(each.fingerprint for each in found.fates if each.fate is ChangeKind.NEW)
 
 
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
-    """Return why it cannot be told whether some findings are new; empty where it can."""
-    open_ = [e for e in found.fates if e.fate is Fate.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
+    """Return why it is not known whether findings are new; empty if it is known."""
+    open_ = [e for e in found.fates if e.fate is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
     return "; ".join(
         f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
     )

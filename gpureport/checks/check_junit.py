@@ -1,4 +1,4 @@
-"""Checks as JUnit XML: one test case a check, a failure where a limit is broken, an error where none can be judged."""
+"""Checks as JUnit XML: one test case each, a failure if its limit is broken, an error if it cannot be judged."""
 
 from collections.abc import Sequence
 

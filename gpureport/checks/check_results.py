@@ -1,4 +1,4 @@
-"""All checks of one night together: how they ended, and the line that says so."""
+"""All checks together: the exit code, how many ended how, and the line that says so."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ BROKEN, CANNOT_JUDGE = 1, 4
 """Exit codes of a gate."""
 
 GRAVE = frozenset({CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE})
-"""Outcomes that call for a person."""
+"""Outcomes that a person must look at."""
 
 _LISTED = 2
 _LONGEST = 280
 
 
 def exit_code(checks: Sequence[Check]) -> int:
-    """Return the exit code: 1 when a limit is broken, else 4 when one cannot be judged or there is none, else 0."""
+    """Return the exit code: 1 if a limit is broken, else 4 if one cannot be judged or there is no limit, else 0."""
     outcomes = {check.outcome for check in checks}
     if CheckOutcome.BROKEN in outcomes:
         return BROKEN
@@ -24,18 +24,18 @@ def exit_code(checks: Sequence[Check]) -> int:
 
 
 def count_outcome(checks: Sequence[Check], outcome: CheckOutcome) -> int:
-    """Return how many checks ended so."""
+    """Return how many checks have an outcome."""
     return sum(check.outcome is outcome for check in checks)
 
 
 def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
-    """Return the checks, the gravest first, else in their order."""
+    """Return the checks by outcome, the gravest first, otherwise in their order."""
     order = list(CheckOutcome)
     return sorted(checks, key=lambda check: order.index(check.outcome))
 
 
 def format_outcome_counts(checks: Sequence[Check]) -> str:
-    """Return how many checks ended how, the gravest first; empty without any."""
+    """Return how many checks have each outcome, the gravest first; empty without checks."""
     counted = [(outcome, count_outcome(checks, outcome)) for outcome in CheckOutcome]
     return ", ".join(f"{number} {_outcome_word(outcome, number)}" for outcome, number in counted if number)
 

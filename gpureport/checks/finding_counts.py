@@ -1,4 +1,4 @@
-"""Findings as limits see them: how many there are, and what they lost."""
+"""How many findings count against a limit, and how much they lost."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ class FindingFilter:
     """Which findings count.
 
     Attributes:
-        confidence: those less sure do not.
-        asked: kinds that were looked for; those of a limit that were not cannot be judged.
-        only: fingerprints that count; None where all do.
-        without: findings that do not count, as they are acknowledged.
+        confidence: findings of lower confidence do not count.
+        selected_kinds: kinds that were looked for; a limit on any other cannot be judged.
+        only: fingerprints that count; None if all do.
+        without: acknowledged findings, which do not count.
     """
 
     confidence: Confidence
-    asked: Collection[str]
+    selected_kinds: Collection[str]
     only: Collection[str] | None = None
     without: Collection[Finding] = ()
 
 
 def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> tuple[Finding, ...]:
-    """Return the findings a limit is on."""
+    """Return the findings that count against a limit."""
     kinds, severities = limit_targets.finding_kinds(limit.name), limit_targets.finding_severities(limit.name)
     return tuple(
         finding
@@ -49,15 +49,15 @@ def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> 
 
 
 def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
-    """Return what findings come to in the unit of the limit: their number, GPU time, its share, or money."""
+    """Return the findings in the unit of the limit: their number, GPU time, its share, or money."""
     kinds = limit_targets.finding_kinds(limit.name)
-    asked = kinds & set(sought.asked)
+    asked = kinds & set(sought.selected_kinds)
     if not asked:
         return not_observed(f"{limit.name} was not looked for (--select, --ignore)")
     found = select_findings(limit, analysis, sought)
     one_kind = limit.name not in tuple(Severity)
     lacking = [entry for entry in analysis.not_judged if entry.kind in asked]
-    made = _count_findings(found) if limit.amount.unit == FINDINGS else _sum_losses(limit, analysis, found)
+    made = _count_findings(found) if limit.threshold.unit == FINDINGS else _sum_losses(limit, analysis, found)
     return ObservedValue(
         value=made.value,
         unit=made.unit,
@@ -83,12 +83,12 @@ def _list_kinds(found: Sequence[Finding]) -> str:
 
 
 def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> ObservedValue:
-    """Return what findings lost; one that follows from another of them is part of that one's."""
-    unit, prints = limit.amount.unit, {finding.fingerprint for finding in found}
+    """Return what findings lost; the loss of a consequence is part of that of its root."""
+    unit, prints = limit.threshold.unit, {finding.fingerprint for finding in found}
     roots = [finding for finding in found if finding.root not in prints]
-    if unit == MONEY and (analysis.cost is None or analysis.cost.currency != limit.amount.currency):
+    if unit == MONEY and (analysis.cost is None or analysis.cost.currency != limit.threshold.currency):
         return not_observed(
-            f"no price is stated in {limit.amount.currency or 'this currency'}: --gpu-hour-price or [prices]"
+            f"no price is stated in {limit.threshold.currency or 'this currency'}: --gpu-hour-price or [prices]"
         )
     cost = analysis.cost.of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
     amounts_lost = [cost(finding) for finding in roots]
@@ -98,7 +98,9 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
     if unit == SHARE and held <= 0:
         return not_observed("GPU time could not be divided")
     value = total / held if unit == SHARE else total
-    shown = quantities.format_against_limit(value, limit.amount, display.gpu_hours if unit == quantities.TIME else None)
+    shown = quantities.format_against_limit(
+        value, limit.threshold, display.gpu_hours if unit == quantities.TIME else None
+    )
     doubt = f"what {_list_kinds(untold)} lost is not known in GPU time" if untold else ""
     return ObservedValue(value=value, unit=unit, text=f"{shown}: {_list_kinds(found)}" if found else shown, doubt=doubt)
 
@@ -106,7 +108,7 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
 def _explain_doubt(
     analysis: Analysis, lacking: Sequence[NotJudged], unasked: Collection[str], *, one_kind: bool
 ) -> str:
-    """Return why nothing may pass for what was found."""
+    """Return why the findings may be incomplete; empty without doubt."""
     seconds = observed_seconds([analysis])
     if seconds < SHORTEST_SECONDS:
         return f"only {display.duration(seconds)} of the GPUs were recorded, and a minute is the least"
@@ -121,10 +123,12 @@ def _explain_doubt(
 
 
 def _list_uncounted(limit: Limit, analysis: Analysis, sought: FindingFilter, lacking: Sequence[NotJudged]) -> str:
-    """Return what does not count and what could not be judged."""
+    """Return which findings did not count, and which kinds could not be judged."""
     kinds = list(dict.fromkeys(entry.kind for entry in lacking))
     parts = [f"not judged: {', '.join(kinds)}"] if kinds else []
-    every = FindingFilter(confidence=Confidence.LOW, asked=sought.asked, only=sought.only, without=sought.without)
+    every = FindingFilter(
+        confidence=Confidence.LOW, selected_kinds=sought.selected_kinds, only=sought.only, without=sought.without
+    )
     unsure = len(select_findings(limit, analysis, every)) - len(select_findings(limit, analysis, sought))
     if unsure:
         parts.append(f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted")

@@ -1,4 +1,4 @@
-"""One limit, read from a line such as `gpu_utilization_ratio p5 >= 80 %` or `change idle_ratio <= 2 points`."""
+"""One limit, parsed from a line such as `gpu_utilization_ratio p5 >= 80 %` or `change idle_ratio <= 2 points`."""
 
 import re
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from gpureport.checks.limit_targets import BELOW, STATISTICS, LimitTarget, Targe
 from gpureport.checks.quantities import COUNT, FINDINGS, SHARE, Quantity
 
 _LIMIT = re.compile(
-    r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<amount>.*))?"
+    r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<threshold>.*))?"
 )
 _EXAMPLE = "write one such as 'idle_ratio <= 5 %' or 'no thermal_throttle'"
 _SCALED = {"W", "By", "By/s", "Hz", "J", "Cel", "s"}
 
 
 class LimitError(ValueError):
-    """A text is no limit.
+    """A text does not state a limit.
 
     Args:
         what: what is wrong with it.
@@ -31,14 +31,14 @@ class LimitError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit on one thing.
+    """A limit on one figure, or on findings.
 
     Attributes:
-        subject: what kind of thing it is.
+        subject: what kind of thing is limited.
         name: its name.
         statistic: of a metric; empty for other things.
         relation: `<=`, `<`, `>=` or `>`.
-        amount: what it is held against.
+        threshold: what a value is compared with.
         words: the limit as it can be written again.
     """
 
@@ -46,17 +46,17 @@ class Limit:
     name: str
     statistic: str
     relation: str
-    amount: Quantity
+    threshold: Quantity
     words: str
 
     @property
     def most(self) -> bool:
-        """Whether it limits from above."""
+        """Whether it is an upper limit."""
         return self.relation.startswith("<")
 
     def holds(self, value: float) -> bool:
-        """Return whether a value keeps to it, up to the rounding of a computation."""
-        limit = self.amount.value
+        """Return whether a value is within it, up to rounding errors."""
+        limit = self.threshold.value
         near = abs(value - limit) <= 1e-9 * max(abs(value), abs(limit))
         if near:
             return self.relation.endswith("=")
@@ -78,15 +78,15 @@ def parse_limit(text: str) -> Limit:
         raise LimitError(f"{name} has no statistic {statistic!r}", "leave the second word out")
     if match["no"] and relation:
         raise LimitError(f"{text!r} says no and how many", "write one of the two")
-    amount = _parse_threshold(match["amount"], name, found) if relation else _no_findings(name, found)
+    threshold = _parse_threshold(match["threshold"], name, found) if relation else _no_findings(name, found)
     words = " ".join(filter(None, ("" if relation else "no", of, name, _resolve_statistic(name, statistic, found))))
     return Limit(
         subject=found.subject,
         name=name,
         statistic=_resolve_statistic(name, statistic, found),
         relation=relation or "<=",
-        amount=amount,
-        words=f"{words} {relation} {amount.text}" if relation else words,
+        threshold=threshold,
+        words=f"{words} {relation} {threshold.text}" if relation else words,
     )
 
 
@@ -112,23 +112,23 @@ def _resolve_statistic(name: str, written: str, found: LimitTarget) -> str:
 
 
 def _no_findings(name: str, found: LimitTarget) -> Quantity:
-    """Return the limit of what is named without an amount: no finding at all."""
+    """Return the threshold of a limit without one: no finding at all."""
     if found.subject not in {TargetKind.FINDING, TargetKind.NEW}:
         raise LimitError(f"{name} without an amount", f"write {name} <= and {quantities.describe_unit(found.units[0])}")
     return Quantity(value=0.0, unit=FINDINGS)
 
 
 def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
-    amount = quantities.parse_quantity(text)
-    if amount is None:
+    threshold = quantities.parse_quantity(text)
+    if threshold is None:
         raise LimitError(f"{text.strip()!r} is no amount", f"write {quantities.describe_unit(found.units[0])}")
-    if amount.unit == COUNT and FINDINGS in found.units:
-        amount = Quantity(value=amount.value, unit=FINDINGS, text=amount.text)
-    if amount.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
-        amount = Quantity(value=amount.value, unit=found.units[-1], text=amount.text)
-    if amount.unit not in found.units:
+    if threshold.unit == COUNT and FINDINGS in found.units:
+        threshold = Quantity(value=threshold.value, unit=FINDINGS, text=threshold.text)
+    if threshold.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
+        threshold = Quantity(value=threshold.value, unit=found.units[-1], text=threshold.text)
+    if threshold.unit not in found.units:
         allowed = " or ".join(quantities.describe_unit(unit) for unit in found.units)
         raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}")
-    if found.subject is TargetKind.CHANGE and amount.value == 0:
+    if found.subject is TargetKind.CHANGE and threshold.value == 0:
         raise LimitError(f"a change of {name} of 0 is within any noise", "state the size from which it matters")
-    return amount
+    return threshold

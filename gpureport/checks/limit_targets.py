@@ -1,4 +1,4 @@
-"""What a limit may be on: statistics of metrics, figures of a run, GPU time, findings."""
+"""What may be limited: statistics of metrics, figures of a run, GPU time, findings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from gpureport.findings import Severity
 from gpureport.metrics import METRICS, MetricKind
 
 STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
-"""Statistics of a metric; without one a limit is on the mean."""
+"""Statistics of a metric; the mean if none is named."""
 
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
-"""Shares of time below a utilisation, as statistics of it."""
+"""Statistics of a utilisation: shares of time below it."""
 
 LOST = "lost"
 """GPU time of all classes that are lost."""
@@ -40,7 +40,7 @@ _PER_RUN = {
 
 
 class TargetKind(StrEnum):
-    """What kind of thing a limit is on."""
+    """What kind of thing is limited."""
 
     STATISTIC = "statistic"
     DEVICE = "figure of each GPU"
@@ -54,7 +54,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitTarget:
-    """A name a limit may use: what it is on, and the units its amount may have, the usual one first."""
+    """What a name in a limit stands for, and the units its threshold may have, the usual one first."""
 
     subject: TargetKind
     units: tuple[str, ...]
@@ -83,12 +83,12 @@ _TARGETS = dict(_list_targets())
 
 
 def find_target(word: str) -> LimitTarget | None:
-    """Return what a name stands for, None when for nothing."""
+    """Return what a name stands for; None if it is unknown."""
     return _TARGETS.get(word)
 
 
 def find_change_target(word: str) -> LimitTarget | None:
-    """Return what a name stands for whose change is limited, None where steps are not compared by it."""
+    """Return what the change of a figure stands for; None if steps are not compared by that figure."""
     figure = BY_METRIC.get(word)
     if figure is None:
         return None
@@ -96,18 +96,18 @@ def find_change_target(word: str) -> LimitTarget | None:
 
 
 def finding_kinds(word: str) -> frozenset[str]:
-    """Return the kinds a kind, a family or a severity stands for: all of them for a severity."""
+    """Return the kinds of a kind, a family or a severity; every kind for a severity."""
     return frozenset(_FAMILIES[word]) if word in _FAMILIES else frozenset(k for rule in RULES for k in rule.kinds)
 
 
 def finding_severities(word: str) -> Sequence[Severity]:
-    """Return the severities meant: those from the one named on, all for a kind."""
+    """Return the severities that count: from the named one upwards; all for a kind."""
     every = list(Severity)
     return every[every.index(Severity(word)) :] if word in tuple(Severity) else every
 
 
 def suggest_name(word: str, *, change: bool = False) -> str:
-    """Return what was perhaps meant by a name that is none, as a hint."""
+    """Return a hint for an unknown name: the closest known one, or what can be named."""
     found = get_close_matches(word, BY_METRIC if change else _TARGETS, n=1)
     if found:
         return f"did you mean {found[0]!r}?"

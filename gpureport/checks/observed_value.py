@@ -1,4 +1,4 @@
-"""What a run shows of one thing that is limited, as far as it is known."""
+"""The value that a limit is checked against, as far as it is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from gpureport.checks.limit import Limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedValue:
-    """What was observed of what a limit is on.
+    """The value that a run shows of what is limited.
 
     Attributes:
-        value: in the unit of the limit; None where nothing is known.
-        unit: that unit.
-        text: the value in words, with the device it is of.
-        low: the lowest it can be, where part of it is not known; the value else.
-        high: the highest it can be.
-        missing: why nothing is known; empty where something is.
-        doubt: why nothing may pass for it, though what is known may break a limit; empty where nothing stands against.
-        note: what a reader must know beside it.
+        value: in the unit of the limit; None if it is not known.
+        unit: unit of the value.
+        text: the value in words, with its device.
+        low: the lowest possible value, if part of it is not known; else None.
+        high: the highest possible value, if part of it is not known; else None.
+        missing: why the value is not known; empty if it is.
+        doubt: why the limit cannot pass, although it can be broken; empty without doubt.
+        note: what else a reader must know.
     """
 
     value: float | None = None
@@ -32,19 +32,19 @@ class ObservedValue:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest it can be; None where the value is exact or not known."""
+        """The lowest and highest possible value; None if it is exact or not known."""
         if self.value is None or (self.low is None and self.high is None):
             return None
         low = self.value if self.low is None else self.low
         high = self.value if self.high is None else self.high
         return None if low == high else (low, high)
 
-    def broken(self, limit: Limit) -> bool:
-        """Whether the limit is broken whatever is not known."""
+    def breaks(self, limit: Limit) -> bool:
+        """Return whether the limit is broken, whatever is still unknown."""
         return self.value is not None and not any(map(limit.holds, self._ends(self.value)))
 
-    def kept(self, limit: Limit) -> bool:
-        """Whether the limit is kept whatever is not known."""
+    def keeps(self, limit: Limit) -> bool:
+        """Return whether the limit is kept, whatever is still unknown."""
         return self.value is not None and not self.doubt and all(map(limit.holds, self._ends(self.value)))
 
     def _ends(self, value: float) -> tuple[float, float]:
@@ -52,12 +52,12 @@ class ObservedValue:
 
 
 def not_observed(why: str) -> ObservedValue:
-    """Return that nothing is known."""
+    """Return a value that is not known, with the reason."""
     return ObservedValue(missing=why)
 
 
 def select_worst_device(limit: Limit, found: Sequence[ObservedValue]) -> ObservedValue:
-    """Return of several devices the one that is furthest on the wrong side of a limit; what one lacks, all lack."""
+    """Return the value of the device that is worst by a limit; if one device is in doubt, so is the result."""
     known = [each for each in found if each.value is not None]
     if not known:
         return found[0]

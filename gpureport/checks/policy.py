@@ -1,4 +1,4 @@
-"""The policy: every limit a person set, where each applies, and the findings that are acknowledged."""
+"""The policy: the limits a person set, where each applies, and the findings that are acknowledged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,10 +37,10 @@ class LimitScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another limit that is kept, a kind that is found, or a label of the run.
+    """When a limit does not apply: while another limit is kept, a kind is found, or the run has a label.
 
     Attributes:
-        limit: what must hold; of a bare kind, what must not.
+        limit: the limit that must be kept; a bare kind must be found instead.
         label: `param` or `tag`, its key and its value.
         words: the exception as written.
     """
@@ -56,40 +56,40 @@ class PolicyEntry:
 
     Attributes:
         limit: the limit.
-        where: what it applies to.
+        scope: what it applies to.
         unless: when it does not.
         confidence: findings less sure than this do not count.
         origin: where it is stated.
     """
 
     limit: Limit
-    where: LimitScope = LimitScope()
+    scope: LimitScope = LimitScope()
     unless: Exemption | None = None
     confidence: Confidence = Confidence.MEDIUM
     origin: str = OPTION
 
     @property
-    def compares(self) -> bool:
+    def needs_baseline(self) -> bool:
         """Whether it needs a baseline."""
         return self.limit.subject in {TargetKind.CHANGE, TargetKind.NEW}
 
     @property
     def words(self) -> str:
         """The limit with where it applies and when it does not."""
-        place = f" for {self.where.words}" if self.where.words else ""
+        place = f" for {self.scope.words}" if self.scope.words else ""
         return f"{self.limit.words}{place}" + (f" unless {self.unless.words}" if self.unless else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A finding, or a limit that is broken, which is known and shall not fail the gate until a day.
+    """A known finding or broken limit that does not fail the gate until a given day.
 
     Attributes:
-        finding: kinds meant; empty where a fingerprint or a limit is.
-        fingerprint: of one finding; empty where kinds or a limit are meant.
-        limit: words of a limit; empty where findings are meant.
-        reason: why it is known.
-        until: the last day on which it holds.
+        finding: kinds; empty if a fingerprint or a limit is acknowledged.
+        fingerprint: that of one finding; empty if kinds or a limit are acknowledged.
+        limit: words of a limit; empty if findings are acknowledged.
+        reason: why it is accepted.
+        until: the last day on which it applies.
         origin: where it is stated.
     """
 
@@ -103,19 +103,19 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Limits in the order stated, and what is acknowledged."""
+    """Limits in the order stated, and acknowledgements."""
 
     entries: tuple[PolicyEntry, ...] = ()
     acknowledged: tuple[Acknowledgement, ...] = ()
 
     @property
-    def compares(self) -> bool:
+    def needs_baseline(self) -> bool:
         """Whether any limit needs a baseline."""
-        return any(entry.compares for entry in self.entries)
+        return any(entry.needs_baseline for entry in self.entries)
 
-    def of_one_night(self) -> "Policy":
+    def without_baseline_limits(self) -> "Policy":
         """Return this policy without the limits that need a baseline."""
-        return replace(self, entries=tuple(entry for entry in self.entries if not entry.compares))
+        return replace(self, entries=tuple(entry for entry in self.entries if not entry.needs_baseline))
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
         """Return this policy and limits of the command line.

@@ -1,4 +1,4 @@
-"""Every limit of a policy held against every run it applies to."""
+"""Every limit of a policy, checked on every run it applies to."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,40 +31,40 @@ _OBSERVERS: dict[TargetKind, Callable[[Limit, Analysis], ObservedValue]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """What is checked.
+    """The runs to check, and what is needed to check them.
 
     Attributes:
         analyses: one a run.
-        asked: kinds that were looked for.
-        today: the day by which acknowledgements hold.
-        against: what each step label is set against the baseline; runs without a label stand under their id.
-        no_baseline: why there is nothing to set them against.
+        selected_kinds: kinds that were looked for.
+        today: the day that decides which acknowledgements apply.
+        comparisons: comparison of each step with the baseline, by step label; by run id for runs without a label.
+        why_no_baseline: why there is no baseline to compare with.
     """
 
     analyses: tuple[Analysis, ...]
-    asked: Collection[str]
+    selected_kinds: Collection[str]
     today: date
-    against: Mapping[str, BaselineComparison] = field(default_factory=dict)
-    no_baseline: str = NO_BASELINE_NAMED
+    comparisons: Mapping[str, BaselineComparison] = field(default_factory=dict)
+    why_no_baseline: str = NO_BASELINE_NAMED
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return under which name a run is set against the baseline: its step label, else its id."""
+    """Return the name under which a run is compared with the baseline: its step label, else its id."""
     return analysis.run.step or analysis.run.id
 
 
 def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
-    """Return one check a limit and run, in the order of the limits; of a change one a limit and step."""
+    """Return a check for each limit and run, in the order of the limits; for a change, one for each limit and step."""
     return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
 
 
 def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> Iterator[Check]:
-    chosen = [analysis for analysis in given.analyses if _applies(entry.where, analysis)]
+    chosen = [analysis for analysis in given.analyses if _applies(entry.scope, analysis)]
     if entry.limit.subject is TargetKind.CHANGE:
-        # the runs of one step are repetitions, judged as one
+        # the runs of one step are repetitions and are compared together
         chosen = list({step_name(analysis): analysis for analysis in chosen}.values())
     if not chosen and given.analyses:
-        reason = f"no run is {entry.where.words}"
+        reason = f"no run is {entry.scope.words}"
         yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, ObservedValue(), reason)
     for analysis in chosen:
         yield _check_run(entry, analysis, policy, given)
@@ -82,27 +82,27 @@ def _applies(where: LimitScope, analysis: Analysis) -> bool:
 
 
 def _check_run(entry: PolicyEntry, analysis: Analysis, policy: Policy, given: CheckInput) -> Check:
-    narrow = _select_gpus(analysis, entry.where)
+    selected = _select_gpus(analysis, entry.scope)
     run = analysis.run.step or analysis.run.name if entry.limit.subject is TargetKind.CHANGE else analysis.run.name
-    if narrow is None:
+    if selected is None:
         return _check_without_gpus(entry, run, analysis, given)
-    excused, doubt = _evaluate_exemption(entry.unless, narrow, entry.confidence, given)
+    excused, doubt = _evaluate_exemption(entry.unless, selected, entry.confidence, given)
     if excused:
         return _make_check(entry, run, CheckOutcome.NOT_APPLIED, ObservedValue(), excused)
-    lacking = _name_missing_gpus(entry.where, analysis)
-    known = acknowledgements.find_acknowledged(entry, narrow, policy, given.today)
-    every = _observe(entry, narrow, given, ())
+    lacking = _name_missing_gpus(entry.scope, analysis)
+    known = acknowledgements.find_acknowledged(entry, selected, policy, given.today)
+    every = _observe(entry, selected, given, ())
     outcome, reason = _decide_outcome(entry.limit, every)
-    if outcome is CheckOutcome.BROKEN and known.holding:
-        without = _observe(entry, narrow, given, tuple(known.holding))
+    if outcome is CheckOutcome.BROKEN and known.findings:
+        without = _observe(entry, selected, given, tuple(known.findings))
         others, other_reason = _decide_outcome(entry.limit, without)
-        if others is CheckOutcome.PASSED or known.whole:
+        if others is CheckOutcome.PASSED or known.whole_limit:
             outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
         elif others is CheckOutcome.CANNOT_JUDGE:
             outcome, reason = others, f"{other_reason}; {known.words}"
         else:
             every = without
-    elif outcome is CheckOutcome.BROKEN and known.whole:
+    elif outcome is CheckOutcome.BROKEN and known.whole_limit:
         outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
     if outcome is CheckOutcome.BROKEN and known.expired:
         reason = "; ".join(filter(None, (reason, known.expired)))
@@ -110,23 +110,23 @@ def _check_run(entry: PolicyEntry, analysis: Analysis, policy: Policy, given: Ch
 
 
 def _check_without_gpus(entry: PolicyEntry, run: str, analysis: Analysis, given: CheckInput) -> Check:
-    """Return the check of a run that has none of the GPUs meant: what holds of the run as a whole still excuses it."""
+    """Return the check of a run without any of the GPUs in scope; an exemption by the run as a whole still applies."""
     unless = entry.unless
     whole = unless is not None and (unless.limit is None or unless.limit.subject is TargetKind.RUN)
     excused, _ = _evaluate_exemption(unless, analysis, entry.confidence, given) if whole else ("", "")
     outcome = CheckOutcome.NOT_APPLIED if excused else CheckOutcome.CANNOT_JUDGE
-    return _make_check(entry, run, outcome, ObservedValue(), excused or _name_missing_gpus(entry.where, analysis))
+    return _make_check(entry, run, outcome, ObservedValue(), excused or _name_missing_gpus(entry.scope, analysis))
 
 
 def _name_missing_gpus(where: LimitScope, analysis: Analysis) -> str:
-    """Return which of the GPUs meant the run does not have; empty where it has all."""
+    """Return which GPUs in scope the run does not have; empty if it has all."""
     there = {gpu.index for gpu in analysis.run.gpus}
     absent_gpus = [str(index) for index in where.gpus or () if index not in there]
     return f"the run has no GPU {display.join_words(absent_gpus)}" if absent_gpus else ""
 
 
 def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
-    """Return the analysis of the GPUs meant that are there, with all hosts; None where the run has none of them."""
+    """Return the analysis of the GPUs in scope, with all hosts; None if the run has none of them."""
     if where.gpus is None:
         return analysis
     run = analysis.run
@@ -148,7 +148,7 @@ def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
 def _evaluate_exemption(
     unless: Exemption | None, analysis: Analysis, confidence: Confidence, given: CheckInput
 ) -> tuple[str, str]:
-    """Return why a limit does not apply, and else what is not known about that."""
+    """Return why a limit does not apply, or why that cannot be told; both are empty if it applies."""
     if unless is None:
         return "", ""
     if unless.label is not None:
@@ -157,10 +157,12 @@ def _evaluate_exemption(
         return (f"{kind} {key} is {value}" if labels.get(key) == value else ""), ""
     if unless.limit is None:
         return "", ""
-    seen = _observe_run_value(unless.limit, analysis, FindingFilter(confidence=confidence, asked=given.asked))
-    # a kind without an amount stands for its being found, which as a limit it must not be
-    bare = unless.limit.subject is TargetKind.FINDING and not unless.limit.amount.text
-    if seen.broken(unless.limit) if bare else seen.kept(unless.limit):
+    seen = _observe_run_value(
+        unless.limit, analysis, FindingFilter(confidence=confidence, selected_kinds=given.selected_kinds)
+    )
+    # as a limit, a bare kind must not be found; as an exemption, it must
+    bare = unless.limit.subject is TargetKind.FINDING and not unless.limit.threshold.text
+    if seen.breaks(unless.limit) if bare else seen.keeps(unless.limit):
         return f"{unless.words}: {seen.text}", ""
     unknown = seen.missing or seen.doubt
     return "", f"whether {unless.words} could not be told" if unknown else ""
@@ -174,14 +176,14 @@ def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter) 
 
 def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without: Sequence[Finding]) -> ObservedValue:
     limit = entry.limit
-    sought = FindingFilter(confidence=entry.confidence, asked=given.asked, without=without)
+    sought = FindingFilter(confidence=entry.confidence, selected_kinds=given.selected_kinds, without=without)
     if limit.subject not in {TargetKind.CHANGE, TargetKind.NEW}:
         return _observe_run_value(limit, analysis, sought)
-    found = given.against.get(step_name(analysis))
+    found = given.comparisons.get(step_name(analysis))
     if found is None:
-        return not_observed(given.no_baseline)
+        return not_observed(given.why_no_baseline)
     if limit.subject is TargetKind.CHANGE:
-        if entry.where.gpus is not None:
+        if entry.scope.gpus is not None:
             return not_observed("changes are of all GPUs together: leave gpu out of for")
         return baseline_changes.observe_change(limit, found)
     meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
@@ -194,12 +196,12 @@ def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without:
 def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, str]:
     if seen.value is None:
         return CheckOutcome.CANNOT_JUDGE, seen.missing
-    if seen.broken(limit):
+    if seen.breaks(limit):
         return CheckOutcome.BROKEN, seen.note
     if limit.subject is TargetKind.CHANGE and baseline_changes.keeps_change_limit(limit, seen):
         beyond = "" if limit.holds(seen.value) else "beyond the limit, but chance alone may change as much"
         return CheckOutcome.PASSED, "; ".join(filter(None, (beyond, seen.note)))
-    if limit.subject is not TargetKind.CHANGE and seen.kept(limit):
+    if limit.subject is not TargetKind.CHANGE and seen.keeps(limit):
         return CheckOutcome.PASSED, seen.note
     reason = seen.doubt or "time without samples decides whether it is kept"
     return CheckOutcome.CANNOT_JUDGE, reason

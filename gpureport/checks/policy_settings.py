@@ -33,7 +33,7 @@ def _read_entry(section: Section) -> PolicyEntry:
     section.only({"limit", "for", "unless", "confidence"})
     return PolicyEntry(
         limit=_read_limit(section, "limit"),
-        where=_read_scope(section),
+        scope=_read_scope(section),
         unless=_read_exemption(section),
         confidence=_read_confidence(section),
         origin=section.at("limit"),

@@ -1,4 +1,4 @@
-"""Amounts as a person writes them, `5 %`, `10 min`, `80 GiB`, `3 EUR`, in base units and back."""
+"""Quantities as a person writes them (`5 %`, `10 min`, `80 GiB`, `3 EUR`), in base units and back."""
 
 import re
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from gpureport.report.wording import display
 from gpureport.units import UNITS, Unit
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT = "1", "points", "s", "currency", "findings", ""
-"""Units of amounts beside the base units of metrics."""
+"""Units of quantities besides the base units of metrics."""
 
 _DECIMALS = 13
-"""Decimals that tell apart whatever is not equal up to the rounding of a computation."""
+"""Enough decimals to show any difference that is not a rounding error."""
 
 _QUANTITY = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(\S+)?")
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
@@ -64,7 +64,7 @@ class Quantity:
         value: in the base unit.
         unit: base unit, or one of the units above.
         currency: of money.
-        text: as it was written, spaces put in order.
+        text: as it was written, with single spaces.
     """
 
     value: float
@@ -74,7 +74,7 @@ class Quantity:
 
 
 def parse_quantity(text: str) -> Quantity | None:
-    """Return the amount a text states, None when it states none."""
+    """Return the quantity that a text states; None if it states none."""
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         return None
@@ -89,12 +89,12 @@ def parse_quantity(text: str) -> Quantity | None:
 
 
 def describe_unit(unit: str) -> str:
-    """Return what an amount of a unit is, with an example."""
+    """Return what a quantity of a unit is, with an example."""
     return _UNIT_EXAMPLES.get(unit, f"a number of {unit}")
 
 
 def format_quantity(value: float, unit: str, currency: str = "") -> str:
-    """Return an amount in words."""
+    """Return a quantity in words."""
     if unit == POINTS:
         return display.percentage_points(value)
     if unit == MONEY:
@@ -107,12 +107,12 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return an amount in words that never reads as the limit it is held against where it is another.
+    """Return a quantity in words that never reads as the limit unless it equals the limit.
 
     Args:
         value: in the unit of the limit.
-        limit: what it is held against. Where both read the same, its unit is taken, with the digits that differ.
-        words: how such amounts read; as `shown` puts them when None.
+        limit: the limit. If both would read the same, the unit of the limit is used, with enough decimals to differ.
+        words: formats such a quantity; `format_quantity` when None.
     """
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     text = read(value)
@@ -124,7 +124,7 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
 
 
 def _format_distinct(value: float, other: float) -> str:
-    """Return a number with the fewest decimals that keep it on its side of another."""
+    """Return a number with the fewest decimals that show on which side of another it lies."""
     texts = (f"{value:.{decimals}f}" for decimals in range(_DECIMALS))
     return next((text for text in texts if _is_on_same_side(float(text), other, value)), str(value))
 

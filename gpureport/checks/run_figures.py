@@ -1,4 +1,4 @@
-"""Statistics, figures, GPU time and the run itself, as limits see them."""
+"""The values of a run that limits are checked against: statistics, figures, GPU time, cost."""
 
 from collections.abc import Callable, Iterator
 from math import fsum
@@ -22,11 +22,11 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds without whose judgement a class of GPU time stays empty, whatever there was."""
+"""Kinds that fill a class of GPU time: while they cannot be judged, the class stays empty."""
 
 
 def observe_statistic(limit: Limit, analysis: Analysis) -> ObservedValue:
-    """Return a statistic of a metric, of the device that is furthest on the wrong side."""
+    """Return a statistic of a metric, from the device that is worst by the limit."""
     scope = BY_NAME[limit.name].scope
     devices = [device for device in analysis.run.devices if device.scope is scope]
     if not devices:
@@ -35,7 +35,7 @@ def observe_statistic(limit: Limit, analysis: Analysis) -> ObservedValue:
 
 
 def observe_device_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
-    """Return a figure of each GPU, of the one that is furthest on the wrong side."""
+    """Return a figure of one GPU, the one that is worst by the limit."""
     if not analysis.run.gpus:
         return not_observed("no GPU was recorded")
     return select_worst_device(
@@ -57,23 +57,23 @@ def _observe_device(
         hint = f"; record {recorder}" if recorder else ""
         return not_observed(f"{limit.name} of {name} was not recorded{hint}")
     several = len(analysis.run.devices) > 1
-    shown = quantities.format_against_limit(value, limit.amount)
+    shown = quantities.format_against_limit(value, limit.threshold)
     return ObservedValue(
         value=value,
-        unit=limit.amount.unit,
+        unit=limit.threshold.unit,
         text=f"{shown} on {name}" if several else shown,
         doubt=_explain_low_coverage(seconds, _job_seconds(analysis, device), name),
     )
 
 
 def _job_seconds(analysis: Analysis, device: Device) -> float:
-    """Return the time of a run in which jobs held a device, all of it for a host."""
+    """Return how long jobs held a device; for a host, the whole run."""
     length = (analysis.run.ended - analysis.run.started) / 1e6
     return next((gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id), length)
 
 
 def _read_statistic(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return the statistic of a device and the time it rests on."""
+    """Return the statistic of a device and the seconds it is based on."""
     summary = held.metric(limit.name)
     if summary is None:
         return None, 0.0
@@ -84,14 +84,14 @@ def _read_statistic(limit: Limit, held: DeviceStatistics) -> tuple[float | None,
 
 
 def _read_figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return a figure of a device and the time it rests on."""
+    """Return a figure of a device and the seconds it is based on."""
     field = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
     value = getattr(held, field.get(limit.name, limit.name))
     return None if value is None else float(value), held.observed_seconds
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> str:
-    """Return why what a device recorded is too little to pass for the run; empty where it is enough."""
+    """Return why too little of a device was recorded to speak for the run; empty if it is enough."""
     if seconds < SHORTEST_SECONDS:
         return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
     share = min(seconds / whole, 1.0) if whole else 0.0
@@ -106,20 +106,20 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
     if found is None or found.value is None:
         return not_observed(f"{limit.name} cannot be told: {_explain_missing_figure(limit.name)}")
-    currency = analysis.cost.currency if analysis.cost and limit.amount.unit == MONEY else ""
-    if limit.amount.unit == MONEY and currency != limit.amount.currency:
+    currency = analysis.cost.currency if analysis.cost and limit.threshold.unit == MONEY else ""
+    if limit.threshold.unit == MONEY and currency != limit.threshold.currency:
         return not_observed(_explain_currency(currency, limit))
     return ObservedValue(
         value=found.value,
-        unit=limit.amount.unit,
-        text=quantities.format_against_limit(found.value, limit.amount),
+        unit=limit.threshold.unit,
+        text=quantities.format_against_limit(found.value, limit.threshold),
         doubt=_explain_unsampled_time(analysis, limit.name),
     )
 
 
 def _explain_currency(currency: str, limit: Limit) -> str:
-    """Return why money in one currency says nothing of a limit in another, and what to do where it has none."""
-    asked = limit.amount.currency
+    """Return why a cost cannot be compared with a limit in another currency, and what to do."""
+    asked = limit.threshold.currency
     if currency:
         return f"prices are stated in {currency}, not in {asked}"
     return f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
@@ -132,11 +132,11 @@ def _explain_missing_figure(name: str) -> str:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
-    """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough.
+    """Return why too little of all GPUs was recorded to speak for the run; empty if it is enough.
 
     Args:
         analysis: the run.
-        name: the figure: energy rests on the time its integral covers, others on that with a utilisation.
+        name: the figure. Energy is based on the time its integral covers, others on the time with a utilisation.
     """
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _explain_short_run(analysis)
@@ -149,7 +149,7 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
 
 
 def _explain_short_run(analysis: Analysis) -> str:
-    """Return that a run of which samples tell less than a minute is too short, or was recorded too little."""
+    """Return why less than a minute of samples is too little."""
     length = (analysis.run.ended - analysis.run.started) / 1e6
     if length < SHORTEST_SECONDS:
         return f"the run is {display.duration(length)} long, and a minute is the least"
@@ -162,9 +162,9 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 
 
 def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
-    """Return GPU time of a class, as a share or in hours; time without samples may be any of it.
+    """Return the GPU time of a class, as a share or in hours; time without samples may belong to any class.
 
-    Shares are of the time in which a job held a GPU, that of no job is one of all time.
+    Shares are of the time in which a job held a GPU; the share without a job is of all time.
     """
     whole = analysis.job_gpu_seconds
     if limit.name == "no_job":
@@ -174,14 +174,14 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]
     seconds = fsum(_class_seconds(analysis, *(classes if limit.name == LOST else [limit.name])))
     unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
-    share = limit.amount.unit == SHARE
+    share = limit.threshold.unit == SHARE
     scale = whole if share else 1.0
     shown = quantities.format_against_limit(
-        seconds / scale, limit.amount, display.percent if share else display.gpu_hours
+        seconds / scale, limit.threshold, display.percent if share else display.gpu_hours
     )
     return ObservedValue(
         value=seconds / scale,
-        unit=limit.amount.unit,
+        unit=limit.threshold.unit,
         text=f"{shown}, {display.percent(unknown / whole)} of the time without samples" if unknown else shown,
         low=seconds / scale,
         high=(seconds + unknown) / scale,
@@ -219,7 +219,7 @@ def observe_run(limit: Limit, analysis: Analysis) -> ObservedValue:
         return not_observed(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
     unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
     noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
-    text = display.plural(round(value), noun) if noun else quantities.format_against_limit(value, limit.amount)
+    text = display.plural(round(value), noun) if noun else quantities.format_against_limit(value, limit.threshold)
     return ObservedValue(value=value, unit=unit, text=text)
 
 
@@ -229,17 +229,17 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
         grams = None if cost is None else cost.carbon_grams
         if grams is None:
             return not_observed("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
-        text = quantities.format_against_limit(grams, limit.amount)
+        text = quantities.format_against_limit(grams, limit.threshold)
         return ObservedValue(value=grams, unit="g", text=text, doubt=_explain_unsampled_time(analysis, "energy"))
     amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
     if cost is not None and cost.total is not None and amount is None:
         return not_observed("the utilisation of a GPU was not recorded, so what was idle is not known")
     if cost is None or amount is None:
         return not_observed("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
-    if cost.currency != limit.amount.currency:
+    if cost.currency != limit.threshold.currency:
         return not_observed(_explain_currency(cost.currency, limit))
-    # what nobody watched is paid for all the same, but may have been idle
+    # time without samples is paid for too, but may have been idle
     doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else ""
     return ObservedValue(
-        value=amount, unit=MONEY, text=quantities.format_against_limit(amount, limit.amount), doubt=doubt
+        value=amount, unit=MONEY, text=quantities.format_against_limit(amount, limit.threshold), doubt=doubt
     )

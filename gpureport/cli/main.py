@@ -22,14 +22,14 @@ COMMANDS = {
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
     "analyze": "Say where the GPU time of a run went, and why.",
-    "compare": "Set runs side by side, step by step.",
+    "compare": "Compare runs, step by step.",
     "report": "Write the report of one or more runs.",
-    "check": "Hold runs against limits: the gate of a pipeline.",
+    "check": "Check runs against limits, as a gate in a pipeline.",
     "baseline": "Set, list or remove named baselines.",
-    "nightly": "Keep the history of nights, and make its pages.",
+    "nightly": "Keep a history of nights, and write its pages.",
     "publish": "Put a report where people look.",
     "explain": "Explain a kind, a metric, or what to record.",
-    "demo": "Analyse the sample logs: the first thing to run.",
+    "demo": "Analyse the sample logs: a first look.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
 _USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 2, 3, 130, 143
@@ -76,16 +76,16 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but errors.")
-@click.option("-v", "--verbose", is_flag=True, help="Say on standard error what became of every line read.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors on standard error.")
+@click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
     Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run; it names the run and serves the others.
+    read; 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main takes them off the arguments, wherever they stand; here they are only documented
+    # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug
 
 

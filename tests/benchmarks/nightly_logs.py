@@ -104,7 +104,7 @@ def night(folder: Path, number: int, shares: Mapping[str, FloatArray], rng: np.r
         (recording,) = read(where, as_one_run=True)
         (run,) = sample_runs([(recording, analyze(recording))])
         parts.append(replace(kept("gpu.csv", run), step=job))
-    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", parts=tuple(parts))
+    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", runs=tuple(parts))
 
 
 def alarms(nights: list[NightlyRecord]) -> Iterator[Alarm]:
@@ -112,7 +112,7 @@ def alarms(nights: list[NightlyRecord]) -> Iterator[Alarm]:
     for count in range(FEWEST, len(nights) + 1):
         for trend in build_trends(nights[:count]):
             for change in trend.changes:
-                if change.new:
+                if change.is_new:
                     begun = (FIRST.fromisoformat(change.date) - FIRST).days
                     yield Alarm(night=count - 1, job=trend.step, figure=trend.kind.name, begun=begun)
 
@@ -125,7 +125,7 @@ def scenario(seed: int, starved: float) -> Tally:
         history = History(Path(folder) / "store")
         for number in range(NIGHTS):
             history.append(night(Path(folder), number, shares, rng))
-        found = list(alarms(history.nights()))
+        found = list(alarms(history.read_latest()))
     shown = [each for each in found if each.figure == SHOWS]
     late = (e.night - REGRESSION for e in shown if e.job == "regressed" and abs(e.begun - REGRESSION) <= 1)
     drift = (e.night - DRIFT for e in shown if e.job == "drifting" and e.begun >= DRIFT)

@@ -39,7 +39,7 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is stated"),
     )
     missing = capture_missing("node_1/gpu.csv", "a step with a long name", "no such file or run")
-    _build(folder, [*history, replace(last, checks=limits, parts=(*last.parts, missing))])
+    _build(folder, [*history, replace(last, checks=limits, runs=(*last.runs, missing))])
     return folder
 
 

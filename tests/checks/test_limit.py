@@ -43,8 +43,8 @@ from gpureport.checks.limit_targets import TargetKind
 def test_what_a_limit_is_on(text: str, subject: TargetKind, value: float, unit: str) -> None:
     """Subject and amount are read, the amount in base units."""
     limit = parse_limit(text)
-    assert (limit.subject, limit.amount.unit) == (subject, unit)
-    assert limit.amount.value == pytest.approx(value)
+    assert (limit.subject, limit.threshold.unit) == (subject, unit)
+    assert limit.threshold.value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["gpu_utilization_ratio p5 >= 80 %", "no new idle_gap", "cost <= 3 EUR", "lost < 2 h"])
@@ -105,7 +105,7 @@ def test_no_text_does_worse_than_be_refused(text: str) -> None:
     except LimitError:
         return
     assert parse_limit(limit.words) == limit
-    assert isfinite(limit.amount.value)
+    assert isfinite(limit.threshold.value)
 
 
 def test_what_was_meant_is_offered() -> None:

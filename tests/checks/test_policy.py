@@ -36,8 +36,8 @@ def test_a_whole_policy_is_read(tmp_path: Path) -> None:
     """Limits with where they apply and when they do not, and what is acknowledged until when."""
     found = policy(tmp_path, WHOLE)
     first, second = found.entries
-    assert (first.where, first.unless, first.confidence) == (LimitScope(), None, Confidence.MEDIUM)
-    assert second.where == LimitScope(gpus=(0, 2), step="night-*", source="node1*")
+    assert (first.scope, first.unless, first.confidence) == (LimitScope(), None, Confidence.MEDIUM)
+    assert second.scope == LimitScope(gpus=(0, 2), step="night-*", source="node1*")
     assert second.confidence is Confidence.HIGH
     words = "no idle_gap for GPU 0, 2, step night-*, source node1* unless duration < 10 min"
     assert (second.words, second.origin) == (words, f"{tmp_path}/gpureport.toml:6")

@@ -59,7 +59,7 @@ def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Prog
     assert gpureport("analyze", "power.csv", "--map", "map.toml", "--format", "json").code == 0
     assert gpureport("report", "power.csv", "--map", "map.toml", "-o", "r.md").code == 0
     explained = gpureport("ingest", "power.csv", "--map", "map.toml", "--explain").out
-    assert "kind: a table with a map, as the options say" in explained
+    assert "kind: table with a map, as the options say" in explained
     assert "time: zone UTC, as its stamps say" in explained
     refused = gpureport("analyze", "power", "--map", "map.toml")
     assert (refused.code, "--map: power is stored" in refused.err) == (2, True)

@@ -37,7 +37,7 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
 def test_runs_that_are_left_out_are_named(gpureport: Program, source: Path) -> None:
     """With the reason of each and how to read one; a run that is named leaves out none."""
     done = gpureport("ingest", str(source))
-    said = f"gpureport: {source}: 2 runs left out (1 still RUNNING: on; 1 without hardware series: bare)"
+    said = f"gpureport: {source}: 2 runs skipped (1 still RUNNING: on; 1 without hardware series: bare)"
     assert done.err == f"{said}; --run NAME reads one\n"
     assert "left out" not in gpureport("ingest", str(source), "--run", "on").err
 

@@ -103,8 +103,8 @@ def job(folder: Path) -> Path:
 
 def kept(store: Path) -> list[tuple[int, str]]:
     """Return for each night of a history how many runs it has, and why there are none."""
-    nights = History(store).nights()
-    return [(len(night.measured), " ".join(part.reason for part in night.missing)) for night in nights]
+    nights = History(store).read_latest()
+    return [(len(night.measured_runs), " ".join(part.reason for part in night.missing_runs)) for night in nights]
 
 
 def steps(page: Path) -> list[dict[str, Any]]:

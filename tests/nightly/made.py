@@ -64,7 +64,7 @@ def part(values: Mapping[str, float | None], number: int = 0, **fields: str | Pa
 def night(number: int, *parts: NightlyRun, label: str = "", recorded: int = 0) -> NightlyRecord:
     """Return a night by its number."""
     return NightlyRecord(
-        date=day(number), label=label, command="gpureport nightly gpu.csv", version="1", parts=parts, recorded=recorded
+        date=day(number), label=label, command="gpureport nightly gpu.csv", version="1", runs=parts, recorded=recorded
     )
 
 

@@ -41,7 +41,7 @@ def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
 def judged(limits: Policy | str, *analyses: Analysis, asked: frozenset[str] = KINDS) -> tuple[Check, ...]:
     """Return the checks of a policy, or of one limit."""
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
-    return evaluate_policy(wanted, CheckInput(analyses=analyses, asked=asked, today=TODAY))
+    return evaluate_policy(wanted, CheckInput(analyses=analyses, selected_kinds=asked, today=TODAY))
 
 
 def changed(
@@ -51,4 +51,4 @@ def changed(
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
     analyses = tuple(run.analysis for run in after)
     found = {step_name(after[0].analysis): compare_with_baseline(before, after, noise)}
-    return evaluate_policy(wanted, CheckInput(analyses=analyses, asked=KINDS, today=TODAY, against=found))
+    return evaluate_policy(wanted, CheckInput(analyses=analyses, selected_kinds=KINDS, today=TODAY, comparisons=found))

@@ -62,7 +62,7 @@ def ended(child: int) -> int:
 
 def ids(store: Path) -> list[str]:
     """Return the nights of a history; none may be damaged."""
-    return [each.id for each in History(store).recorded()]
+    return [each.id for each in History(store).read_all()]
 
 
 @pytest.mark.stress
@@ -100,7 +100,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
     history.append(night(0, part({"idle_ratio": 0.1})))
     left = atomic_writes.temporary_path(history.folder, "night.parquet")
     left.write_bytes(b"half")
-    assert len(history.nights()) == 1
+    assert len(history.read_latest()) == 1
     os.utime(left, (1, 1))
     history.append(night(1, part({"idle_ratio": 0.1}, 1)))
     assert not left.exists()

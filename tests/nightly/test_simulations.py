@@ -72,14 +72,14 @@ def test_from_logs_to_a_change(tmp_path: Path) -> None:
         (run,) = sample_runs([(recording, analyze(recording))])
         part = kept("gpu.csv", run)
         history.append(_night(number, part))
-    changed = {trend.kind.name: trend.changes for trend in build_trends(history.nights())}
+    changed = {trend.kind.name: trend.changes for trend in build_trends(history.read_latest())}
     (found,) = changed["gpu_utilization_ratio"]
     assert (found.date, found.verdict) == (day(12), "worse")
-    assert [each.key for each in found.altered if each.key == "loader"] == ["loader"]
+    assert [each.key for each in found.changed_params if each.key == "loader"] == ["loader"]
 
 
 def _night(number: int, part: NightlyRun) -> NightlyRecord:
     loader = "slow" if number >= 12 else "fast"
     # the suite draws a card for each run; the job of a night stays on one
     same = replace(part, model="one card", params=(("loader", loader),))
-    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", parts=(same,))
+    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", runs=(same,))

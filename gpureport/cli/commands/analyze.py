@@ -1,10 +1,9 @@
 """`gpureport analyze`."""
 
-from pathlib import Path
-
 import click
 
-from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses, named_runs, run_sampling
 
@@ -16,7 +15,7 @@ from gpureport.cli.runs import analyses, named_runs, run_sampling
     "--detail",
     type=click.Choice(["short", "full"]),
     default="short",
-    help="Text with the titles of the steps to take, or with the steps in full and every kind's answer.",
+    help="Text with the titles of the steps to take, or with full steps and the answer for every kind.",
 )
 @limit_checks.fail_on
 @analysis_options
@@ -27,20 +26,17 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     form: str,
     detail: str,
     fail_on: tuple[str, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    prices: PriceOptions,
-    config: Path | None,
+    analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
     """Say where the GPU time of a run went, and why.
 
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
-    policy = limit_checks.read_policy_without_baseline(config, fail_on)
-    # a limit that was asked for must not pass on logs that could not be read
+    policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
+    # a limit must not pass because logs could not be read
     found = named_runs.read_recordings(source, options, tolerant=not fail_on)
-    analysed = analyses.analyze_runs(found, select, ignore, config, prices)
+    analysed = analyses.analyze_runs(found, analysis)
     checks = limit_checks.check_limits(policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
@@ -51,9 +47,9 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
 def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
-    from gpureport.comparison.steps.steps import steps_of  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.steps.steps import build_steps  # noqa: PLC0415 - loads numpy
     from gpureport.report.formats.json import analysis_json  # noqa: PLC0415 - as above
 
     several = len(analysed.runs) > 1
-    measured = run_sampling.sample_runs(analysed.runs, options.throughput) if several else []
-    return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(steps_of(measured)))
+    measured = run_sampling.sample_runs(analysed.runs, options.tracker.throughput) if several else []
+    return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(build_steps(measured)))

@@ -1,24 +1,24 @@
-"""`gpureport baseline`: named runs that nightly ones are held against."""
+"""`gpureport baseline`: named runs to check other runs against."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
-from gpureport.cli.commands.runs import STORE, store_of
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.runs.chosen_store import open_store, store_option
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @click.group(invoke_without_command=True)
-@STORE
+@store_option
 @click.pass_context
 def baseline(ctx: click.Context, *, store: Path | None) -> None:
     """Set, list or remove named baselines.
 
-    A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can live in
-    git, in an artifact or in a bucket without the rest of the store.
+    A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be kept
+    in git, in an artifact or in a bucket without the rest of the store.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_baselines, store=store)
@@ -27,24 +27,24 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 @baseline.command("set")
 @click.argument("name")
 @click.argument("run", nargs=-1, required=True)
-@STORE
+@store_option
 def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
-    """Make stored runs the baseline NAME; several are repetitions of one step."""
+    """Copy stored runs as the baseline NAME. Several runs are repetitions of one step."""
     from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
-    place = store_of(store)
+    place = open_store(store)
     entries = {entry.run.id: entry for entry in map(place.named, run)}
     made = set_baseline(place, name, list(entries.values()))
     click.echo(f"{made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
 
 
 @baseline.command("list")
-@STORE
+@store_option
 def list_baselines(*, store: Path | None) -> None:
     """List the baselines by name."""
     from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
 
-    place = store_of(store)
+    place = open_store(store)
     found = list_baselines(place)
     if not found:
         click.echo(f"no baselines in {place.folder}; gpureport baseline set NAME RUN makes one")
@@ -55,11 +55,11 @@ def list_baselines(*, store: Path | None) -> None:
 
 @baseline.command()
 @click.argument("name", nargs=-1, required=True)
-@STORE
+@store_option
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
-    """Remove baselines; the runs they were copied from stay."""
+    """Remove baselines, but not the runs they were copied from."""
     from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 
     for each in name:
-        remove_baseline(store_of(store), each)
+        remove_baseline(open_store(store), each)
         click.echo(f"removed {make_printable(each)}")

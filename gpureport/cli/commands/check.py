@@ -9,11 +9,12 @@ import click
 
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.option_values import Export
-from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks
 from gpureport.cli.runs import named_runs, run_sampling
-from gpureport.cli.runs.analysis_options import AnalysisOptions
+from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ class _Outputs:
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
-@click.option("--baseline", metavar="NAME|SOURCE", help="Baseline that changes are held against.")
+@click.option("--baseline", metavar="NAME|SOURCE", help="Baseline to compare with.")
 @click.option(
     "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
 )
 @limit_checks.fail_on
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option("--notify", is_flag=True, help="Print the result in one line, for a chat.")
+@click.option("--notify", is_flag=True, help="Print the result on one line, for a chat.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write the checks as JUnit XML.")
-@click.option("--summary", type=_FILE, metavar="FILE", help="Write the checks as Markdown, such as for a job summary.")
+@click.option("--summary", type=_FILE, metavar="FILE", help="Write the checks as Markdown, for a job summary.")
 @click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
 @analysis_options
 @source_options
@@ -65,30 +66,25 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     junit: Path | None,
     summary: Path | None,
     exports: tuple[tuple[str, Path], ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    prices: PriceOptions,
-    config: Path | None,
+    analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
-    """Hold runs against limits, and end with 0 when all are kept.
+    """Check runs against limits. The exit code is 0 if every limit holds.
 
-    It ends with 1 when a limit is broken, with 4 when one cannot be judged (a source is missing, too short, or lacks
-    what a limit is on), and with 5 when gpureport itself failed on a run. Limits stand as [[policy]] in
-    gpureport.toml, in the file of --policy, or after --fail-on. A SOURCE is a log, a folder of logs, or a run of the
-    store; runs of one step are repetitions.
+    It is 1 if a limit is broken, 4 if a limit cannot be judged (a source is missing, too short, or lacks the metric),
+    and 5 if gpureport itself failed on a run. Limits come from [[policy]] in gpureport.toml, from the file of --policy,
+    and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions.
     """
-    wanted = limit_checks.read_policy(policy or config, fail_on)
+    wanted = limit_checks.read_policy(policy or analysis.config, fail_on)
     if not wanted.entries:
-        where = str(policy or config or "gpureport.toml")
-        raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
-    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
+        where = str(policy or analysis.config or "gpureport.toml")
+        raise SettingsError(where, "no limit is set", "write [[policy]] limit = 'problem', or --fail-on problem")
     found, unread = _read(source, options)
-    analysed = asked.analysed(found, fewest_runs=0)
+    analysed = analyze_runs(found, analysis, fewest_runs=0)
     unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
-    against, why = _against(wanted, baseline, analysed, asked)
+    against, why = _against(wanted, baseline, analysed, analysis, options)
     checks = (*unread, *limit_checks.check_limits(wanted, analysed, against, why))
-    _write(checks, analysed, asked, _Outputs(junit=junit, summary=summary, exports=exports))
+    _write(checks, analysed, options.tracker.throughput, _Outputs(junit=junit, summary=summary, exports=exports))
     return _show(checks, form, notify=notify)
 
 
@@ -96,8 +92,8 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
     """Return the runs that could be read, and a check for each source that could not."""
     limit = "the source can be read"
     found, unread = [], []
-    asked = [(list(source), options)] if options.as_one_run else [([n], own) for n, own in options.each(source)]
-    for names, own in asked:
+    together = [(list(source), options)] if options.input.as_one_run else []
+    for names, own in together or [([name], own) for name, own in options.for_each(source)]:
         try:
             found += named_runs.read_recordings(names, own)
         except (SourceError, StoreError) as error:
@@ -105,7 +101,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
         except InternalError as error:
             report_internal_error(error)
             unread.append(_cannot_judge(limit, error.where, error.what))
-    if options.name and len(found) > 1:
+    if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
     return found, unread
 
@@ -117,15 +113,19 @@ def _cannot_judge(limit: str, run: str, reason: str) -> "Check":
 
 
 def _against(
-    wanted: "Policy", baseline: str | None, analysed: "AnalysedRuns", asked: AnalysisOptions
+    wanted: "Policy",
+    baseline: str | None,
+    analysed: "AnalysedRuns",
+    analysis: AnalysisOptions,
+    options: SourceOptions,
 ) -> "tuple[dict[str, BaselineComparison], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
-    if baseline is not None and not wanted.compares:
+    if baseline is not None and not wanted.needs_baseline:
         print_note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
-    if not wanted.compares or baseline is None or not analysed.runs:
+    if not wanted.needs_baseline or baseline is None or not analysed.runs:
         return {}, ""
     try:
-        return _compared(baseline, analysed, asked), ""
+        return _compared(baseline, analysed, analysis, options), ""
     except InternalError as error:
         report_internal_error(error)
         return {}, f"{error.where}: {error.what}"
@@ -133,18 +133,20 @@ def _against(
         return {}, f"{error.where}: {error.what}; {error.hint}"
 
 
-def _compared(baseline: str, analysed: "AnalysedRuns", asked: AnalysisOptions) -> "dict[str, BaselineComparison]":
+def _compared(
+    baseline: str, analysed: "AnalysedRuns", analysis: AnalysisOptions, options: SourceOptions
+) -> "dict[str, BaselineComparison]":
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.checks.baseline_changes import compare_with_baseline  # noqa: PLC0415 - as above
     from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
     from gpureport.comparison.verdicts.calibration import alike  # noqa: PLC0415 - as above
 
-    key = asked.options.throughput
-    before = run_sampling.sample_runs(asked.analysed(_baseline(baseline, asked.options)).runs, key)
+    key = options.tracker.throughput
+    before = run_sampling.sample_runs(analyze_runs(_baseline(baseline, options), analysis).runs, key)
     tonight = run_sampling.sample_runs(analysed.runs, key)
-    meant = {alike(run.analysis.run) for run in (*tonight, *before)}
-    repeated = measure_noise(asked.options, asked.analysed, meant, _REPEATED)
+    steps = {alike(run.analysis.run) for run in (*tonight, *before)}
+    repeated = measure_noise(options, analysis, steps, _REPEATED)
     groups: dict[str, list[SampledRun]] = {}
     for run in tonight:
         groups.setdefault(step_name(run.analysis), []).append(run)
@@ -155,18 +157,20 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     """Return the runs of a baseline: a named one, else any source."""
     from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
+    # what is said of the runs that are checked does not hold for the baseline
+    unlabelled = options.with_labels(name=None, step=(), work=None)
     if named_runs.is_source(name, options):
-        # what is said of the runs that are checked does not hold for the one before
-        return named_runs.read_recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
+        unlabelled_source = replace(unlabelled, input=replace(options.input, host=(), training=()))
+        return named_runs.read_recordings([name], unlabelled_source)
     try:
         return read_baseline(named_runs.find_store(options), name)
     except (StoreError, SettingsError) as error:
         if not named_runs.is_stored(name, options):
             raise StoreError(error.where, error.what, error.hint) from error
-        return named_runs.read_recordings([name], replace(options, name=None, step=(), work=None))
+        return named_runs.read_recordings([name], unlabelled)
 
 
-def _write(checks: "Sequence[Check]", analysed: "AnalysedRuns", asked: AnalysisOptions, outputs: _Outputs) -> None:
+def _write(checks: "Sequence[Check]", analysed: "AnalysedRuns", throughput: str | None, outputs: _Outputs) -> None:
     """Write the files that were asked for."""
     from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
@@ -175,7 +179,7 @@ def _write(checks: "Sequence[Check]", analysed: "AnalysedRuns", asked: AnalysisO
         if path is not None:
             _put(path, render(checks))
     if outputs.exports:
-        runs = run_sampling.sample_runs(analysed.runs, asked.options.throughput) if analysed.runs else []
+        runs = run_sampling.sample_runs(analysed.runs, throughput) if analysed.runs else []
         figures = figure_exports.export_figures(runs)
         for form, path in outputs.exports:
             _put(path, figure_exports.FORMATS[form](figures, checks))

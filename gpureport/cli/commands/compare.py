@@ -1,16 +1,16 @@
 """`gpureport compare`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
-from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import run_sampling
-from gpureport.cli.runs.analysis_options import AnalysisOptions
+from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ _SIDES = 2
 @click.command()
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option(
-    "--calibrate", is_flag=True, help="Measure by how much repetitions in the store differ, and hold pairs against it."
-)
+@click.option("--calibrate", is_flag=True, help="Judge single runs by how much repetitions in the store differ.")
 @step_options
 @analysis_options
 @source_options
@@ -40,37 +38,33 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     form: str,
     calibrate: bool,
     chain: StepOptions,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    prices: PriceOptions,
-    config: Path | None,
+    analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
-    """Set runs side by side, each step against the one before it.
+    """Compare runs, each step with the one before it.
 
-    Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it;
-    a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
-    repeat each step three times to know more. A log of a folder that cannot be read is named and left out.
+    Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it. A
+    run without a step label is a step of its own. A single run against another shows at most that the two differ:
+    repeat each step three times to know more. A log in a folder that cannot be read is named and left out.
     """
-    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
-    noise = _noise(asked) if calibrate else None
+    noise = _noise(options, analysis) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
     found = read_steps(source, chain, options, tolerant=True)
     _several(found, chain)
-    return _show(asked.analysed(found, fewest_runs=_SIDES), asked.options.throughput, noise, form)
+    return _show(analyze_runs(found, analysis, fewest_runs=_SIDES), options.tracker.throughput, noise, form)
 
 
-def _noise(asked: AnalysisOptions) -> "Noise":
+def _noise(options: SourceOptions, analysis: AnalysisOptions) -> "Noise":
     """Return what repetitions in the store differ by."""
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 
-    return measure_noise(asked.options, asked.analysed)
+    return measure_noise(options, analysis)
 
 
 def _tell(noise: "Noise") -> int:
     """Print the noise of the store alone."""
-    from gpureport.report.sections.comparison.comparison_view import noise_margins  # noqa: PLC0415 - loads the report
+    from gpureport.report.sections.comparison.comparison_content import noise_margins  # noqa: PLC0415 - loads the report
 
     if not noise.metrics:
         click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
@@ -98,9 +92,9 @@ def _show(analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None
 
 def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
     """Return the exit code, and say on standard error when nothing can be judged."""
-    from gpureport.comparison.chain.step_pairs import links  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.chain.step_pairs import pair_steps  # noqa: PLC0415 - loads numpy
 
-    if any(link.comparable for link in links(comparison)):
+    if any(link.comparable for link in pair_steps(comparison)):
         return 0
     named = ", ".join(make_printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(
@@ -117,7 +111,7 @@ def _several(found: Sequence["Recording"], chain: StepOptions) -> None:
         UsageError: when there are fewer than two runs, or all are of one step.
     """
     if len(found) < _SIDES:
-        msg = f"comparing takes two runs or more, and this is {len(found)}; name another"
+        msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
         raise click.UsageError(msg, click.get_current_context())
     steps = {one.run.step for one in found}
     if len(steps) == 1 and None not in steps:

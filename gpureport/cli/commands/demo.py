@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options.shared_options import SourceOptions
+from gpureport.cli.options.analysis_options import AnalysisOptions
+from gpureport.cli.options.label_options import LabelOptions
+from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, named_runs
 from gpureport.resources import find_shipped_folder
@@ -23,40 +25,18 @@ _WORK = (1000.0, "steps")
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Write the report of the three steps as well (repeatable).",
+    help="Also write the report of the three steps (repeatable).",
 )
 def demo(*, outputs: tuple[Path, ...]) -> None:
     """Analyse the sample logs: a job that starves on its input pipeline, and what two changes did to it.
 
-    The logs are generated, not recorded. The other samples lie in the same folder, which is printed.
+    The logs are generated, not recorded. The folder of the other samples is printed.
     """
     report_output.check_outputs(outputs)
     chain = find_shipped_folder("sample_logs") / _CHAIN
-    found = named_runs.read_recordings([str(chain)], _as_steps())
-    content = report_output.build_report(analyses.analyze_runs(found, (), (), None))
+    found = named_runs.read_recordings([str(chain)], SourceOptions(labels=LabelOptions(work=_WORK)))
+    content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()))
     report_output.print_report(content)
     report_output.write_report(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
     print_note(f"More samples in {chain.parent}: {others}")
-
-
-def _as_steps() -> SourceOptions:
-    return SourceOptions(
-        host=(),
-        training=(),
-        param=(),
-        tag=(),
-        work=_WORK,
-        name=None,
-        step=(),
-        tz=None,
-        gpus=None,
-        columns=None,
-        interval=None,
-        gpus_per_tick=None,
-        map=None,
-        source_kind=None,
-        as_one_run=False,
-        strict=False,
-        store=None,
-    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.options.shared_options import config_option
+from gpureport.cli.options.analysis_options import config_option
 from gpureport.cli.results import report_output
 
 
@@ -14,16 +14,16 @@ from gpureport.cli.results import report_output
     "--detail",
     type=click.Choice(["short", "full"]),
     default="short",
-    help="What a kind is and what to do about it on one page, or with all its limits, advice and steps.",
+    help="A kind on one page, or with all its limits, advice and steps.",
 )
 @config_option
 def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     """Explain a kind of finding, a class of GPU time, a metric, or what to record.
 
-    A kind comes with its condition, what it needs and the steps to take; in full with its limits, where they come
-    from, and all advice. A class of GPU time, such as short_pauses, comes with what it holds, a metric with what it
-    means and what records it (the name of the nvidia-smi field does as well). `recording` prints the commands whose
-    logs let every kind be judged. Without a name, all there is to explain is listed.
+    For a kind it prints the condition, what it needs and the steps to take; with --detail full also its limits, their
+    sources and all advice. For a class of GPU time, such as short_pauses, it prints what the class holds. For a metric,
+    or a field of nvidia-smi, it prints what it means and what records it. `recording` prints the commands whose logs
+    let every kind be judged. Without a name it lists all that can be explained.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.engine.selection import apply_settings  # noqa: PLC0415 - as above

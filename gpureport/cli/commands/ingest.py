@@ -1,7 +1,6 @@
 """`gpureport ingest`."""
 
 from collections import deque
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -11,31 +10,30 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
-from gpureport.cli.options.shared_options import SourceOptions, source_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs
-from gpureport.errors import SettingsError, SourceError, StoreError
+from gpureport.cli.runs.run_storing import store_run
+from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.store import Entry, Store
+    from gpureport.store import Store
 
 _SOURCE = 3
 """Exit code when a source could not be read."""
-_SMALL = 16 * 2**20
-"""Bytes that are hashed faster than a store of many runs is searched."""
 
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
-@click.option("--force", is_flag=True, help="Read again what is already in the store.")
-@click.option("--explain", is_flag=True, help="Store nothing; print how each source was understood.")
-@click.option("--list", "listing", is_flag=True, help="Store nothing; print the runs that stores of trackers hold.")
+@click.option("--force", is_flag=True, help="Read a log again even if the store holds it.")
+@click.option("--explain", is_flag=True, help="Print how each source was understood, and store nothing.")
+@click.option("--list", "listing", is_flag=True, help="Print the runs that a tracker holds, and store nothing.")
 @source_options
 def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
-    A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
-    keeps its labels unless options give others.
+    A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It keeps
+    its labels unless options give others.
     """
     if options.anonymise:
         raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
@@ -46,20 +44,20 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     store, failed = named_runs.find_store(options), 0
     waiting = deque(named_runs.find_readings(source, options))
     while waiting:
-        # a run that is stored is let go: a tracker may hold a thousand of them
+        # frees each run once it is stored: a tracker may hold a thousand
         reading = waiting.popleft()
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
                 lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
         except SourceError as error:
-            # one log of a folder that cannot be read does not keep the others out
+            # the other logs of the folder are still read
             failed += 1
             print_error(str(error), error.aside, to_stdout=error.to_stdout)
             continue
         except InternalError as error:
             report_internal_error(error)
             continue
-        # told to be quiet, it still says which run it is
+        # even with --quiet the run is named
         for line in lines if current_verbosity() > Verbosity.QUIET else lines[:1]:
             click.echo(wrap_for_terminal(make_printable(line)))
     if explain:
@@ -78,44 +76,3 @@ def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *,
     """Return what was read and kept of a run that is in the store now."""
     entry, done = store_run(store, reading, force=force)
     return summarise_run(entry.run, done)
-
-
-def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
-    """Return the stored run, and what was done with it.
-
-    A run that is there already keeps its labels, unless the options say otherwise.
-    """
-    from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
-
-    # the id of a large log is known when all of it was read: not worth it where the store cannot hold the run
-    asked = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
-    try:
-        known = store.get(reading.run_id) if asked else None
-    except StoreError:
-        return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
-    if known is None:
-        return store.write(reading, IMPORTER_VERSION), ""
-    run = reading.labels.applied(known.run)
-    if not store.intact(known):
-        return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
-    if force or known.stored.importer_version != IMPORTER_VERSION or _grown(known, reading):
-        return store.write(reading, IMPORTER_VERSION, run), ", read again"
-    if run == known.run:
-        return known, f", already in the store{_other_name(known, reading)}"
-    return store.relabel(known, run), ", already in the store, labels changed"
-
-
-def _other_name(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
-    """Return under which name the bytes of a log are stored that has another name now; empty where it is the same."""
-    given = PurePath(reading.locator).name
-    if known.run.tracked or given in {PurePath(each.locator).name for each in known.run.sources}:
-        return ""
-    return f": {given} holds the very bytes of this run, which is called {known.run.name}"
-
-
-def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
-    """Return whether there is more of a run than when it was stored: in a tracker, or a training log beside it.
-
-    A log with more in it is another run, and what was stored of a training log stays where none is named.
-    """
-    return bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})

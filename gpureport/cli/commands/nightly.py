@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli.commands.ingest import store_run
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options import night_date
-from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, named_runs
-from gpureport.cli.runs.analysis_options import AnalysisOptions
+from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class _Tonight:
 
 @click.command()
 @click.argument("source", nargs=-1)
-@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder of the pages.")
-@click.option("--label", default="", metavar="NAME", help="What else the night is known by: a commit, a build.")
+@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the pages.")
+@click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
-@click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="File with limits of each night.")
+@click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="File with the limits of a night.")
 @limit_checks.fail_on
-@click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night that shows a change for the worse.")
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night in which a change for the worse shows.")
 @analysis_options
 @source_options
 def nightly(  # noqa: PLR0913 - click hands over one argument an option
@@ -72,17 +72,14 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     policy: Path | None,
     fail_on: tuple[str, ...],
     fail_on_change: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    prices: PriceOptions,
-    config: Path | None,
+    analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
-    """Add tonight's runs to the history of the store, and make its pages: reports, courses of figures, changes.
+    """Add tonight's runs to the history of the store, and write its pages: reports, trends and changes.
 
-    A SOURCE that is missing or cannot be read makes a night without data; without any SOURCE the pages are made again
-    from the history. Figures are followed by step (--step) and model of GPU. Limits ([[policy]] of the settings,
-    --policy, --fail-on) are held against tonight's runs; changes are told by the history, not by a baseline.
+    A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are written
+    again from the history. Metrics are followed by step (--step) and GPU model. Tonight's runs are checked against the
+    limits of [[policy]], --policy and --fail-on. Changes are found in the history, not against a baseline.
     """
     from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
@@ -92,22 +89,22 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if options.anonymise:
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
     date, now = night_date.parse_night(night), night_date.now()
-    wanted = limit_checks.read_policy_without_baseline(policy or config, fail_on).of_one_night()
-    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    wanted = limit_checks.read_policy_without_baseline(policy or analysis.config, fail_on).without_baseline_limits()
     store = named_runs.find_store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
-    fresh = asked.analysed([recording for _, recording in tonight.runs], fewest_runs=0) if tonight.runs else None
+    recordings = [recording for _, recording in tonight.runs]
+    fresh = analyses.analyze_runs(recordings, analysis, fewest_runs=0) if recordings else None
     if fresh is not None:
         tonight.leave_out(fresh.faults)
     checks = limit_checks.check_limits(wanted, fresh) if fresh is not None and wanted.entries else ()
     if source:
-        parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
+        parts = [*_measured(tonight, fresh, options.tracker.throughput), *tonight.parts]
         history.append(_night(date, label, parts, checks, now))
-    nights = history.nights()
+    nights = history.read_latest()
     courses = build_trends(nights)
-    whole = {each.page: each for each in history.recorded()}
-    write_site(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
+    whole = {each.page: each for each in history.read_all()}
+    write_site(site, nights, courses, NightReports(store=store, whole=whole, options=analysis, fresh=fresh).of)
     found = summarize_latest_night(nights, courses)
     _say(found)
     if checks:
@@ -128,7 +125,7 @@ def _night(
         label=label,
         command=report_output.typed_command(),
         version=__version__,
-        parts=tuple(parts),
+        runs=tuple(parts),
         checks=tuple(map(capture_check, checks)),
         recorded=now,
     )
@@ -139,10 +136,10 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
     from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - as above
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    tonight, recorded = _Tonight(), history.recorded() if named else []
-    together = [(named, options)] if options.as_one_run and named else []
-    for group, own in together or [((source,), own) for source, own in options.each(named)]:
-        step = own.step[0] if own.step else ""
+    tonight, recorded = _Tonight(), history.read_all() if named else []
+    together = [(named, options)] if options.input.as_one_run and named else []
+    for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
+        step = own.labels.step[0] if own.labels.step else ""
         try:
             found = list(_recordings(store, group, own))
         except SourceError as error:
@@ -236,4 +233,4 @@ def _held(checks: "Sequence[Check]") -> int:
 
 def _judged(night: "LatestNight") -> set[int]:
     """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
-    return ({_BROKEN} if night.worse else set()) | (set() if night.judged else {_CANNOT_JUDGE})
+    return ({_BROKEN} if night.has_worse_change else set()) | (set() if night.is_fully_compared else {_CANNOT_JUDGE})

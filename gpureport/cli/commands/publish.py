@@ -20,7 +20,7 @@ from gpureport.cli.messages.verbosity import print_note
 def publish(*, file: Path, targets: tuple[str, ...]) -> None:
     """Put a report where people look.
 
-    A run of MLflow gets FILE among its artifacts and, over http, a tag that names it; a database stays as it is.
+    A run of MLflow gets FILE as an artifact and, over http, a tag that names it. A database of MLflow is not changed.
     """
     from gpureport.publishing import publish as publish_one  # noqa: PLC0415 - loads the readers of trackers
 

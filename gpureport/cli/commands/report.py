@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.option_values import Detail
-from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
@@ -21,17 +22,15 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
     multiple=True,
     required=True,
     metavar="FILE",
-    help="File to write, its kind by its extension (repeatable; one analysis for all).",
+    help="File to write; its extension names the format (repeatable).",
 )
-@click.option("--title", help="Title instead of the runs' names.")
-@click.option(
-    "--templates", type=click.Path(path_type=Path), metavar="DIR", help="Templates that replace the shipped ones."
-)
+@click.option("--title", help="Title (default: the names of the runs).")
+@click.option("--templates", type=click.Path(path_type=Path), metavar="DIR", help="Folder with your own templates.")
 @click.option(
     "--detail",
     type=Detail(),
     default="auto",
-    help="Samples in the charts of a page: all (full), all while they fit (auto), or buckets of so many seconds.",
+    help="Samples in the charts of a page: all (full), all that fit (auto), or means over this many seconds.",
 )
 @limit_checks.fail_on
 @step_options
@@ -46,26 +45,23 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     detail: int | None,
     fail_on: tuple[str, ...],
     chain: StepOptions,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    prices: PriceOptions,
-    config: Path | None,
+    analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
     """Write the report of one run, or of several as steps in the order given.
 
-    A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it; a run without
-    a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
-    broken one of --fail-on ends it with 1.
+    A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it. A run without a
+    step label is a step of its own. The report shows whether the limits of the settings ([[policy]]) hold. The exit
+    code is 1 if a limit of --fail-on is broken.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)
-    policy = limit_checks.read_policy_without_baseline(config, fail_on)
+    policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
     found = read_steps(source, chain, options, tolerant=not fail_on)
     report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
-    analysed = analyses.analyze_runs(found, select, ignore, config, prices)
+    analysed = analyses.analyze_runs(found, analysis)
     checks = limit_checks.check_limits(policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE)
     content = report_output.build_report(
-        analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks
+        analysed, title, grouped=chain.grouped, throughput=options.tracker.throughput, checks=checks
     )
     report_output.write_report(content, outputs, templates, detail)
     return limit_checks.report_failed_limits(checks)

@@ -7,29 +7,14 @@ from pathlib import Path
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
-from gpureport.errors import StoreError
-from gpureport.store import Entry, Store
+from gpureport.cli.runs.chosen_store import open_store, store_option
+from gpureport.store import Entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-STORE = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
-"""The option that names the store."""
-
-
-def store_of(folder: Path | None) -> Store:
-    """Return the store a person named, else the nearest one."""
-    if folder is None:
-        above = click.get_current_context().find_root().params.get("store")
-        parent = click.get_current_context().parent
-        folder = above or (parent.params.get("store") if parent else None)
-    if folder is None:
-        return Store.find(Path.cwd())
-    if not folder.is_dir():
-        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first")
-    return Store(folder)
 
 
 @click.group(invoke_without_command=True)
-@STORE
+@store_option
 @click.pass_context
 def runs(ctx: click.Context, *, store: Path | None) -> None:
     """List, show, label, export or remove stored runs."""
@@ -38,10 +23,10 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @runs.command("list")
-@STORE
+@store_option
 def list_runs(*, store: Path | None) -> None:
     """List the runs, oldest first."""
-    place = store_of(store)
+    place = open_store(store)
     entries = place.entries()
     for folder in place.damaged():
         click.echo(
@@ -65,19 +50,19 @@ def list_runs(*, store: Path | None) -> None:
 
 @runs.command()
 @click.argument("run")
-@STORE
+@store_option
 def show(*, store: Path | None, run: str) -> None:
-    """Show what is known about a run, as JSON."""
-    click.echo((store_of(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
+    """Print what is known about a run, as JSON."""
+    click.echo((open_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
 
 
 @runs.command()
 @click.argument("run")
 @click.argument("label")
-@STORE
+@store_option
 def step(*, store: Path | None, run: str, label: str) -> None:
-    """Say which optimization step a run belongs to."""
-    place = store_of(store)
+    """Set the optimization step of a run."""
+    place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, step=label)))
 
@@ -85,10 +70,10 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.argument("name")
-@STORE
+@store_option
 def rename(*, store: Path | None, run: str, name: str) -> None:
-    """Give a run another name."""
-    place = store_of(store)
+    """Rename a run."""
+    place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, name=name)))
 
@@ -96,19 +81,19 @@ def rename(*, store: Path | None, run: str, name: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
-@STORE
+@store_option
 def export(*, store: Path | None, run: str, output: Path) -> None:
     """Copy the series of a run to a Parquet file."""
-    place = store_of(store)
+    place = open_store(store)
     place.export(place.named(run), output)
 
 
 @runs.command()
 @click.argument("run", nargs=-1, required=True)
-@STORE
+@store_option
 def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
     """Remove runs."""
-    place = store_of(store)
+    place = open_store(store)
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
         place.remove(entry)
         _echo(entry, "removed ")

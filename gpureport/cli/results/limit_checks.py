@@ -22,7 +22,7 @@ fail_on = click.option(
     "--fail-on",
     multiple=True,
     metavar="LIMIT",
-    help="End with 1 when this is broken, such as 'idle_ratio <= 5 %' or thermal_throttle (repeatable).",
+    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5 %' or thermal_throttle (repeatable).",
 )
 """The option that states a limit."""
 
@@ -61,10 +61,10 @@ def check_limits(
 
     given = CheckInput(
         analyses=tuple(analysis for _, analysis in analysed.runs),
-        asked=analysed.kinds,
+        selected_kinds=analysed.kinds,
         today=night_date.today(),
-        against=against or {},
-        no_baseline=no_baseline or NO_BASELINE_NAMED,
+        comparisons=against or {},
+        why_no_baseline=no_baseline or NO_BASELINE_NAMED,
     )
     return checked(wanted, given)
 
@@ -77,7 +77,7 @@ def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -
     """
     from gpureport.checks.policy import Policy  # noqa: PLC0415 - loads numpy
 
-    if Policy().with_limits(limits).compares:
+    if Policy().with_limits(limits).needs_baseline:
         raise SettingsError("--fail-on", "a change needs a baseline", "use gpureport check --baseline NAME")
     return read_policy(config, limits)
 

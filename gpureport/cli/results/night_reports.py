@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses
-from gpureport.cli.runs.analysis_options import AnalysisOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ class NightReports:
 
     store: "Store"
     whole: "Mapping[str, NightlyRecord]"
-    asked: AnalysisOptions
+    options: AnalysisOptions
     fresh: analyses.AnalysedRuns | None
 
     def of(self, night: "NightlyRecord") -> bytes | None:
@@ -32,7 +32,7 @@ class NightReports:
         whole = self.whole[night.page]
         try:
             with internal_errors(f"the report of {night.date}"):
-                runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+                runs = self._analysed([part.run_id for part in whole.measured_runs if part.run_id])
                 if runs is None:
                     return None
                 return render(
@@ -49,4 +49,4 @@ class NightReports:
         kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
         if len(kept) < len(wanted):
             return None
-        return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
+        return analyses.analyze_runs([self.store.read(entry) for entry in kept], self.options, fewest_runs=len(kept))

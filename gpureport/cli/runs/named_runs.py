@@ -16,7 +16,7 @@ from gpureport.cli.runs import job_selection, skipped_sources
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.cli.options.shared_options import SourceOptions
+    from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.protocol.tracker import Tracker
     from gpureport.recording import Recording
@@ -39,17 +39,17 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     from gpureport.importers import CutReading, Reading, call_apart  # noqa: PLC0415 - loads pyarrow
 
     found = list(_whole(sources, options))
-    if not options.name:
+    if not options.labels.name:
         call_apart([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
-    if options.training and len(found) > 1:
+    if options.input.training and len(found) > 1:
         raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
-    window = options.window
+    window = options.window.window
     parts: list[Reading | TrackedReading | CutReading] = [*found]
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
-    if options.job is not None:
-        parts = [part for reading in parts for part in job_selection.select_readings(reading, options.job)]
+    if options.window.job is not None:
+        parts = [part for reading in parts for part in job_selection.select_readings(reading, options.window.job)]
         _one_name(options, len(parts))
     return parts
 
@@ -58,11 +58,11 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
     """Yield the runs of logs and of trackers."""
     from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
 
-    if options.as_one_run:
+    if options.input.as_one_run:
         yield from _logged(sources, options)
         return
-    for source, own in options.each(sources):
-        tracking = None if own.source_kind or own.columns else tracker(source)
+    for source, own in options.for_each(sources):
+        tracking = None if own.input.source_kind or own.placement.columns else tracker(source)
         yield from _logged([source], own) if tracking is None else _tracked(tracking, source, own)
 
 
@@ -71,17 +71,17 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
     from gpureport.importers import Reading, find, together, training_logs, training_logs_in_folder  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
-        skipped_sources.report_skipped_files(source, (*options.host, *options.training))
-    if options.as_one_run:
-        runs = [("", together(sources, options.host, options.kind))]
+        skipped_sources.report_skipped_files(source, (*options.input.host, *options.input.training))
+    if options.input.as_one_run:
+        runs = [("", together(sources, options.input.host, options.kind))]
     else:
-        runs = [(source, inputs) for source in sources for inputs in find(source, options.host, options.kind)]
-    named, one, strict = training_logs(options.training), options.as_one_run, options.strict
+        runs = [(source, inputs) for source in sources for inputs in find(source, options.input.host, options.kind)]
+    named, one, strict = training_logs(options.input.training), options.input.as_one_run, options.input.strict
     return [
         Reading(
             each,
-            options.placement(),
-            options.labels(),
+            options.placement.read_options(),
+            options.labels.labels(),
             strict=strict,
             as_one_run=one,
             training=named or training_logs_in_folder(source, each),
@@ -94,10 +94,15 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
     """Return the runs of a tracker's store that are meant; what keeps one from being read is an error when it is."""
     from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
 
-    chosen = tracking.runs(source, options.selection())
+    chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
     readings = [
         TrackedReading(
-            tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
+            tracking.kind,
+            run,
+            options.placement.read_options(tracked=True),
+            options.labels.labels(),
+            strict=options.input.strict,
+            joined=joined,
         )
         for run in chosen.runs
     ]
@@ -119,7 +124,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
         tracking = tracker(source)
         if tracking is None:
             raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
-        for run in tracking.listed(source, options.selection()):
+        for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
             started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"
             lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
@@ -127,7 +132,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
 
 
 def _one_name(options: "SourceOptions", runs: int) -> None:
-    if options.name and runs > 1:
+    if options.labels.name and runs > 1:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
 
 
@@ -146,7 +151,7 @@ def read_recordings(sources: Sequence[str], options: "SourceOptions", *, toleran
     read = _found(sources, options, tolerant=tolerant)
     _one_name(options, len(read))
     if not options.anonymise:
-        return read if options.name else _told_apart(read)
+        return read if options.labels.name else _told_apart(read)
     from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
     return [anonymise_recording(recording) for recording in read]
@@ -154,25 +159,25 @@ def read_recordings(sources: Sequence[str], options: "SourceOptions", *, toleran
 
 def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, those longer named that are called alike after their logs."""
-    from gpureport.importers import told_apart  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
-    runs = told_apart([recording.run for recording in found])
+    runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
 def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
     """Return every run named, read or from the store."""
-    if options.as_one_run:
+    if options.input.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     failures: list[InternalError] = []
-    for source, own in options.each(sources):
+    for source, own in options.for_each(sources):
         try:
             if is_source(source, own):
                 _tell_path_from_run(source, own)
-                found += _read([source], own, tolerant=tolerant and not own.strict)
+                found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
-                found += job_selection.select_recordings(_stored(source, own), own.job)
+                found += job_selection.select_recordings(_stored(source, own), own.window.job)
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -278,9 +283,9 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
 
     place = find_store(options)
     recording = place.read(place.named(name))
-    if options.placing:
+    if options.reading_option:
         raise SettingsError(
-            options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
+            options.reading_option, f"{name} is stored and was placed when it was read", "ingest its log again"
         )
-    labelled = replace(recording, run=options.labels().applied(recording.run))
-    return labelled if options.window is None else cut(labelled, options.window)
+    labelled = replace(recording, run=options.labels.labels().applied(recording.run))
+    return labelled if options.window.window is None else cut(labelled, options.window.window)

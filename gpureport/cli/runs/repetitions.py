@@ -1,31 +1,31 @@
-"""What repetitions in the store differ by."""
+"""By how much repetitions in the store differ."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from gpureport.cli.runs import named_runs, run_sampling
+from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.comparison.verdicts.calibration import alike, calibrated
 
 if TYPE_CHECKING:
-    from gpureport.cli.options.shared_options import SourceOptions
-    from gpureport.cli.runs.analyses import AnalysedRuns
+    from gpureport.cli.options.analysis_options import AnalysisOptions
+    from gpureport.cli.options.source_options import SourceOptions
     from gpureport.comparison.verdicts.repetition_noise import Noise
-    from gpureport.recording import Recording
 
 
 def measure_noise(
     options: "SourceOptions",
-    analysed: "Callable[[Sequence[Recording], int], AnalysedRuns]",
-    meant: Collection[tuple[object, ...]] | None = None,
-    most: int | None = None,
+    analysis: "AnalysisOptions",
+    steps: Collection[tuple[object, ...]] | None = None,
+    newest: int | None = None,
 ) -> "Noise":
-    """Return what repetitions in the store differ by; its runs are read one after another.
+    """Return by how much repetitions in the store differ. One run is read after another.
 
     Args:
         options: name the store, and the training metric that counts work.
-        analysed: analyses recordings, of which so many must be left that gpureport does not fail on.
-        meant: steps that count, as `alike` names them; all where None.
-        most: how many runs at most, the newest; all where None.
+        analysis: how runs are analysed. One that gpureport fails on is left out.
+        steps: steps to read, as `alike` names them; all when None.
+        newest: how many runs to read at most; all when None.
     """
     place = named_runs.find_store(options)
     entries = [entry for entry in place.entries() if entry.run.step is not None]
@@ -33,9 +33,9 @@ def measure_noise(
     repeated = [
         entry
         for entry, group in zip(entries, groups, strict=True)
-        if groups.count(group) > 1 and (meant is None or group in meant)
+        if groups.count(group) > 1 and (steps is None or group in steps)
     ]
-    chosen = repeated if most is None else repeated[-most:]
-    key = options.throughput
-    runs = [run for entry in chosen for run in run_sampling.sample_runs(analysed([place.read(entry)], 0).runs, key)]
-    return calibrated(runs)
+    chosen = repeated if newest is None else repeated[-newest:]
+    key = options.tracker.throughput
+    analysed = (analyze_runs([place.read(entry)], analysis, fewest_runs=0) for entry in chosen)
+    return calibrated([run for each in analysed for run in run_sampling.sample_runs(each.runs, key)])

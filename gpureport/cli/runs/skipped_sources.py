@@ -21,7 +21,7 @@ def report_skipped_files(source: str, named: "Collection[Path]") -> None:
     given = {path.resolve() for path in named}
     names = [str(path) for path in unrecognised(source) if path.resolve() not in given]
     if names:
-        print_note(f"gpureport: {source}: not read, no known log or not to be told whose: {_few(names)}")
+        print_note(f"gpureport: {source}: skipped, no GPU log: {_few(names)}")
 
 
 def report_skipped_runs(source: str, found: "Sequence[LeftOut]") -> None:
@@ -32,7 +32,7 @@ def report_skipped_runs(source: str, found: "Sequence[LeftOut]") -> None:
     for run in found:
         names.setdefault(run.reason, []).append(run.name)
     said = [f"{len(held)} {reason}: {_few(held)}" for reason, held in names.items()]
-    count = f"{len(found)} run{'' if len(found) == 1 else 's'} left out"
+    count = f"{len(found)} run{'' if len(found) == 1 else 's'} skipped"
     print_note(f"gpureport: {source}: {count} ({'; '.join(said)}); --run NAME reads one")
 
 

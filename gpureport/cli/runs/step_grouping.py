@@ -12,7 +12,7 @@ from gpureport.cli.runs import named_runs, step_file
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.cli.options.shared_options import SourceOptions
+    from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording, Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -70,13 +70,17 @@ def step_options(command: Command) -> Command:
         return command(chain=StepOptions(by=given.pop("by"), steps=given.pop("steps")), **given)
 
     by = click.option(
-        "--by", type=By(), metavar=By.name, default="step", help="What makes runs a step (default: their step label)."
+        "--by",
+        type=By(),
+        metavar=By.name,
+        default="step",
+        help="How to group runs into steps (default: by their step label).",
     )
     steps = click.option(
         "--steps",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="TOML file that says which runs make which step.",
+        help="TOML file that lists the runs of each step.",
     )
     added: Any = by(steps(wrapped))
     return added  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
@@ -98,7 +102,7 @@ def read_steps(
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
         return _labelled(named_runs.read_recordings(source, options, tolerant=tolerant), chain.by)
-    if options.step:
+    if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [
         replace(one, run=replace(one.run, step=step.label))

@@ -1,4 +1,4 @@
-"""What the newest night says: what is new, what is missing, and of what nothing can be said yet."""
+"""The latest night: what changed, what is missing, and what cannot be compared yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,42 +12,42 @@ _VERDICTS = ("worse", "changed", "better")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestNight:
-    """The newest night of a history.
+    """The latest night of a history.
 
     Attributes:
-        date: the night; empty where none is recorded.
-        nights: what was recorded in it: jobs side by side record one each.
+        date: the night; empty if none is recorded.
+        records: its records; parallel jobs write one each.
         groups: step and GPUs of its runs, each once.
-        new: changes that it was needed to see, those for the worse first.
-        silent: figures that its runs do not tell, though runs of the nights before did.
-        short: groups of which no change can be told yet, with the nights that are still needed.
+        new_changes: changes that this night first shows, the worse ones first.
+        unrecorded: figures that its runs no longer record.
+        nights_needed: groups with too few nights, and how many more each needs before a change can be detected.
     """
 
     date: str
-    nights: tuple[NightlyRecord, ...]
+    records: tuple[NightlyRecord, ...]
     groups: tuple[tuple[str, str], ...]
-    new: tuple[tuple[Trend, FigureChange], ...]
-    silent: tuple[Trend, ...]
-    short: tuple[tuple[tuple[str, str], int], ...]
+    new_changes: tuple[tuple[Trend, FigureChange], ...]
+    unrecorded: tuple[Trend, ...]
+    nights_needed: tuple[tuple[tuple[str, str], int], ...]
 
     @property
-    def missing(self) -> tuple[NightlyRun, ...]:
+    def missing_runs(self) -> tuple[NightlyRun, ...]:
         """Its sources without data."""
-        return tuple(part for night in self.nights for part in night.missing)
+        return tuple(run for night in self.records for run in night.missing_runs)
 
     @property
-    def worse(self) -> bool:
-        """Whether any change that it was needed to see is one for the worse."""
-        return any(change.verdict == "worse" for _, change in self.new)
+    def has_worse_change(self) -> bool:
+        """Whether any of its new changes is for the worse."""
+        return any(change.verdict == "worse" for _, change in self.new_changes)
 
     @property
-    def judged(self) -> bool:
-        """Whether every run of it, and it has one, was held against the nights before in every figure it had."""
-        return bool(self.groups) and not self.silent and not self.short
+    def is_fully_compared(self) -> bool:
+        """Whether it has runs, and every figure of them was compared with the nights before."""
+        return bool(self.groups) and not self.unrecorded and not self.nights_needed
 
 
 def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> LatestNight:
-    """Return what the newest night says.
+    """Summarize the latest night.
 
     Args:
         nights: all nights, the oldest first.
@@ -55,16 +55,17 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
     """
     date = nights[-1].date if nights else ""
     own = tuple(night for night in nights if night.date == date)
-    groups = sorted({(part.step, part.model) for night in own for part in night.measured})
+    groups = sorted({(run.step, run.model) for night in own for run in night.measured_runs})
     needed = {
-        group: min((trend.missing for trend in trends if trend.group == group), default=FEWEST) for group in groups
+        group: min((trend.nights_needed for trend in trends if trend.group == group), default=FEWEST)
+        for group in groups
     }
-    new = [(trend, change) for trend in trends for change in trend.changes if change.new]
+    new = [(trend, change) for trend in trends for change in trend.changes if change.is_new]
     return LatestNight(
         date=date,
-        nights=own,
+        records=own,
         groups=tuple(groups),
-        new=tuple(sorted(new, key=lambda entry: _VERDICTS.index(entry[1].verdict))),
-        silent=tuple(trend for trend in trends if trend.silent),
-        short=tuple((group, count) for group, count in needed.items() if count),
+        new_changes=tuple(sorted(new, key=lambda entry: _VERDICTS.index(entry[1].verdict))),
+        unrecorded=tuple(trend for trend in trends if trend.is_no_longer_recorded),
+        nights_needed=tuple((group, count) for group, count in needed.items() if count),
     )

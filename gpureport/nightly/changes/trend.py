@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, and what changed beside it where it changed."""
+"""The course of each figure over the nights, its changes, and which params changed with them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParamChange:
-    """What a run was configured with that is not what it was: values are None where there was none."""
+    """A param that changed; a value is None if the param was absent."""
 
     key: str
     before: str | None
@@ -26,29 +26,29 @@ class FigureChange:
 
     Attributes:
         date: first night that shows it.
-        label: what else that night is known by.
-        step: its size, with the interval.
-        verdict: `worse`, `better`, or `changed` where neither is.
-        altered: params, driver and version that changed from the night before it to that night.
-        new: whether the newest night was needed to see it.
+        label: another name of that night.
+        shift: its size, with the interval.
+        verdict: `worse`, `better`, or `changed` if neither.
+        changed_params: params, driver and version that changed in that night.
+        is_new: whether the latest night is the first to show it.
     """
 
     date: str
     label: str
-    step: LevelShift
+    shift: LevelShift
     verdict: str
-    altered: tuple[ParamChange, ...]
-    new: bool
+    changed_params: tuple[ParamChange, ...]
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A night of a figure: a mean over its runs; the value is None where it was not recorded or there are no data."""
+    """A figure in one night: the mean over its runs; None if it was not recorded or there are no data."""
 
     date: str
     label: str
     value: float | None
-    parts: tuple[NightlyRun, ...]
+    runs: tuple[NightlyRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Trend:
         step: label of the step; empty without one.
         model: the GPUs.
         kind: the figure.
-        points: one a night of the history, in order.
+        points: one for each night of the history, in order.
         changes: the earliest first.
     """
 
@@ -70,7 +70,7 @@ class Trend:
     changes: tuple[FigureChange, ...]
 
     @property
-    def known(self) -> tuple[Point, ...]:
+    def recorded_points(self) -> tuple[Point, ...]:
         """Nights with a value."""
         return tuple(point for point in self.points if point.value is not None)
 
@@ -80,17 +80,17 @@ class Trend:
         return self.step, self.model
 
     @property
-    def silent(self) -> bool:
-        """Whether the newest night has a run that does not tell it, though one of the last ten nights with runs did."""
-        if not self.points[-1].parts or self.points[-1].value is not None:
+    def is_no_longer_recorded(self) -> bool:
+        """Whether the latest night has runs without this figure, though one of the ten nights before had it."""
+        if not self.points[-1].runs or self.points[-1].value is not None:
             return False
-        before = [point for point in self.points[:-1] if point.parts]
+        before = [point for point in self.points[:-1] if point.runs]
         return any(point.value is not None for point in before[-FEWEST:])
 
     @property
-    def missing(self) -> int:
-        """Nights with a value that are still needed before a change can be told."""
-        return max(FEWEST - len(self.known), 0)
+    def nights_needed(self) -> int:
+        """How many more nights with a value are needed before a change can be detected."""
+        return max(FEWEST - len(self.recorded_points), 0)
 
 
 def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
@@ -99,8 +99,8 @@ def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
     grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
     grouped = defaultdict(lambda: defaultdict(list))
     for night in nights:
-        for part in night.measured:
-            grouped[part.step, part.model][night.date].append((night, part))
+        for run in night.measured_runs:
+            grouped[run.step, run.model][night.date].append((night, run))
     found = []
     for (step, model), held in sorted(grouped.items()):
         for kind in FIGURES:
@@ -113,23 +113,23 @@ def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
 
 
 def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], name: str) -> Point:
-    values = [value for _, part in held if (value := part.value(name)) is not None]
+    values = [value for _, run in held if (value := run.value(name)) is not None]
     own = next((night.label for night, _ in reversed(held)), label)
-    parts = tuple(_add_version_params(night, part) for night, part in held)
-    return Point(date=date, label=own, value=sum(values) / len(values) if values else None, parts=parts)
+    runs = tuple(_add_version_params(night, run) for night, run in held)
+    return Point(date=date, label=own, value=sum(values) / len(values) if values else None, runs=runs)
 
 
-def _add_version_params(night: NightlyRecord, part: NightlyRun) -> NightlyRun:
-    """Return a run with the version that read it among its params: figures of another version may differ by it."""
-    beside = (("driver", part.driver), ("GPUs", str(part.gpus)), ("gpureport", night.version))
-    return replace(part, params=(*part.params, *((key, value) for key, value in beside if value)))
+def _add_version_params(night: NightlyRecord, run: NightlyRun) -> NightlyRun:
+    """Return a run with driver, GPUs and version as params: another version may give other figures."""
+    beside = (("driver", run.driver), ("GPUs", str(run.gpus)), ("gpureport", night.version))
+    return replace(run, params=(*run.params, *((key, value) for key, value in beside if value)))
 
 
 def _build_trend(step: str, model: str, kind: FigureKind, points: tuple[Point, ...]) -> Trend:
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
     found, before = _detect_shifts(values, kind), _detect_shifts(values[:-1], kind)
-    # what was known the night before is no news, and neither is anything on a night without a value
+    # a change seen the night before is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     return Trend(
         step=step,
@@ -151,24 +151,24 @@ def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *,
     return FigureChange(
         date=after.date,
         label=after.label,
-        step=step,
+        shift=step,
         verdict=verdict if kind.better else "changed",
-        altered=tuple(_compare_params(before.parts, after.parts)),
-        new=new,
+        changed_params=tuple(_compare_params(before.runs, after.runs)),
+        is_new=new,
     )
 
 
 def _compare_params(before: Iterable[NightlyRun], after: Iterable[NightlyRun]) -> Iterator[ParamChange]:
-    """Yield every param that has another value, values of several runs joined."""
+    """Yield every param whose value changed; the values of several runs are joined."""
     old, new = _collect_params(before), _collect_params(after)
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
             yield ParamChange(key=key, before=old.get(key), after=new.get(key))
 
 
-def _collect_params(parts: Iterable[NightlyRun]) -> dict[str, str]:
+def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
     held: defaultdict[str, set[str]] = defaultdict(set)
-    for part in parts:
-        for key, value in part.params:
+    for run in runs:
+        for key, value in run.params:
             held[key].add(value)
     return {key: ", ".join(sorted(values)) for key, values in held.items()}

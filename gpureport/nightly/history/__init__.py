@@ -1,5 +1,5 @@
-"""Nights as they are kept: what a night records, its file, and named baselines.
+"""The history of nights: what is recorded of a night, its file, and named baselines.
 
 Imports `checks` and what is below it.
-A new figure of a night is a line in `figures.py`.
+A new figure of a night is a line in `night_figures.py`.
 """

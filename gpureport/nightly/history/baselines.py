@@ -20,18 +20,18 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A named baseline: its runs, none where it is damaged."""
+    """A named baseline with its runs; without runs if it is damaged."""
 
     name: str
     runs: tuple[Run, ...]
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return the small store that a baseline is.
+    """Return a baseline as the store that it is.
 
     Raises:
-        SettingsError: when the name could not be that of a folder.
-        StoreError: when there is none of that name.
+        SettingsError: when the name is not allowed.
+        StoreError: when there is no such baseline.
     """
     folder = _baseline_folder(store, name)
     if not folder.is_dir():
@@ -43,15 +43,15 @@ def open_baseline(store: Store, name: str) -> Store:
 
 
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
-    """Make runs of a store its baseline of a name; one that is there is replaced whole.
+    """Make runs of a store a named baseline; an existing one of that name is replaced whole.
 
     Args:
         store: the store.
         name: letters, digits, `.`, `_` and `-`.
-        entries: the runs, repetitions of one step where there are several.
+        entries: the runs; several are repetitions of one step.
 
     Raises:
-        SettingsError: when the name could not be that of a folder.
+        SettingsError: when the name is not allowed.
         StoreError: when a run is damaged, or the folder cannot be written.
     """
     place = _baseline_folder(store, name)
@@ -80,10 +80,10 @@ def list_baselines(store: Store) -> tuple[Baseline, ...]:
 
 
 def remove_baseline(store: Store, name: str) -> None:
-    """Remove a baseline: gone from the list at once, its files right after.
+    """Remove a baseline: first from the list, then its files.
 
     Raises:
-        StoreError: when there is none of that name.
+        StoreError: when there is no such baseline.
     """
     folder = open_baseline(store, name).folder
     gone = atomic_writes.temporary_path(folder.parent, name)
@@ -96,7 +96,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     """Return the runs of a baseline.
 
     Raises:
-        StoreError: when there is none of that name, or one of its runs is damaged.
+        StoreError: when there is no such baseline, or one of its runs is damaged.
     """
     small = open_baseline(store, name)
     entries = small.entries()

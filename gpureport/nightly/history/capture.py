@@ -1,4 +1,4 @@
-"""What is kept of a run of tonight."""
+"""Runs, missing sources and checks as the history records them."""
 
 from dataclasses import replace
 from math import isfinite
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def source_name(source: str) -> str:
-    """Return what a source is called in the history: the name of its file, which tells nothing of the machine."""
+    """Return the name of a source in the history: its file name, without folders of the machine."""
     return source if source.startswith(("mlflow:", "neptune:")) else PurePath(source).name or source
 
 
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
-    """Return a run as the history keeps it.
+    """Return a run as the history records it.
 
     Args:
         source: what it was read from, as named on the command line.
@@ -43,17 +43,17 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
 
 
 def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
-    """Return a source that gave no data tonight.
+    """Return the record of a source without data.
 
     Args:
         source: the source, as named on the command line.
         step: label of the step its run would have had; empty without one.
-        reason: why there is nothing, in one sentence.
+        reason: why there are no data, in one sentence.
     """
     return NightlyRun(source=source_name(source), step=step, reason=reason)
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as the history keeps it: stated in a file of some name, wherever that lies."""
+    """Return a check as the history records it: the file that states it by its name alone."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)

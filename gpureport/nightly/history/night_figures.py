@@ -6,7 +6,7 @@ from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
 from gpureport.comparison.steps import step_figures
-from gpureport.comparison.verdicts.per_work import per_work
+from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
 
@@ -20,15 +20,15 @@ COUNT = "count"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureKind:
-    """One figure of a night.
+    """One figure of a run that is followed over the nights.
 
     Attributes:
         name: with the base unit as suffix.
         unit: base unit; `count` for what is counted.
         title: the figure in words.
-        better: `higher`, `lower`, or empty where neither is.
+        better: `higher`, `lower`, or empty if neither is.
         smallest: size below which a change does not matter, in the unit.
-        relative: the same as a share of what it was before.
+        relative: the same, as a share of the value before.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The least deviation from night to night to be assumed: what is counted comes in ones."""
+        """The least deviation from night to night that is assumed; counts are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
 
@@ -84,7 +84,7 @@ BY_NAME = {kind.name: kind for kind in FIGURES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The value of a figure in one night, in its base unit; None where it was not recorded."""
+    """The value of a figure of one run, in its base unit; None if it was not recorded."""
 
     name: str
     value: float | None
@@ -112,18 +112,18 @@ def _finite_or_none(value: float | None) -> float | None:
 
 
 def _figure_per_work(run: "SampledRun", name: str) -> float | None:
-    """Return a figure per unit of work by what training metrics tell of it."""
+    """Return a figure per unit of work from the training metrics."""
     if name == step_figures.COST_PER_WORK and run.gpu_hour_price is None:
         return None
-    return per_work(run, name)
+    return compute_per_work(run, name)
 
 
 def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the GPU time held; None where nobody knows where it went."""
+    """Yield shares of the GPU time held; None if the time could not be divided."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     lost = fsum(gpu_time.lost_seconds_by_class([analysis]).values())
-    # without a clock nobody knows what throttling took
+    # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", lost / held if held else None
     yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
@@ -138,7 +138,7 @@ def _highest_temperature(analysis: "Analysis") -> float | None:
 
 
 def _count_findings(analysis: "Analysis") -> Iterator[tuple[str, float]]:
-    """Yield how many findings there are of each severity; what recurs is one."""
+    """Yield how many findings there are of each severity; a recurring finding counts once."""
     for severity in Severity:
         found = {each.fingerprint for each in analysis.findings if each.severity is severity}
         yield f"findings_{severity.value}", float(len(found))

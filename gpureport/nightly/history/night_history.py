@@ -1,4 +1,4 @@
-"""The history: a folder of nights that is only ever added to, so that folders of several jobs merge by copying."""
+"""The history: a folder of records that are only ever added, so that folders of several jobs merge by copying."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ class History:
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Path:
-        """Add a night: one file that is there whole or not at all, named by what it says; return the file.
+        """Add a record as one file, which appears whole or not at all and is named by its content; return the file.
 
         Raises:
             StoreError: when it cannot be written.
@@ -37,21 +37,21 @@ class History:
                 atomic_writes.write_bytes(path, record_file.dump_record(night), self.folder)
         return path
 
-    def recorded(self) -> list[NightlyRecord]:
-        """Return every night as it was recorded, by date.
+    def read_all(self) -> list[NightlyRecord]:
+        """Return every record, by date.
 
         Raises:
             StoreError: when a file cannot be read.
         """
         return [self._read(path) for path in self._files()]
 
-    def nights(self) -> list[NightlyRecord]:
-        """Return every night as it is to be shown, by date: what was recorded again in place of what it replaces.
+    def read_latest(self) -> list[NightlyRecord]:
+        """Return the latest record of each run, by date.
 
         Raises:
             StoreError: when a file cannot be read.
         """
-        return keep_latest_records(self.recorded())
+        return keep_latest_records(self.read_all())
 
     def _files(self) -> list[Path]:
         try:
@@ -59,7 +59,7 @@ class History:
         except FileNotFoundError:
             return []
         except OSError as error:
-            # a folder that may not be listed is no empty one
+            # a folder that may not be listed is not an empty one
             hint = "make it a folder that can be read, or choose another store with --store"
             raise StoreError(str(self.folder), f"cannot be listed ({error.strerror})", hint) from error
         return sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
@@ -74,10 +74,10 @@ class History:
 
 
 def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
-    """Return a night with the name of its file.
+    """Return a record with the name of its file.
 
     Raises:
-        ValueError: when the name is not that of what the file says.
+        ValueError: when the file is not named after its content.
     """
     if night.id != name:
         msg = "its content is not what its name says"
@@ -86,43 +86,43 @@ def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
-    """Return nights with each run once, as recorded last, and without gaps that a later call filled.
+    """Return records with each run once, as last recorded, and without gaps that a later call filled.
 
-    A source without data is filled by a run from a source of the same name and step in the same night that a later
-    call found: of files of the same name in one call, the one that is there tells nothing of the other.
+    A source without data is a gap. A later call fills it with a run from a source of the same name and step in the
+    same night. A run of the same call does not: it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.id))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
     for night in ordered:
-        for part in night.measured:
-            kept[night.date, str(part.run_id)] = night, part
+        for run in night.measured_runs:
+            kept[night.date, str(run.run_id)] = night, run
         named: Counter[tuple[str, str]] = Counter()
-        for part in night.missing:
-            named[part.step, part.source] += 1
-            if not _is_gap_filled(night, part, ordered):
-                kept[night.date, part.step, part.source, named[part.step, part.source]] = night, part
-    left = [_keep_runs(night, [part for held, part in kept.values() if held is night]) for night in ordered]
-    return sorted((night for night in left if night.parts), key=lambda night: (night.date, night.recorded, night.id))
+        for run in night.missing_runs:
+            named[run.step, run.source] += 1
+            if not _is_gap_filled(night, run, ordered):
+                kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
+    left = [_keep_runs(night, [run for held, run in kept.values() if held is night]) for night in ordered]
+    return sorted((night for night in left if night.runs), key=lambda night: (night.date, night.recorded, night.id))
 
 
 def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[NightlyRecord]) -> bool:
-    """Return whether another call, at the same time or later, found what one call did not."""
+    """Return whether another call, at the same time or later, found the run that is missing."""
     wanted = (gap.step, gap.source)
     return any(
-        (part.step, part.source) == wanted
+        (run.step, run.source) == wanted
         for other in nights
         if other is not night and other.date == night.date and other.recorded >= night.recorded
-        for part in other.measured
+        for run in other.measured_runs
     )
 
 
-def _keep_runs(night: NightlyRecord, parts: Sequence[NightlyRun]) -> NightlyRecord:
-    """Return a night with some of its parts, and without the checks of runs that are recorded anew."""
-    kept = tuple(part for part in night.parts if any(part is one for one in parts))
-    gone = {part.name for part in night.measured} - {part.name for part in kept}
-    return replace(night, parts=kept, checks=tuple(check for check in night.checks if check.run not in gone))
+def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
+    """Return a record with some of its runs, and without the checks of runs that were recorded again."""
+    kept = tuple(run for run in night.runs if any(run is one for one in runs))
+    gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
+    return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))
 
 
 def first_night_of_run(nights: Iterable[NightlyRecord], run_id: str) -> str | None:
-    """Return the night in which a run was recorded first, None where it was not."""
-    return min((night.date for night in nights for part in night.measured if part.run_id == run_id), default=None)
+    """Return the night in which a run was first recorded; None if it was not."""
+    return min((night.date for night in nights for run in night.measured_runs if run.run_id == run_id), default=None)

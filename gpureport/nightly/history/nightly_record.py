@@ -1,4 +1,4 @@
-"""What is kept of a night: the figures of each run, or why there are none."""
+"""What is recorded of a night: the figures of each run, or why there are none."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -12,20 +12,20 @@ Params = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
-    """One run of a night, or a source that gave none.
+    """One run of a night, or a source without data.
 
     Attributes:
         source: name of the log's file, or how else the run was named.
-        run_id: the run; None for a source that gave no data.
+        run_id: id of the run; None for a source without data.
         name: what a person calls the run.
         step: label of its step; empty without one.
-        model: its GPUs by model, each once.
+        model: the models of its GPUs, each once.
         gpus: how many it has.
         started: first sample in microseconds; None without data.
         params: what the run was configured with.
         driver: driver version; empty where not recorded.
         figures: every figure.
-        reason: why there are no data; empty where there are.
+        reason: why there are no data; empty if there are.
     """
 
     source: str
@@ -47,50 +47,52 @@ class NightlyRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRecord:
-    """What one call recorded.
+    """What one call of `gpureport nightly` recorded.
 
     Attributes:
         date: the night, as `2026-03-14`.
-        label: what else it is known by, such as a commit or a build; empty without.
+        label: another name of the night, such as a commit or a build; empty without one.
         command: the command that recorded it, printed in its report.
         version: version of gpureport.
-        parts: one a run, or a source without data.
-        checks: limits that were held against its runs, and what became of each; empty without any.
-        recorded: when, in microseconds; like the next it is no part of what tells nights apart.
-        file: name of the file it was read from, without its ending; empty before.
+        runs: one for each run, and one for each source without data.
+        checks: the limits that its runs were checked against, with their outcomes; empty without limits.
+        recorded: when, in microseconds. This and `file` are no run of the id.
+        file: name of the file it was read from, without its suffix; empty before it is written.
     """
 
     date: str
     label: str
     command: str
     version: str
-    parts: tuple[NightlyRun, ...]
+    runs: tuple[NightlyRun, ...]
     checks: tuple[Check, ...] = ()
     recorded: int = 0
     file: str = ""
 
     @property
     def id(self) -> str:
-        """Its date and a digest of all it says, so that the same night recorded twice is one file."""
-        said = asdict(self)
-        del said["recorded"], said["file"]
+        """Its date and a digest of its content, so that the same night recorded twice is one file."""
+        content = asdict(self)
+        del content["recorded"], content["file"]
+        # the digest of earlier versions called the runs runs
+        content["parts"] = content.pop("runs")
         if not self.checks:
-            # nights of before limits were kept, and those without any, have the same name
-            del said["checks"]
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"), allow_nan=False)
+            # records of versions without limits keep their id
+            del content["checks"]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return f"{self.date}-{sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def page(self) -> str:
-        """The name of its report, which stays when a part of it is replaced."""
+        """The name of its report, which stays when one of its runs is replaced."""
         return self.file or self.id
 
     @property
-    def measured(self) -> tuple[NightlyRun, ...]:
-        """Its runs."""
-        return tuple(part for part in self.parts if part.run_id is not None)
+    def measured_runs(self) -> tuple[NightlyRun, ...]:
+        """Its runs with data."""
+        return tuple(run for run in self.runs if run.run_id is not None)
 
     @property
-    def missing(self) -> tuple[NightlyRun, ...]:
+    def missing_runs(self) -> tuple[NightlyRun, ...]:
         """Its sources without data."""
-        return tuple(part for part in self.parts if part.run_id is None)
+        return tuple(run for run in self.runs if run.run_id is None)

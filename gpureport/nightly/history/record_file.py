@@ -1,4 +1,4 @@
-"""A night as one small Parquet file: a row a figure, so that any tool reads all nights as one table."""
+"""A record as one small Parquet file: a row for each figure, so that any tool reads all records as one table."""
 
 import json
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from gpureport.nightly.history.night_figures import BY_NAME, Figure
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): a row a figure of a run; one row with a reason for a source without data."""
+"""Version of the layout. 1 (2026-11): a row for each figure of a run; a row with a reason for a source without data."""
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Limits and what became of them, as JSON beside the rows: a table of figures has no place for them."""
+"""Key of the checks, which are JSON in the metadata: a table of figures has no place for them."""
 
 SCHEMA = pa.schema(
     [
@@ -48,13 +48,13 @@ SCHEMA = pa.schema(
     ],
     metadata={_KEY: str(FORMAT).encode()},
 )
-"""Columns of the file; a null value was not recorded."""
+"""Columns of the file; null is not recorded."""
 
 MEASURED, NO_DATA = "measured", "no data"
 
 
 def dump_record(night: NightlyRecord) -> bytes:
-    """Return a night as the bytes of a Parquet file."""
+    """Return a record as the bytes of a Parquet file."""
     table = pa.Table.from_pylist(list(_rows(night)), schema=SCHEMA)
     if night.checks:
         checks = json.dumps([asdict(check) for check in night.checks], ensure_ascii=False, allow_nan=False)
@@ -72,23 +72,23 @@ def _rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
         "version": night.version,
         "command": night.command,
     }
-    for place, part in enumerate(night.parts):
+    for place, run in enumerate(night.runs):
         row = {
             **shared,
             "part": place,
-            "status": NO_DATA if part.run_id is None else MEASURED,
-            "reason": part.reason or None,
-            "source": part.source,
-            "run_id": part.run_id,
-            "run_name": part.name or None,
-            "step": part.step or None,
-            "gpu_model": part.model or None,
-            "gpus": part.gpus if part.run_id else None,
-            "driver": part.driver or None,
-            "started": part.started,
-            "params": json.dumps(dict(part.params), sort_keys=True, ensure_ascii=False) if part.run_id else None,
+            "status": NO_DATA if run.run_id is None else MEASURED,
+            "reason": run.reason or None,
+            "source": run.source,
+            "run_id": run.run_id,
+            "run_name": run.name or None,
+            "step": run.step or None,
+            "gpu_model": run.model or None,
+            "gpus": run.gpus if run.run_id else None,
+            "driver": run.driver or None,
+            "started": run.started,
+            "params": json.dumps(dict(run.params), sort_keys=True, ensure_ascii=False) if run.run_id else None,
         }
-        yield from (row | _figure_cells(figure) for figure in part.figures) if part.figures else [row]
+        yield from (row | _figure_cells(figure) for figure in run.figures) if run.figures else [row]
 
 
 def _figure_cells(figure: Figure) -> dict[str, Any]:
@@ -97,19 +97,19 @@ def _figure_cells(figure: Figure) -> dict[str, Any]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a night from the bytes of a Parquet file.
+    """Return a record from the bytes of a Parquet file.
 
     Raises:
         ArrowException, OSError: when it is damaged.
-        ValueError: when it is no night, or of a newer version.
+        ValueError: when it is not a record, or of a newer version.
     """
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-    said = file.schema_arrow.metadata or {}
-    version = int(said.get(_KEY, b"0"))
+    metadata = file.schema_arrow.metadata or {}
+    version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
         msg = f"format {version} is not {FORMAT}" if version else "not a night of a history"
         raise ValueError(msg)
-    # whole microseconds, as there is no type of Python for a moment without a zone that keeps them so
+    # as integers: a timestamp without a zone would become a naive datetime
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows = file.read().cast(pa.schema(whole)).to_pylist()
     first = rows[0]
@@ -119,8 +119,8 @@ def load_record(content: bytes) -> NightlyRecord:
         command=first["command"],
         version=first["version"],
         recorded=first["recorded"],
-        parts=tuple(_load_run(list(group)) for _, group in groupby(rows, key=lambda row: row["part"])),
-        checks=tuple(_load_check(each) for each in json.loads(said.get(_CHECKS, b"[]"))),
+        runs=tuple(_load_run(list(group)) for _, group in groupby(rows, key=lambda row: row["part"])),
+        checks=tuple(_load_check(each) for each in json.loads(metadata.get(_CHECKS, b"[]"))),
     )
 
 

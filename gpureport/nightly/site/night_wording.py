@@ -74,12 +74,12 @@ def figure_page_name(step: str, model: str, kind: FigureKind) -> str:
 
 def describe_change(trend: Trend, found: FigureChange) -> str:
     """Return a change as one sentence."""
-    kind, step = trend.kind, found.step
+    kind, step = trend.kind, found.shift
     night = f"{found.date} ({format_label(found.label)})" if found.label else found.date
     way = "drifts" if step.gradual else "changed"
     before, after = format_value(kind, step.before), format_value(kind, step.after)
     words = f"{kind.title} {way} from {before} to {after} in the night {night}"
-    beside = f"; changed with it: {format_param_changes(found.altered)}" if found.altered else ""
+    beside = f"; changed with it: {format_param_changes(found.changed_params)}" if found.changed_params else ""
     return f"{words}, {format_change_size(kind, step)}{beside}"
 
 
@@ -88,20 +88,20 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     if not night.date:
         return ["No night is recorded yet."]
     lines = [
-        f"No data from {format_label(part.source)}: {display.clean_sentence(part.reason)}" for part in night.missing
+        f"No data from {format_label(run.source)}: {display.clean_sentence(run.reason)}" for run in night.missing_runs
     ]
     lines += list(_describe_unrecorded_figures(night))
-    lines += [f"{found.verdict.capitalize()}: {describe_change(trend, found)}." for trend, found in night.new]
+    lines += [f"{found.verdict.capitalize()}: {describe_change(trend, found)}." for trend, found in night.new_changes]
     lines += list(_describe_nights_needed(night))
-    if not night.new and len(night.short) < len(night.groups):
-        lines.append("No other figure changed." if night.silent else "No figure changed.")
+    if not night.new_changes and len(night.nights_needed) < len(night.groups):
+        lines.append("No other figure changed." if night.unrecorded else "No figure changed.")
     return lines
 
 
 def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
     """Yield the figures of each group that are recorded no longer."""
     for step, model in night.groups:
-        titles = [trend.kind.title for trend in night.silent if trend.group == (step, model)]
+        titles = [trend.kind.title for trend in night.unrecorded if trend.group == (step, model)]
         if titles:
             of = f" of {format_group(step, model)}" if len(night.groups) > 1 else ""
             yield f"Recorded before, but not in this night{of}: {', '.join(titles)}."
@@ -109,6 +109,6 @@ def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
 
 def _describe_nights_needed(night: LatestNight) -> Iterator[str]:
     """Yield how many nights each group still needs."""
-    for key, needed in night.short:
+    for key, needed in night.nights_needed:
         of = f" of {format_group(*key)}" if len(night.groups) > 1 else ""
         yield f"{display.plural(needed, 'more night')} needed before changes{of} can be told."

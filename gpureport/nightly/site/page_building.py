@@ -55,14 +55,14 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
     """
     table = build_night_table(nights, reports)
     tonight = summarize_latest_night(nights, trends)
-    checks = [check for night in tonight.nights for check in night.checks]
+    checks = [check for night in tonight.records for check in night.checks]
     changes = sorted(
         (row for trend in trends for row in build_change_rows(trend)), key=lambda row: row.date, reverse=True
     )
     return Index(
         newest=tonight.date,
         state=tuple(describe_latest_night(tonight)),
-        limits=tuple(_limit_rows(tonight.nights, reports)),
+        limits=tuple(_limit_rows(tonight.records, reports)),
         limits_said=check_results.format_outcome_counts(checks),
         changes=tuple(changes[:_CHANGES]),
         unchanged=_explain_no_changes(trends),
@@ -78,12 +78,12 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
 
 def build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str]) -> NightTable:
     """Return a row for each run and each source without data, the newest first, with the figures that any run has."""
-    parts = [part for night in nights for part in night.parts]
-    kinds = [kind for kind in KEY_FIGURES if any(part.value(kind.name) is not None for part in parts)]
+    runs = [run for night in nights for run in night.runs]
+    kinds = [kind for kind in KEY_FIGURES if any(run.value(kind.name) is not None for run in runs)]
     return NightTable(
         columns=tuple(kind.title for kind in kinds),
         limits=any(night.checks for night in nights),
-        rows=tuple(_night_row(night, part, kinds, reports) for night in reversed(nights) for part in night.parts),
+        rows=tuple(_night_row(night, run, kinds, reports) for night in reversed(nights) for run in night.runs),
     )
 
 
@@ -104,50 +104,53 @@ def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> It
         )
 
 
-def _checks_of_run(night: NightlyRecord, part: NightlyRun) -> list[Check]:
+def _checks_of_run(night: NightlyRecord, run: NightlyRun) -> list[Check]:
     """Return the limits of a run; one of a step, or of no run at all, stands with the first run of it."""
-    first = {other.step: other for other in reversed(night.measured)}
-    names = {other.name for other in night.measured}
-    steps = {other.step for other in night.measured}
+    first = {other.step: other for other in reversed(night.measured_runs)}
+    names = {other.name for other in night.measured_runs}
+    steps = {other.step for other in night.measured_runs}
     return [
         check
         for check in night.checks
-        if (check.run == part.name)
-        or (check.run not in names and part is first.get(check.run if check.run in steps else night.measured[0].step))
+        if (check.run == run.name)
+        or (
+            check.run not in names
+            and run is first.get(check.run if check.run in steps else night.measured_runs[0].step)
+        )
     ]
 
 
 def _night_row(
-    night: NightlyRecord, part: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
+    night: NightlyRecord, run: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
 ) -> NightRow:
-    checks = _checks_of_run(night, part) if part.run_id else []
+    checks = _checks_of_run(night, run) if run.run_id else []
     return NightRow(
         date=night.date,
         label=format_label(night.label),
-        name=format_label(part.name or part.source),
-        group=format_group(part.step, part.model) if part.run_id else format_label(part.step),
-        values=tuple(format_value(kind, part.value(kind.name)) for kind in kinds) if part.run_id else (),
-        findings=_format_findings(part) if part.run_id else "",
+        name=format_label(run.name or run.source),
+        group=format_group(run.step, run.model) if run.run_id else format_label(run.step),
+        values=tuple(format_value(kind, run.value(kind.name)) for kind in kinds) if run.run_id else (),
+        findings=_format_findings(run) if run.run_id else "",
         limits=check_results.format_outcome_counts(checks),
         kept=not any(check.outcome in check_results.GRAVE for check in checks),
-        reason=display.clean_sentence(part.reason),
-        report=night.page if part.run_id and night.page in reports else "",
+        reason=display.clean_sentence(run.reason),
+        report=night.page if run.run_id and night.page in reports else "",
     )
 
 
-def _format_findings(part: NightlyRun) -> str:
+def _format_findings(run: NightlyRun) -> str:
     """Return how many findings of each severity there are that calls for action; empty where that is not known."""
-    known = {severity: part.value(f"findings_{severity}") for severity in ("problem", "warning")}
+    known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
     counts = {severity: round(count) for severity, count in known.items() if count is not None}
     found = [display.plural(count, severity) for severity, count in counts.items() if count]
     return ", ".join(found) if any(counts.values()) or not counts else "none"
 
 
 def _figure_row(trend: Trend) -> FigureRow:
-    newest = trend.known[-1]
-    held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.known)} nights, no change"
-    if trend.missing:
-        held = f"{display.plural(trend.missing, 'more night')} needed"
+    newest = trend.recorded_points[-1]
+    held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.recorded_points)} nights, no change"
+    if trend.nights_needed:
+        held = f"{display.plural(trend.nights_needed, 'more night')} needed"
     return FigureRow(
         title=trend.kind.title,
         newest=format_value(trend.kind, newest.value),
@@ -164,7 +167,7 @@ def build_change_rows(trend: Trend) -> tuple[ChangeRow, ...]:
 
 
 def _change_row(trend: Trend, found: FigureChange, number: int) -> ChangeRow:
-    kind, step = trend.kind, found.step
+    kind, step = trend.kind, found.shift
     return ChangeRow(
         number=number,
         date=found.date,
@@ -176,7 +179,7 @@ def _change_row(trend: Trend, found: FigureChange, number: int) -> ChangeRow:
         size=format_change_size(kind, step),
         verdict=found.verdict,
         gradual=step.gradual,
-        altered=format_param_changes(found.altered),
+        altered=format_param_changes(found.changed_params),
         page=figure_page_name(trend.step, trend.model, kind),
     )
 
@@ -208,23 +211,23 @@ def build_figure_page(trend: Trend, reports: Collection[str], pages: dict[str, s
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
     """Return what is said where no change is listed: too few nights are no sign that nothing changed."""
-    judged = any(not trend.missing for trend in trends)
+    judged = any(not trend.nights_needed for trend in trends)
     return "None in the nights recorded." if judged else "None can be told yet: too few nights hold a value."
 
 
 def _format_figure_note(trend: Trend) -> str:
     better = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
-    few = f"{display.plural(trend.missing, 'more night')} needed before a change can be told."
-    return f"{better} {few if trend.missing else ''}".strip()
+    few = f"{display.plural(trend.nights_needed, 'more night')} needed before a change can be told."
+    return f"{better} {few if trend.nights_needed else ''}".strip()
 
 
 def _point_row(trend: Trend, point: Point, reports: Collection[str], pages: dict[str, str]) -> PointRow:
-    own = [pages.get(f"{point.date} {part.run_id}", "") for part in point.parts]
-    text = format_value(trend.kind, point.value) if point.parts else "no data"
+    own = [pages.get(f"{point.date} {run.run_id}", "") for run in point.runs]
+    text = format_value(trend.kind, point.value) if point.runs else "no data"
     report = next((name for name in own if name in reports), "")
     return PointRow(date=point.date, label=format_label(point.label), value=text, report=report)
 
 
 def map_report_names(nights: Sequence[NightlyRecord]) -> dict[str, str]:
     """Return the name of the report of each run, by its night and id."""
-    return {f"{night.date} {part.run_id}": night.page for night in nights for part in night.measured}
+    return {f"{night.date} {run.run_id}": night.page for night in nights for run in night.measured_runs}

@@ -42,7 +42,7 @@ def write_site(site: Path, nights: Sequence[NightlyRecord], trends: Sequence[Tre
         for folder in (site, site / REPORTS, site / _FIGURES):
             folder.mkdir(parents=True, exist_ok=True)
         atomic_writes.remove_stale_files(site)
-        reports = {night.page for night in nights if night.measured and _ensure_report(site, night, report)}
+        reports = {night.page for night in nights if night.measured_runs and _ensure_report(site, night, report)}
         for name, content in _render_pages(nights, trends, reports):
             _write_page(site, name, content.encode())
     except OSError as error:

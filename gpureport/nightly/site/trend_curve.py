@@ -143,9 +143,9 @@ def _levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tu
     """Yield the levels before and after each change, as far as they are shown; none where nothing changed."""
     if not trend.changes:
         return
-    starts = [trend.known[0].date, *(change.date for change in trend.changes)]
+    starts = [trend.recorded_points[0].date, *(change.date for change in trend.changes)]
     ends = [*starts[1:], points[-1].date]
-    values = [trend.changes[0].step.before, *(change.step.after for change in trend.changes)]
+    values = [trend.changes[0].shift.before, *(change.shift.after for change in trend.changes)]
     for start, end, value in zip(starts, ends, values, strict=True):
         if end >= points[0].date:
             held = min(max(value, scale.bottom), scale.top)

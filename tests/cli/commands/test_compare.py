@@ -292,7 +292,7 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("before.csv",), 2, "comparing takes two runs or more, and this is 1; "),
+        (("before.csv",), 2, "a comparison needs at least two runs, and this is 1; "),
         (("before.csv", "after.csv", "--step", "s"), 2, "all 2 runs are of one step (s), "),
         (("before.csv", "absent.csv"), 3, "absent.csv: no such file; "),
         (("before.csv", "after.csv", "--by", "colour"), 2, "Invalid value for '--by': 'colour' is none of step, "),

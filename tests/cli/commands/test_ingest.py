@@ -129,7 +129,7 @@ def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: 
     outcome = gpureport("ingest", "logs")
     assert (outcome.code, len(gpureport("runs").out.splitlines())) == (3, 1)
     skipped, failed = outcome.err.splitlines()
-    assert skipped == "gpureport: logs: not read, no known log or not to be told whose: logs/c.txt, logs/host.csv"
+    assert skipped == "gpureport: logs: skipped, no GPU log: logs/c.txt, logs/host.csv"
     assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, uuid; ")
 
 
@@ -175,7 +175,7 @@ def test_a_large_log_is_not_hashed_for_a_store_without_it(
     gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a large log is stored is asked only where a run of its size is; the outcome is the same."""
-    monkeypatch.setattr("gpureport.cli.commands.ingest._SMALL", 0)
+    monkeypatch.setattr("gpureport.cli.runs.run_storing._SMALL", 0)
     (tmp_path / "gpu.csv").write_text(log())
     assert "already" not in gpureport("ingest", "gpu.csv").out
     assert "already in the store\n" in gpureport("ingest", "gpu.csv").out
@@ -273,7 +273,7 @@ def test_known_bytes_under_another_name_are_told(gpureport: Program, tmp_path: P
         (tmp_path / name).write_text(log(20))
     gpureport("ingest", "eobo.csv")
     told = gpureport("ingest", "last-good.csv")
-    assert "already in the store: last-good.csv holds the very bytes of this run, which is called eobo\n" in told.out
+    assert "already in the store: last-good.csv holds the same bytes as the stored run eobo\n" in told.out
     assert gpureport("ingest", "eobo.csv").out.splitlines()[0].endswith(", already in the store")
     assert gpureport("ingest", "last-good.csv", "--name", "last-good").code == 0
     assert gpureport("baseline", "set", "main", "last-good").code == 0

@@ -28,8 +28,8 @@ def nightly(gpureport: Program, tmp_path: Path) -> Program:
 def shown(folder: Path) -> list[tuple[str, str, int, str]]:
     """Return date, label, runs and reason of each night."""
     return [
-        (each.date, each.label, len(each.measured), " ".join(part.reason for part in each.missing))
-        for each in History(folder / ".gpureport").nights()
+        (each.date, each.label, len(each.measured_runs), " ".join(part.reason for part in each.missing_runs))
+        for each in History(folder / ".gpureport").read_latest()
     ]
 
 
@@ -46,12 +46,12 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
     said = (f"Recorded before, but not in this night: {unsaid}.", "8 more nights needed before changes can be told.")
     assert (done.code, done.out) == (0, "".join(f"2026-03-02  {line}\n" for line in said))
     assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]
-    first, second = History(tmp_path / ".gpureport").nights()
-    (run,) = first.measured
+    first, second = History(tmp_path / ".gpureport").read_latest()
+    (run,) = first.measured_runs
     assert run.value("gpu_seconds_per_1000_work") is not None
     assert run.value("cost_per_1000_work") is None
-    assert second.measured[0].params == (("workers", "4"),)
-    assert second.measured[0].value("gpu_seconds_per_1000_work") is None
+    assert second.measured_runs[0].params == (("workers", "4"),)
+    assert second.measured_runs[0].value("gpu_seconds_per_1000_work") is None
     assert len(list((tmp_path / "site" / "nights").iterdir())) == 2
     assert len(Store(tmp_path / ".gpureport").entries()) == 2
 
@@ -62,7 +62,7 @@ def test_again_in_the_same_night(nightly: Program, tmp_path: Path) -> None:
     before = files(tmp_path / "site")
     assert nightly("0.csv", "--date", "2026-03-01").code == 0
     assert files(tmp_path / "site") == before
-    assert len(History(tmp_path / ".gpureport").recorded()) == 1
+    assert len(History(tmp_path / ".gpureport").read_all()) == 1
 
 
 def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_rotated_logs_are_one_run(nightly: Program, tmp_path: Path) -> None:
 def gate(nightly: Program, folder: Path, before: list[float]) -> list[int]:
     """Return how each of some nights exits as a gate after a history of such utilisations of the same GPU."""
     nightly("0.csv", "--date", "2027-01-01")
-    (first,) = History(folder / ".gpureport").nights()
-    model = first.measured[0].model
+    (first,) = History(folder / ".gpureport").read_latest()
+    model = first.measured_runs[0].model
     codes = []
     for number, value in enumerate(before):
         History(folder / ".gpureport").append(night(number, part({UTILISATION: value}, number, model=model)))
@@ -157,9 +157,9 @@ def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Pat
     """A log without a column that those before had is said and exits with 4, though nothing else changed."""
     (tmp_path / "n.csv").write_text(log(130))
     nightly("n.csv", "--date", "2027-01-30")
-    (kept,) = History(tmp_path / ".gpureport").nights()
-    values = {figure.name: figure.value for figure in kept.measured[0].figures}
-    model = kept.measured[0].model
+    (kept,) = History(tmp_path / ".gpureport").read_latest()
+    values = {figure.name: figure.value for figure in kept.measured_runs[0].figures}
+    model = kept.measured_runs[0].model
     for number in range(12):
         History(tmp_path / ".gpureport").append(night(number, part(values, number, model=model)))
     assert nightly("n.csv", "--date", "2027-01-30", "--fail-on-change").code == 0
@@ -258,7 +258,7 @@ def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: 
     assert broken.code == 1
     assert "BROKEN" in broken.out
     assert "1 broken, 1 passed." in (tmp_path / "site" / "index.html").read_text()
-    first, second = History(tmp_path / ".gpureport").nights()
+    first, second = History(tmp_path / ".gpureport").read_latest()
     assert [check.origin for check in second.checks] == ["gpureport.toml:2", "--fail-on"]
     for each, outcome in ((first, "passed"), (second, "broken")):
         report = (tmp_path / "site" / "nights" / f"{each.page}.html").read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.rules.rule import Context
+from gpureport.cli.runs import run_storing
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.importers import Reading
 from gpureport.nightly.history.night_figures import Figure
@@ -89,9 +90,9 @@ def test_a_gate_names_the_run_it_could_not_hold_against_limits(gpureport: Progra
 def test_a_night_with_a_fault_is_one_without_data_of_that_run(gpureport: Program, tmp_path: Path) -> None:
     """The others are recorded as ever."""
     assert gpureport("nightly", "logs", "--site", "site", "--date", "2026-03-01").code == 5
-    (night,) = History(tmp_path / ".gpureport").nights()
-    assert sorted(part.name for part in night.measured) == ["a", "c"]
-    ((reason,)) = [part.reason for part in night.missing]
+    (night,) = History(tmp_path / ".gpureport").read_latest()
+    assert sorted(part.name for part in night.measured_runs) == ["a", "c"]
+    ((reason,)) = [part.reason for part in night.missing_runs]
     assert reason.startswith(SAID)
 
 
@@ -133,7 +134,7 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
     """They are in the store, and the one that is not is named."""
-    whole = importlib.import_module("gpureport.cli.commands.ingest").store_run
+    whole = run_storing.store_run
 
     def failing(store: Store, reading: Reading, *, force: bool) -> tuple[Entry, str]:
         if reading.locator.endswith("c.csv"):
@@ -164,8 +165,8 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
     monkeypatch.setattr(tonight, "measure_figures", failing)
     outcome = gpureport("nightly", "logs/a.csv", "logs/c.csv", "--site", "site", "--date", "2026-03-01")
     assert (outcome.code, "left out: logs/c.csv: internal error (ZeroDivisionError" in outcome.err) == (5, True)
-    (night,) = History(tmp_path / ".gpureport").nights()
-    assert ([part.name for part in night.measured], len(night.missing)) == (["a"], 1)
+    (night,) = History(tmp_path / ".gpureport").read_latest()
+    assert ([part.name for part in night.measured_runs], len(night.missing_runs)) == (["a"], 1)
 
 
 def test_a_night_has_its_pages_where_its_report_fails(

@@ -15,7 +15,7 @@ SHARE, POWER = "gpu_utilization_ratio", "gpu_power_watts"
 def said(history: list[NightlyRecord]) -> tuple[list[str], bool]:
     """Return the lines of the newest night, and whether all of it could be judged."""
     found = summarize_latest_night(history, build_trends(history))
-    return [line.replace("\xa0", " ") for line in describe_latest_night(found)], found.judged
+    return [line.replace("\xa0", " ") for line in describe_latest_night(found)], found.is_fully_compared
 
 
 def usual(count: int) -> list[NightlyRecord]:
@@ -66,6 +66,6 @@ def test_what_got_worse_comes_first() -> None:
     values = [(0.9, 300.0 + number % 2) for number in range(12)] + [(0.7, 250.0)] * 3
     history = [night(n, part({SHARE: share, POWER: power}, n)) for n, (share, power) in enumerate(values)]
     found = summarize_latest_night(history, build_trends(history))
-    assert [change.verdict for _, change in found.new] == ["worse", "changed"]
-    assert found.worse
+    assert [change.verdict for _, change in found.new_changes] == ["worse", "changed"]
+    assert found.has_worse_change
     assert [line.split(":")[0] for line in describe_latest_night(found)] == ["Worse", "Changed"]

@@ -20,7 +20,7 @@ from tests.nightly.made import day, night, part, year
 
 def dates(history: History) -> list[tuple[str, int, int]]:
     """Return each night with how many runs it has, and how many sources without data."""
-    return [(each.date, len(each.measured), len(each.missing)) for each in history.nights()]
+    return [(each.date, len(each.measured_runs), len(each.missing_runs)) for each in history.read_latest()]
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         1, full, capture_missing("x.csv", "s", "no such file or run"), label="abc", recorded=1_773_400_000_123_456
     )
     path = History(tmp_path).append(written)
-    (read,) = History(tmp_path).recorded()
-    assert read.parts == written.parts
+    (read,) = History(tmp_path).read_all()
+    assert read.runs == written.runs
     assert (read.date, read.label, read.recorded, read.id) == (day(1), "abc", written.recorded, written.id)
     assert (read.page, path.name) == (written.id, f"{written.id}.parquet")
     assert path.stat().st_size < 10_000
@@ -46,11 +46,11 @@ def test_limits_are_kept_with_the_night(tmp_path: Path) -> None:
     plain = night(0, part({"idle_ratio": 0.09}), part({"idle_ratio": 0.01}, 1, name="other"))
     history = History(tmp_path)
     history.append(replace(plain, checks=held))
-    (found,) = history.nights()
+    (found,) = history.read_latest()
     assert found.checks == held
     assert set(parquet.read_schema(history.append(plain)).metadata or {}) == {b"gpureport.history"}
     rows = pa.concat_tables(parquet.read_table(path) for path in sorted(history.folder.iterdir()))
-    assert len(rows) == 4 * len(plain.parts[0].figures)
+    assert len(rows) == 4 * len(plain.runs[0].figures)
     again = replace(night(0, part({"idle_ratio": 0.02}), recorded=9), checks=held[:1])
     both = keep_latest_records([replace(plain, checks=held), again])
     assert [[check.run for check in each.checks] for each in both] == [["other"], ["bert"]]
@@ -77,8 +77,8 @@ def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
         history.append(night(0, part({"idle_ratio": 0.1}), recorded=recorded))
     assert len(list(history.folder.iterdir())) == 1
     history.append(night(0, part({"idle_ratio": 0.1}), label="again", recorded=3))
-    assert len(history.recorded()) == 2
-    (shown,) = history.nights()
+    assert len(history.read_all()) == 2
+    (shown,) = history.read_latest()
     assert shown.label == "again"
 
 
@@ -91,7 +91,7 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
     history.append(night(1, capture_missing("gpu.csv", "", "no such file")))
     history.append(night(0, part({"idle_ratio": 0.1}), recorded=9))
     assert dates(history) == [(day(0), 0, 1), (day(0), 1, 0), (day(1), 0, 1)]
-    assert [each.source for each in history.nights()[0].missing] == ["other.csv"]
+    assert [each.source for each in history.read_latest()[0].missing_runs] == ["other.csv"]
 
 
 def test_a_page_keeps_its_name_when_a_part_is_replaced(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_page_keeps_its_name_when_a_part_is_replaced(tmp_path: Path) -> None:
     first = night(0, part({"idle_ratio": 0.1}, 1), part({"idle_ratio": 0.2}, 2))
     history.append(first)
     history.append(night(0, part({"idle_ratio": 0.3}, 2), recorded=5))
-    assert history.nights()[0].page == first.id
+    assert history.read_latest()[0].page == first.id
     assert dates(history) == [(day(0), 1, 0), (day(0), 1, 0)]
 
 
@@ -118,8 +118,8 @@ def test_merging_is_copying(tmp_path: Path) -> None:
     for job in chance.sample(jobs, 3):
         for path in job.folder.iterdir():
             shutil.copy(path, both.folder)
-    assert both.nights() == one.nights()
-    assert [each.date for each in one.nights()] == [each.date for each in all_nights]
+    assert both.read_latest() == one.read_latest()
+    assert [each.date for each in one.read_latest()] == [each.date for each in all_nights]
 
 
 def test_when_a_run_was_recorded() -> None:
@@ -146,7 +146,7 @@ def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
         rows = [] if damage == "empty" else [{"a": 1}]
         parquet.write_table(pa.Table.from_pylist(rows, schema=None if rows else record_file.SCHEMA), path)
     with pytest.raises(StoreError, match="cannot be read as a night") as raised:
-        history.nights()
+        history.read_latest()
     assert raised.value.where == str(path)
 
 
@@ -154,12 +154,12 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
     """A byte flipped anywhere is an error, or changes nothing that is read."""
     history = History(tmp_path)
     path = history.append(night(0, part({"idle_ratio": 0.1, "lost_ratio": 0.2}), label="abc", recorded=7))
-    content, whole = path.read_bytes(), history.recorded()
+    content, whole = path.read_bytes(), history.read_all()
     said = 0
     for place in range(0, len(content), 7):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x21]) + content[place + 1 :])
         try:
-            (read,) = history.recorded()
+            (read,) = history.read_all()
         except StoreError:
             said += 1
         else:
@@ -169,7 +169,7 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
 
 def test_nothing_recorded_is_no_error(tmp_path: Path) -> None:
     """A store without a history has no nights."""
-    assert History(tmp_path).nights() == []
+    assert History(tmp_path).read_latest() == []
 
 
 def test_sources_tell_nothing_of_the_machine() -> None:

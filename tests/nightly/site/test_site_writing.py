@@ -214,7 +214,7 @@ def test_several_jobs_are_apart(tmp_path: Path) -> None:
         for number in range(3)
     ]
     found = build_trends(history)
-    assert [(trend.step, len(trend.known)) for trend in found] == [("a", 3), ("b", 3)]
+    assert [(trend.step, len(trend.recorded_points)) for trend in found] == [("a", 3), ("b", 3)]
     assert len([name for name in build(tmp_path, history) if name.startswith("figures/")]) == 2
 
 

@@ -1,0 +1,47 @@
+"""What to look for in a run, and at which prices."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
+from gpureport.cli.options.option_values import Price
+
+config_option = click.option(
+    "--config", type=FILE, metavar="FILE", help="Settings (default: gpureport.toml in this folder)."
+)
+"""The option that names the settings."""
+_OPTIONS = (
+    click.option("--select", multiple=True, metavar="KIND", help="Look only for this kind of finding (repeatable)."),
+    click.option("--ignore", multiple=True, metavar="KIND", help="Leave out this kind of finding (repeatable)."),
+    click.option(
+        "--gpu-hour-price",
+        type=Price(),
+        metavar="PRICE",
+        help="Price of a GPU-hour (default: [prices] of the settings).",
+    ),
+    click.option(
+        "--carbon-intensity",
+        type=Price(),
+        metavar="G/KWH",
+        help="Grams of CO2 equivalent per kWh (default: [carbon] of the settings).",
+    ),
+    config_option,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisOptions:
+    """What to look for, at which prices, and the settings file; None for the one of this folder."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    gpu_hour_price: float | None = None
+    carbon_intensity: float | None = None
+    config: Path | None = None
+
+
+def analysis_options(command: Command) -> Command:
+    """Add the options of the analysis; the command gets them as one `analysis`."""
+    return add_options(command, _OPTIONS, "analysis", lambda values: take_values(AnalysisOptions, values))

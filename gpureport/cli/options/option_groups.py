@@ -1,0 +1,48 @@
+"""Groups of options: each group is declared beside the dataclass that a command gets its values in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Values = TypeVar("Values")
+
+FILE = click.Path(path_type=Path, readable=False)
+"""A file or folder; whoever reads it says what is wrong with it."""
+
+
+def add_options(
+    command: Command, options: Sequence[Callable[[Any], Any]], argument: str, build: Callable[[dict[str, Any]], object]
+) -> Command:
+    """Add options to a command, which gets what `build` makes of their values as one argument.
+
+    `build` takes the values of its options out of the dictionary.
+    """
+
+    @wraps(command)
+    def wrapped(**values: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        built = build(values)
+        return command(**{argument: built}, **values)
+
+    decorated: Any = wrapped
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
+
+
+def take_values(group: type[Values], values: dict[str, Any]) -> Values:
+    """Take the values of a group's options, named as its fields, out of a dictionary."""
+    names = (field.name for field in fields(group))  # type: ignore[arg-type]  # every group is a dataclass
+    return group(**{name: values.pop(name) for name in names})
+
+
+def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value
+    """Return the value of an option, and refuse a second one, which click would let win in silence."""
+    if len(values) > 1:
+        msg = "given more than once, but it applies to every source; ingest each log with its own, then name the runs"
+        raise click.BadParameter(msg, param=param)
+    return values[0] if values else None

@@ -1,0 +1,227 @@
+"""What to read of a source, how its rows get their times and devices, and what its runs are called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpureport.cli.options.label_options import LABEL_OPTIONS, LabelOptions
+from gpureport.cli.options.option_groups import FILE, Command, add_options, refuse_repetition, take_values
+from gpureport.cli.options.option_values import Fields, Indices, JobNumber, Seconds
+from gpureport.cli.options.tracker_options import TRACKER_OPTIONS, TrackerOptions
+from gpureport.errors import SettingsError
+from gpureport.importers.protocol.registry import IMPORTERS
+
+if TYPE_CHECKING:
+    from gpureport.importers import ReadOptions, Window
+
+_INPUT = (
+    click.option("--host", type=FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
+    click.option(
+        "--training",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="Metrics that the training loop wrote: CSV or JSON (repeatable).",
+    ),
+    click.option(
+        "--source-kind", type=click.Choice(IMPORTERS.kinds), help="Read files as this, whatever they look like."
+    ),
+    click.option(
+        "--as-one-run", is_flag=True, help="Read all logs as one run: rotated logs, or one for each GPU or node."
+    ),
+    click.option("--strict", is_flag=True, help="Fail if a line of a log is not understood."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """Which files make a run, and what they are."""
+
+    host: tuple[Path, ...] = ()
+    training: tuple[Path, ...] = ()
+    source_kind: str | None = None
+    as_one_run: bool = False
+    strict: bool = False
+
+
+_PLACEMENT = (
+    click.option(
+        "--tz",
+        metavar="ZONE",
+        multiple=True,
+        callback=refuse_repetition,
+        help="Time zone of the log's stamps, such as Europe/Berlin.",
+    ),
+    click.option("--gpus", type=Indices(), help="Keep only these GPUs."),
+    click.option("--columns", type=Fields(), help="Columns of a log without a header: its --query-gpu fields."),
+    click.option(
+        "--interval", type=Seconds(), help="Seconds between samples of a log without time stamps, as given to -l."
+    ),
+    click.option(
+        "--gpus-per-tick",
+        type=click.IntRange(1, 128),
+        metavar="N",
+        help="Number of GPUs in a log in which no column tells them apart.",
+    ),
+    click.option(
+        "--map",
+        type=FILE,
+        metavar="FILE",
+        help="TOML file that says what the columns of an unknown table, or your own series in a tracker, mean.",
+    ),
+    click.option(
+        "--mlflow-raw-times", is_flag=True, help="Leave MLflow's system metrics at the times they were logged at."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementOptions:
+    """Which rows are kept, and how they get their times and devices."""
+
+    tz: str | None = None
+    gpus: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    interval: float | None = None
+    gpus_per_tick: int | None = None
+    map: Path | None = None
+    mlflow_raw_times: bool = False
+
+    def read_options(self, *, tracked: bool = False) -> "ReadOptions":
+        """Return them as importers take them.
+
+        Args:
+            tracked: whether they are for runs of a tracker, which reads the map itself.
+
+        Raises:
+            SettingsError: when the map cannot be read.
+        """
+        from gpureport.importers import ReadOptions  # noqa: PLC0415 - importers load pyarrow
+
+        mapping = None
+        if self.map and not tracked:
+            from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - as above
+
+            mapping = read_column_map(self.map)
+        return ReadOptions(
+            tz=self.tz or (mapping.zone if mapping else None),
+            gpus=self.gpus,
+            columns=self.columns,
+            interval=self.interval,
+            gpus_per_tick=self.gpus_per_tick,
+            map=mapping,
+            as_logged=self.mlflow_raw_times,
+        )
+
+
+_WINDOW = (
+    click.option(
+        "--from",
+        "start",
+        metavar="TIME",
+        multiple=True,
+        callback=refuse_repetition,
+        help="Leave out what is earlier: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
+    ),
+    click.option(
+        "--to", "end", metavar="TIME", multiple=True, callback=refuse_repetition, help="Leave out this time and later."
+    ),
+    click.option(
+        "--job", type=JobNumber(), help="Read only job N of a log with several jobs, or each job as a run of its own."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOptions:
+    """Which part of a run to keep; `job` is a number, 0 for each job as a run of its own."""
+
+    start: str | None = None
+    end: str | None = None
+    job: int | None = None
+
+    @property
+    def window(self) -> "Window | None":
+        """The part between two times; None for all of it."""
+        from gpureport.importers import Window  # noqa: PLC0415 - importers load pyarrow
+
+        return Window(start=self.start, end=self.end) if self.start or self.end else None
+
+
+_OUTPUT = (
+    click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in the output."),
+    click.option("--store", type=FILE, metavar="DIR", help="The store (default: .gpureport in this folder or above)."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How sources are read, by topic; `store` is None for the nearest store."""
+
+    input: InputOptions = field(default_factory=InputOptions)
+    placement: PlacementOptions = field(default_factory=PlacementOptions)
+    labels: LabelOptions = field(default_factory=LabelOptions)
+    window: WindowOptions = field(default_factory=WindowOptions)
+    tracker: TrackerOptions = field(default_factory=TrackerOptions)
+    anonymise: bool = False
+    store: Path | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of file that the options name; None where the content tells."""
+        columns = "nvidia_smi" if self.placement.columns else None
+        return self.input.source_kind or ("mapped" if self.placement.map else columns)
+
+    @property
+    def reading_option(self) -> str | None:
+        """The first option given that matters only while a log is read; None when there is none."""
+        values = {
+            name: getattr(part, name)
+            for part, names in (
+                (self.placement, ("gpus", "tz")),
+                (self.input, ("host", "training")),
+                (self.placement, ("columns", "interval", "gpus_per_tick", "map")),
+                (self.input, ("source_kind", "as_one_run")),
+                (self.placement, ("mlflow_raw_times",)),
+            )
+            for name in names
+        }
+        return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
+
+    def for_each(self, sources: Sequence[str]) -> "list[tuple[str, SourceOptions]]":
+        """Return every source with the options for it: of several step labels its own.
+
+        Raises:
+            SettingsError: when there are several labels, and not as many as sources.
+        """
+        steps, count = self.labels.step, len(self.labels.step)
+        if count > 1 and count != len(sources):
+            what = f"{count} labels for {len(sources)} source{'' if len(sources) == 1 else 's'}"
+            raise SettingsError("--step", what, "give one, or one for each source in their order")
+        own = [(step,) for step in steps] if count > 1 else [steps] * len(sources)
+        return [(source, self.with_labels(step=step)) for source, step in zip(sources, own, strict=True)]
+
+    def with_labels(self, **labels: Any) -> "SourceOptions":  # noqa: ANN401 - the values of LabelOptions
+        """Return the same options with other labels."""
+        return replace(self, labels=replace(self.labels, **labels))
+
+
+def source_options(command: Command) -> Command:
+    """Add the options of sources; the command gets them as one `options`."""
+    added = (*_INPUT, *_PLACEMENT, *LABEL_OPTIONS, *_WINDOW, *_OUTPUT, *TRACKER_OPTIONS)
+    return add_options(command, added, "options", _build)
+
+
+def _build(values: dict[str, Any]) -> SourceOptions:
+    return SourceOptions(
+        input=take_values(InputOptions, values),
+        placement=take_values(PlacementOptions, values),
+        labels=take_values(LabelOptions, values),
+        window=take_values(WindowOptions, values),
+        tracker=take_values(TrackerOptions, values),
+        anonymise=values.pop("anonymise"),
+        store=values.pop("store"),
+    )

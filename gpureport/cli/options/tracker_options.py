@@ -1,0 +1,64 @@
+"""Which runs of an experiment tracker to read, and what the tracker does not know of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.options.option_values import Price
+
+if TYPE_CHECKING:
+    from gpureport.importers import Selection
+
+TRACKER_OPTIONS = (
+    click.option("--run", multiple=True, metavar="RUN", help="Run of a tracker, by id or name (repeatable)."),
+    click.option("--experiment", metavar="NAME", help="Experiment of a tracker."),
+    click.option("--project", metavar="NAME", help="Project of a tracker."),
+    click.option("--filter", metavar="TEXT", help="Filter for runs, in the tracker's own syntax."),
+    click.option("--latest", type=click.IntRange(1), metavar="N", help="Read only the newest N runs of a tracker."),
+    click.option("--children", is_flag=True, help="Also read runs nested in a run of a tracker."),
+    click.option("--stage", metavar="NAME", help="Keep one stage of a run, such as training."),
+    click.option("--group", metavar="NAME", help="Read several local recordings of a tracker as one run."),
+    click.option(
+        "--gpu-memory-total", type=Price(), metavar="GIB", help="Memory of each GPU, if the tracker does not record it."
+    ),
+    click.option("--throughput", metavar="KEY", help="Training metric that counts the work done."),
+    click.option("--require-hardware", is_flag=True, help="Fail if a run of a tracker has no hardware series."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerOptions:
+    """Which runs of a tracker to read; `gpu_memory_total` is in GiB."""
+
+    run: tuple[str, ...] = ()
+    experiment: str | None = None
+    project: str | None = None
+    filter: str | None = None
+    latest: int | None = None
+    children: bool = False
+    stage: str | None = None
+    group: str | None = None
+    gpu_memory_total: float | None = None
+    throughput: str | None = None
+    require_hardware: bool = False
+
+    def selection(self, column_map: Path | None) -> "Selection":
+        """Return which runs to read, with the file that says what series with names of a person's own mean."""
+        from gpureport.importers import Selection  # noqa: PLC0415 - importers load pyarrow
+
+        return Selection(
+            runs=self.run,
+            experiment=self.experiment,
+            project=self.project,
+            filter=self.filter,
+            latest=self.latest,
+            children=self.children,
+            stage=self.stage,
+            group=self.group,
+            gpu_memory_total=None if self.gpu_memory_total is None else round(self.gpu_memory_total * 2**30),
+            throughput=self.throughput,
+            require_hardware=self.require_hardware,
+            map=column_map,
+        )

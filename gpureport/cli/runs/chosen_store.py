@@ -1,0 +1,24 @@
+"""The store that `--store` names, for commands on stored runs."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.errors import StoreError
+from gpureport.store import Store
+
+store_option = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
+"""The option that names the store."""
+
+
+def open_store(folder: Path | None) -> Store:
+    """Return the store a person named, else the nearest one."""
+    if folder is None:
+        above = click.get_current_context().find_root().params.get("store")
+        parent = click.get_current_context().parent
+        folder = above or (parent.params.get("store") if parent else None)
+    if folder is None:
+        return Store.find(Path.cwd())
+    if not folder.is_dir():
+        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first")
+    return Store(folder)

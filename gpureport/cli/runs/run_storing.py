@@ -1,0 +1,54 @@
+"""Puts a run into the store, unless it is there already."""
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gpureport.errors import StoreError
+
+if TYPE_CHECKING:
+    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.store import Entry, Store
+
+_SMALL = 16 * 2**20
+"""Bytes up to which hashing a log is faster than searching a store of many runs."""
+
+
+def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
+    """Store a run unless the store holds it, and return it with what was done, as the end of a sentence.
+
+    A run that the store holds keeps its labels unless the options give others.
+    """
+    from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
+
+    # the id of a large log takes reading all of it, which is wasted where the store cannot hold the run
+    may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
+    try:
+        known = store.get(reading.run_id) if may_be_stored else None
+    except StoreError:
+        return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
+    if known is None:
+        return store.write(reading, IMPORTER_VERSION), ""
+    run = reading.labels.applied(known.run)
+    if not store.intact(known):
+        return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
+    if force or known.stored.importer_version != IMPORTER_VERSION or _has_grown(known, reading):
+        return store.write(reading, IMPORTER_VERSION, run), ", read again"
+    if run == known.run:
+        return known, f", already in the store{_name_other(known, reading)}"
+    return store.relabel(known, run), ", already in the store, labels changed"
+
+
+def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
+    """Return a note where the store knows the same bytes under another name; empty where the name is the same."""
+    given = PurePath(reading.locator).name
+    if known.run.tracked or given in {PurePath(each.locator).name for each in known.run.sources}:
+        return ""
+    return f": {given} holds the same bytes as the stored run {known.run.name}"
+
+
+def _has_grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
+    """Return whether a source has grown since the run was stored: its tracker, or the training log beside its log.
+
+    A GPU log that has grown is another run. A stored training log stays where none is named.
+    """
+    return bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
