@@ -42,7 +42,7 @@ class LargestFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remaining:
+class RemainingLoss:
     """What a step loses; amounts are means over its runs.
 
     Attributes:
@@ -67,7 +67,7 @@ class Remaining:
         return fsum(amount for _, amount in self.lost_gpu_seconds)
 
 
-def remaining(label: str, analyses: Sequence[Analysis]) -> Remaining:
+def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
     """Return what a step loses.
 
     Args:
@@ -76,7 +76,7 @@ def remaining(label: str, analyses: Sequence[Analysis]) -> Remaining:
     """
     seconds = _by_class(analyses)
     lost = [(name, amount) for name, amount in seconds.items() if name not in USED and amount > 0]
-    return Remaining(
+    return RemainingLoss(
         step=label,
         runs=len(analyses),
         held_gpu_seconds=fsum(amount for name, amount in seconds.items() if name != "no_job"),

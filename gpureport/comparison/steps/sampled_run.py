@@ -121,7 +121,7 @@ class SampledRun:
         return self._estimates[key]
 
 
-def sampled_run(
+def build_sampled_run(
     recording: Recording, analysis: Analysis, key: str | None = None, gpu_hour_price: float | None = None
 ) -> SampledRun:
     """Return a run as a comparison takes it.
@@ -173,6 +173,6 @@ def _start_celsius(cells: "Sequence[DeviceSeries]") -> float | None:
     return fsum(first) / len(first) if first else None
 
 
-def coarsest(runs: "Sequence[SampledRun]") -> float:
+def find_coarsest_interval(runs: "Sequence[SampledRun]") -> float:
     """Return the longest sampling interval among runs."""
     return max((run.series.interval for run in runs if run.series is not None), default=0.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.remaining_loss import Remaining
+from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.verdict_reason import Reason
@@ -149,7 +149,7 @@ class Comparison:
     deltas: tuple[Delta, ...]
     primary: str
     tested: int
-    remaining: Remaining
+    remaining: RemainingLoss
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""
@@ -160,7 +160,7 @@ class Comparison:
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
 
-def steps_of(runs: Sequence[SampledRun]) -> Iterator[Step]:
+def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
     """Yield one step a label; a run without a label is a step of its own, named after the run."""
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for position, run in enumerate(runs):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gpureport.analysis.rules import phrases
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.finding_changes import FindingFate, Unknown
+from gpureport.comparison.verdicts.finding_changes import FindingChange, UnknownCause
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
@@ -30,8 +30,8 @@ _REASONS = {
     ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
 }
 _UNKNOWN = {
-    Unknown.TOO_SHORT: "less than a minute of it was recorded",
-    Unknown.NOT_JUDGED: "the kind could not be judged there",
+    UnknownCause.TOO_SHORT: "less than a minute of it was recorded",
+    UnknownCause.NOT_JUDGED: "the kind could not be judged there",
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
 
@@ -134,7 +134,7 @@ def _with_names(reason: Reason, names: str) -> str:
     return f"{names[:1].upper()}{names[1:]}: {display.lower_first(display.clean_sentence(describe_reason(reason)))}"
 
 
-def describe_unknown_change(change: FindingFate) -> str:
+def describe_unknown_change(change: FindingChange) -> str:
     """Return why it is not known what became of a finding, with the step that does not tell; empty where it is."""
     if change.unknown is None:
         return ""
