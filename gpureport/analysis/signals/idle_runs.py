@@ -1,8 +1,8 @@
 """Runs of idle samples that are idle time and not an accident of sampling.
 
-A utilisation value speaks of at most the second before it. Sampled more rarely, it is a point sample, and a job
-that alternates between work and short waits yields several low samples in a row by chance. A run counts only
-where its length would surprise a reader of the samples around it.
+A utilisation value covers at most the second before it. At longer intervals it is a point sample, and a job that
+alternates between work and short waits yields several low samples in a row by chance. A run counts only if it is
+longer than the samples around it make likely.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s
 """Shortest idle run that is a gap."""
 
 _LONGEST_WINDOW = 1_000_000
-"""Microseconds a utilisation value speaks of at most (NVML)."""
+"""Microseconds that a utilisation value covers at most (NVML)."""
 _ACTIVE = 0.5
 """Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
 _SETTLED = 3
@@ -169,7 +169,7 @@ def _find_edges(
 
 
 def measure_averaging_window(series: DeviceSeries) -> float:
-    """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
+    """Return the least time that a utilisation value covers: NVML averages from one reading to the next."""
     documented = refresh_interval.look_up_documented_period(UTILISATION, series.device.model) or 0.0
     return max(documented, series.measured_refresh_period(UTILISATION) or 0.0)
 
@@ -202,7 +202,7 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     Args:
         series: the GPU's samples.
         limits: what makes a run idle.
-        window: the job window, whose samples chance is judged by.
+        window: the job window; its samples show how likely low samples are.
     """
     known = _collect_known_samples(series, limits, window)
     if len(known.rows) == 0:

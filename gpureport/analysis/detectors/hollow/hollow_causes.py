@@ -43,7 +43,7 @@ class CauseLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HollowSigns:
-    """Means of one GPU over its episodes, NaN where not recorded, and who stands out beside it.
+    """Means of one GPU over its episodes, NaN where not recorded, and its peers that stand out.
 
     Attributes:
         power_share: power above idle, of what the limit leaves.
@@ -101,7 +101,7 @@ def measure_signs(
 
 
 def name_cause(signs: HollowSigns, limits: CauseLimits) -> str | None:
-    """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
+    """Return the cause in a word, None if it may be a hang or kernels that do next to nothing."""
     if signs.dead_peers:
         return HANG
     if signs.working_peers:

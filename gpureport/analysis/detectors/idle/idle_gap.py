@@ -257,7 +257,7 @@ class IdleGap(Rule):
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
-        # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
+        # a GPU that never worked has a finding of its own
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
