@@ -91,7 +91,7 @@ class SqliteStore:
             hardware.setdefault(holder, []).append(key)
         return [_run_info(row, hardware) for row in connection.execute(_RUNS, {"run": run_id})]
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         with self._opened() as connection:
             params, tags = (tuple(connection.execute(query, (run.id,))) for query in (_PARAMS, _TAGS))
@@ -125,7 +125,7 @@ class SqliteStore:
         """Return the names of the files in a folder of a run's artifacts."""
         return local_artifacts.list_artifacts(self.artifact_folder(run), folder)
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.path.parent) / name
 
