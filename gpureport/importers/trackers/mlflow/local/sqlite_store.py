@@ -149,9 +149,8 @@ def _run_info(row: Sequence[Any], hardware: dict[str, list[str]]) -> RunInfo:
 
 def _split_by_key(points: npt.NDArray[Any], keys: dict[str, int]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Yield the points of each metric, by name."""
-    codes = points["key"].astype(np.int32)
-    # a stable sort of small integers counts them instead of comparing
-    order = np.argsort(codes.astype(np.int16) if len(keys) < 2**15 else codes, kind="stable")
+    codes = points["key"]
+    order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(keys) + 1))
     for key, code in sorted(keys.items()):
         yield key, points[order[bounds[code] : bounds[code + 1]]]
