@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport import importers
-from gpureport.importers.protocol.column_map import read as read_map
+from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.importers.protocol.tracker import Tracker
 from gpureport.recording import Recording, Work
 

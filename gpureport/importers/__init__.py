@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpureport.importers.merging.run_names import told_apart
+    from gpureport.importers.merging.run_names import make_names_distinct
     from gpureport.importers.protocol.importer import Labels, ReadOptions
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
     from gpureport.importers.protocol.tracker import Selection, readable
@@ -35,10 +35,10 @@ __all__ = [
     "cut",
     "find",
     "joined",
+    "make_names_distinct",
     "names_run",
     "readable",
     "together",
-    "told_apart",
     "tracker",
     "training_logs",
     "training_logs_in_folder",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "merging.run_names": ("told_apart",),
+    "merging.run_names": ("make_names_distinct",),
     "protocol.importer": ("Labels", "ReadOptions"),
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
     "protocol.tracker": ("Selection", "readable"),

@@ -10,7 +10,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
+from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms
 from gpureport.importers.protocol.importer import HEAD_BYTES
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from tests.importers.accounts import column, kept, seconds
@@ -44,7 +44,7 @@ def commands(path: Path) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_section_of_a_capture_goes_to_its_form(path: Path) -> None:
     """Below a command stands a block of the form that reads its output, and no other block of a form."""
-    mixed = Mixed()
+    mixed = MixedForms()
     for _ in mixed.chunks(pieces(RawFile(path))):
         pass
     sections = commands(path)
@@ -64,7 +64,7 @@ def test_every_section_of_a_capture_goes_to_its_form(path: Path) -> None:
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_row_of_dmon_in_a_capture_is_read(path: Path) -> None:
     """Both runs of `dmon -c 5` give five rows; without -o they have no time, so the series leaves them out."""
-    mixed = Mixed()
+    mixed = MixedForms()
     rows = Counter[str]()
     for _ in mixed.chunks(pieces(RawFile(path))):
         pass

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find
-from gpureport.importers.protocol.column_map import read as read_map
+from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours, written_logs
 from tests.importers.accounts import kept

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, together
-from gpureport.importers.merging.device_gaps import gaps
+from gpureport.importers.merging.device_gaps import find_device_gaps
 from gpureport.importers.protocol.reject_reasons import TWICE
 from gpureport.quality import LogGap, Rejected
 from gpureport.recording import Recording
@@ -157,6 +157,6 @@ def test_any_parts_of_a_log_are_that_log(tmp_path: Path, cuts: list[tuple[int, i
 
 def test_gaps_of_logs_that_overlap() -> None:
     """Gaps are what no log holds; a short pause between two logs is none, and one inside a log stays what it is."""
-    assert list(gaps([((0, 10), [(3, 4)]), ((20, 30), [])], limit=5)) == [(3, 4), (10, 20)]
-    assert list(gaps([((0, 50), []), ((10, 20), []), ((52, 60), [])], limit=5)) == []
-    assert list(gaps([((0, 9), [(0, 5), (5, 9)])], limit=1)) == [(0, 5), (5, 9)]
+    assert list(find_device_gaps([((0, 10), [(3, 4)]), ((20, 30), [])], limit=5)) == [(3, 4), (10, 20)]
+    assert list(find_device_gaps([((0, 50), []), ((10, 20), []), ((52, 60), [])], limit=5)) == []
+    assert list(find_device_gaps([((0, 9), [(0, 5), (5, 9)])], limit=1)) == [(0, 5), (5, 9)]

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from gpureport.cli.messages.styled_text import make_printable
-from gpureport.importers.protocol.understanding import Role
+from gpureport.importers.protocol.interpretation import Role
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol.understanding import ColumnRead
+    from gpureport.importers.protocol.interpretation import InterpretedColumn
 
 _UNITS = {"1": "0 to 1", "By": "bytes", "W": "W", "Hz": "Hz", "Cel": "°C", "s": "s", "By/s": "bytes/s", "J": "J"}
 _LONGEST = 40
 _WIDEST = 44
 
 
-def column_table(columns: Sequence["ColumnRead"], gpus_by: Sequence[str]) -> list[str]:
+def column_table(columns: Sequence["InterpretedColumn"], gpus_by: Sequence[str]) -> list[str]:
     """Return a line a column.
 
     Args:
@@ -29,12 +29,12 @@ def column_table(columns: Sequence["ColumnRead"], gpus_by: Sequence[str]) -> lis
     return [f"{heading:<{first}}  {what:<{second}}  {shown}".rstrip() for heading, what, shown in rows]
 
 
-def _heading(column: "ColumnRead") -> str:
+def _heading(column: "InterpretedColumn") -> str:
     written, unit = shorten_text(column.heading), f" [{column.unit}]" if column.unit else ""
     return written if written in {column.source, f"{column.source}{unit}"} else f"{written} = {column.source}{unit}"
 
 
-def describe_target(column: "ColumnRead", gpus_by: Sequence[str]) -> str:
+def describe_target(column: "InterpretedColumn", gpus_by: Sequence[str]) -> str:
     """Return what a column became, with its base unit."""
     metric = BY_NAME.get(column.target)
     unit = f" [{_UNITS[metric.unit]}]" if metric is not None and metric.unit in _UNITS else ""
@@ -48,7 +48,7 @@ def describe_target(column: "ColumnRead", gpus_by: Sequence[str]) -> str:
     }[column.role]
 
 
-def format_example(column: "ColumnRead") -> str:
+def format_example(column: "InterpretedColumn") -> str:
     """Return a cell and what it became, empty where there is none."""
     if column.value is None:
         return ""
@@ -62,7 +62,7 @@ def format_example(column: "ColumnRead") -> str:
     )
 
 
-def _value(column: "ColumnRead") -> str:
+def _value(column: "InterpretedColumn") -> str:
     value = column.value
     if column.role is Role.TIME and isinstance(value, int):
         return format_time(value, None)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import line_account
 from gpureport.cli.messages.column_explanation import column_table, format_time, shorten_text
-from gpureport.importers.protocol.understanding import PLACE_IN_TICK
+from gpureport.importers.protocol.interpretation import PLACE_IN_TICK
 from gpureport.report.wording import display
 
 if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.decoding.raw_file import Account
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.protocol.source_summary import SourceSummary
     from gpureport.quality import Quality
     from gpureport.recording import Device, Run
 
@@ -82,7 +82,7 @@ class _Source:
         held: how many sources hold each device.
     """
 
-    source: "SourceRead"
+    source: "SourceSummary"
     run: "Run"
     rows: Counter[str]
     held: Counter[str]

@@ -12,12 +12,10 @@ from gpureport.cli.options.option_groups import FILE, Command, add_options, refu
 from gpureport.cli.options.option_values import Fields, Indices, JobNumber, Seconds
 from gpureport.cli.options.tracker_options import TRACKER_OPTIONS, TrackerOptions
 from gpureport.errors import SettingsError
+from gpureport.importers.protocol.registry import IMPORTERS
 
 if TYPE_CHECKING:
     from gpureport.importers import ReadOptions, Window
-
-LOG_KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "mapped")
-"""Importers of logs by name, so that none has to be loaded for the help."""
 
 _INPUT = (
     click.option("--host", type=FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
@@ -28,7 +26,9 @@ _INPUT = (
         metavar="FILE",
         help="Metrics that the training loop wrote: CSV or JSON (repeatable).",
     ),
-    click.option("--source-kind", type=click.Choice(LOG_KINDS), help="Read files as this, whatever they look like."),
+    click.option(
+        "--source-kind", type=click.Choice(IMPORTERS.kinds), help="Read files as this, whatever they look like."
+    ),
     click.option(
         "--as-one-run", is_flag=True, help="Read all logs as one run: rotated logs, or one for each GPU or node."
     ),
@@ -103,9 +103,9 @@ class PlacementOptions:
 
         mapping = None
         if self.map and not tracked:
-            from gpureport.importers.protocol.column_map import read  # noqa: PLC0415 - as above
+            from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - as above
 
-            mapping = read(self.map)
+            mapping = read_column_map(self.map)
         return ReadOptions(
             tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,

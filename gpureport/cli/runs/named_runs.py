@@ -159,9 +159,9 @@ def read_recordings(sources: Sequence[str], options: "SourceOptions", *, toleran
 
 def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, those longer named that are called alike after their logs."""
-    from gpureport.importers import told_apart  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
-    runs = told_apart([recording.run for recording in found])
+    runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 

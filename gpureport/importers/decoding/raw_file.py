@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.count_text import counted
+from gpureport.importers.note_text import format_count
 
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
@@ -64,15 +64,16 @@ class Account:
         if self.trailing:
             found.append("The compressed log is followed by other bytes: they are ignored.")
         if self.nul_bytes:
-            found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
+            found.append(f"{format_count(self.nul_bytes, 'NUL byte')} in {format_count(self.nul_runs, 'run')} skipped.")
         if self.latin_1_lines:
-            found.append(f"{counted(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
+            found.append(f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
         if self.joined_rows:
             found.append(
-                f"{counted(self.joined_rows, 'row')} on several lines, by newlines in quotes: each counted as one row."
+                f"{format_count(self.joined_rows, 'row')} on several lines, by newlines in quotes: "
+                "each counted as one row."
             )
         if self.long_lines:
-            found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
+            found.append(f"{format_count(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
         return tuple(found)
 
 

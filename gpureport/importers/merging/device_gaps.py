@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.importers.merging.shared_devices import Span
 
 
-def gaps(logs: Sequence[tuple[Span, Sequence[Span]]], limit: float) -> Iterator[Span]:
+def find_device_gaps(logs: Sequence[tuple[Span, Sequence[Span]]], limit: float) -> Iterator[Span]:
     """Yield the stretches in which no log has a sample.
 
     Args:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NO_KEYS: Keys = np.zeros(0, dtype=np.uint64)
 
 
-class Seam:
+class RepeatedRowFilter:
     """The rows of a device in the logs before the one that is being read, as far as a later log has their time too.
 
     Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same device

@@ -11,10 +11,10 @@ from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging import device_gaps
-from gpureport.importers.merging.log_overlap import Seam
-from gpureport.importers.merging.one_run import Plan, plan
-from gpureport.importers.merging.overlap_check import alike
-from gpureport.importers.merging.shared_devices import Logged, Relation, Span, relations
+from gpureport.importers.merging.device_plan import DevicePlan, plan_devices
+from gpureport.importers.merging.log_overlap import RepeatedRowFilter
+from gpureport.importers.merging.overlap_check import find_equal_logs
+from gpureport.importers.merging.shared_devices import LogContents, Relation, Span, compare_logs
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
@@ -24,7 +24,7 @@ from gpureport.recording import sort_by_time
 _FINEST = 1e-3
 
 
-class Merged:
+class MergedLogs:
     """The logs of one run being read."""
 
     def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> None:
@@ -32,13 +32,13 @@ class Merged:
         self._inputs = inputs
         self._files = files
         self._placement = placement
-        self._plan = Plan(order=(), names=(), devices=())
+        self._plan = DevicePlan(order=(), names=(), devices=())
         self._outcomes: list[Outcome] = []
         self._bases: list[Outcome] = []
         self._parts: dict[str, list[tuple[int, Span]]] = {}
         self._twice: list[int] = [0] * len(inputs)
         self._unordered: set[int] = set()
-        self._seams: dict[str, Seam] = {}
+        self._seams: dict[str, RepeatedRowFilter] = {}
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each, in time order within a device but for the time that two logs share.
@@ -47,14 +47,14 @@ class Merged:
             SourceError: when a log holds nothing that can be used, or their times cannot be compared.
         """
         logs = [self._learned(place) for place in range(len(self._inputs))]
-        time_bases.check(self._inputs, self._bases, self._placement.tz)
-        untold = [pair for pair, relation in relations(logs).items() if relation is Relation.UNTOLD]
-        self._plan = plan(logs, alike(logs, untold, self._aside))
+        time_bases.check_time_bases(self._inputs, self._bases, self._placement.tz)
+        untold = [pair for pair, relation in compare_logs(logs).items() if relation is Relation.UNTOLD]
+        self._plan = plan_devices(logs, find_equal_logs(logs, untold, self._aside))
         self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
         for place in self._plan.order:
             for device, span in logs[place].spans.items():
                 self._parts.setdefault(self._plan.names[place][device], []).append((place, span))
-        self._seams = {name: Seam(parts) for name, parts in self._parts.items()}
+        self._seams = {name: RepeatedRowFilter(parts) for name, parts in self._parts.items()}
         for place in self._plan.order:
             names = self._plan.names[place]
             extraction = self._extraction(place)
@@ -88,7 +88,7 @@ class Merged:
         except SourceError as error:
             raise SourceError(self._inputs[place].locator, error.what, error.hint) from error
 
-    def _learned(self, place: int) -> Logged:
+    def _learned(self, place: int) -> LogContents:
         """Return what a log holds, after reading it for nothing else."""
         spans: dict[str, Span] = {}
         extraction = self._extraction(place)
@@ -105,7 +105,7 @@ class Merged:
             spans = _renamed(spans, renamed)
         devices = tuple(device for device in extraction.outcome().devices if device.id in spans)
         given = self._inputs[place]
-        return Logged(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
+        return LogContents(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
 
     def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
         """Return the rows of a batch that no log before held, under the device's name in the run."""
@@ -200,8 +200,8 @@ class Merged:
         of = dict(zip(self._plan.order, accounts, strict=True))
         for device, parts in sorted(self._parts.items()):
             limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
-            logs = [(span, _of(of[place].gaps, device)) for place, span in parts]
-            for start, end in device_gaps.gaps(logs, limit):
+            logs = [(span, _device_gaps(of[place].gaps, device)) for place, span in parts]
+            for start, end in device_gaps.find_device_gaps(logs, limit):
                 yield LogGap(device=device, start=start, end=end)
 
     def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
@@ -214,7 +214,7 @@ class Merged:
         return sampled / (whole * len(spans)) if whole else None
 
 
-def _of(gaps: Sequence[LogGap], device: str) -> list[Span]:
+def _device_gaps(gaps: Sequence[LogGap], device: str) -> list[Span]:
     return [(gap.start, gap.end) for gap in gaps if gap.device == device]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import IntArray
-from gpureport.importers.merging.shared_devices import Logged, Pair, Span
+from gpureport.importers.merging.shared_devices import LogContents, Pair, Span
 from gpureport.importers.ordering.row_keys import Keys, mixed, row_keys
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class _Sample:
         return min(len(self.keys), len(other.keys)), int(equal.sum()), int(contradict.sum())
 
 
-def alike(
-    logs: Sequence[Logged], pairs: Iterable[Pair], batches: Callable[[int], Iterator["pa.Table"]]
+def find_equal_logs(
+    logs: Sequence[LogContents], pairs: Iterable[Pair], batches: Callable[[int], Iterator["pa.Table"]]
 ) -> frozenset[Pair]:
     """Return the pairs of logs that say the same of the time they share.
 
@@ -81,7 +81,7 @@ def alike(
     )
 
 
-def _windows(one: Logged, other: Logged) -> list[Window]:
+def _windows(one: LogContents, other: LogContents) -> list[Window]:
     """Return the time in which two logs hold the same id, for each."""
     return [
         (device, (max(start, other.spans[device][0]), min(end, other.spans[device][1])))

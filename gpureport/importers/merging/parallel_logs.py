@@ -19,7 +19,7 @@ _LONE = 1_000_000
 """What a single reading covers, in microseconds."""
 
 
-class SideBySide:
+class ParallelLogs:
     """Series of one machine, joined by time.
 
     A row gets the reading of another log that covers the middle of the time it covers itself. Where a log is coarser

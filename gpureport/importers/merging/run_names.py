@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gpureport.importers.merging.nodes import bare
+from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.recording import Run
 
 COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
@@ -12,19 +12,19 @@ USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
 """What logs are called whose folder says more than they do."""
 
 
-def derived(locator: str) -> str:
+def derive_name(locator: str) -> str:
     """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
     return _parts(locator)[-1]
 
 
-def told_apart(runs: Sequence[Run]) -> list[Run]:
+def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
     """Return runs, those longer named that are called alike after their logs: by as much of the path as differs.
 
     A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
     """
     named = list(runs)
     for name in dict.fromkeys(run.name for run in runs):
-        same = [place for place, run in enumerate(runs) if run.name == name and _derived(run)]
+        same = [place for place, run in enumerate(runs) if run.name == name and _has_derived_name(run)]
         for place, longer in zip(same, longer_names([runs[place].sources[0].locator for place in same]), strict=True):
             named[place] = replace(runs[place], name=longer)
     return named
@@ -44,17 +44,17 @@ def _tails(paths: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
         yield ["/".join(path[-length:]) for path in paths]
 
 
-def _derived(run: Run) -> bool:
+def _has_derived_name(run: Run) -> bool:
     """Return whether a run is called after its log; the name of several logs that are one run is another."""
     if run.tracked or not run.sources:
         return False
     locator = run.sources[0].locator
-    return locator != "-" and run.name == derived(locator)
+    return locator != "-" and run.name == derive_name(locator)
 
 
 def _parts(locator: str) -> tuple[str, ...]:
     """Return the folders above a log and what it is called, which may be the last of them."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
-    name = bare(path.name) if path.suffix in COMPRESSED else path.stem
+    name = strip_suffixes(path.name) if path.suffix in COMPRESSED else path.stem
     return folders if name in USUAL_NAMES and folders else (*folders, name)

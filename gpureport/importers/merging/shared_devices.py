@@ -15,7 +15,7 @@ SLACK = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
+class LogContents:
     """What one log of a run holds.
 
     Attributes:
@@ -47,20 +47,20 @@ class Relation(Enum):
     UNTOLD = "untold"
 
 
-def relations(logs: Sequence[Logged]) -> dict[Pair, Relation]:
+def compare_logs(logs: Sequence[LogContents]) -> dict[Pair, Relation]:
     """Return the pairs of logs that hold a device at the same time, and what they are to each other."""
     pairs = combinations(range(len(logs)), 2)
-    found = {(one, other): _relation(logs[one], logs[other]) for one, other in pairs}
+    found = {(one, other): _compare_pair(logs[one], logs[other]) for one, other in pairs}
     return {pair: relation for pair, relation in found.items() if relation is not None}
 
 
-def _relation(one: Logged, other: Logged) -> Relation | None:
+def _compare_pair(one: LogContents, other: LogContents) -> Relation | None:
     found = None
     for mine in one.devices:
         for theirs in other.devices:
-            if not overlap(one.spans[mine.id], other.spans[theirs.id]):
+            if not spans_overlap(one.spans[mine.id], other.spans[theirs.id]):
                 continue
-            told = _told(mine, theirs)
+            told = _are_same_device(mine, theirs)
             if told:
                 return Relation.ONE
             if mine.id == theirs.id and found is not Relation.APART:
@@ -68,13 +68,13 @@ def _relation(one: Logged, other: Logged) -> Relation | None:
     return found
 
 
-def _told(one: Device, other: Device) -> bool | None:
+def _are_same_device(one: Device, other: Device) -> bool | None:
     """Return whether two devices are one by what no two GPUs share, None when they do not both say it."""
     pairs = ((one.uuid, other.uuid), (one.serial, other.serial))
     return next((mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None), None)
 
 
-def overlap(one: Span, other: Span) -> bool:
+def spans_overlap(one: Span, other: Span) -> bool:
     """Return whether two spans share more time than a rotation may leave in both logs."""
     shared = min(one[1], other[1]) - max(one[0], other[0])
     shorter = min(one[1] - one[0], other[1] - other[0])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import FloatArray
-from gpureport.importers.count_text import counted
 from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.note_text import format_count
 from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, Verdict, classify
 from gpureport.importers.ordering.placement_plan import Plan
 from gpureport.importers.ordering.row_keys import Keys, mixed, text_bits
@@ -93,8 +93,8 @@ def _notes(verdict: Verdict, agreement: Agreement) -> Iterable[str]:
     copies = int((verdict.writers == COPY).sum())
     if copies:
         yield (
-            f"{counted(copies, 'row')} {'says' if copies == 1 else 'say'} again what earlier ones say, the same GPU, "
-            "stamp and values, as where a log was appended to itself; they were left out."
+            f"{format_count(copies, 'row')} {'says' if copies == 1 else 'say'} again what earlier ones say, the same "
+            "GPU, stamp and values, as where a log was appended to itself; they were left out."
         )
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."

@@ -70,7 +70,7 @@ class Mapping:
         return (*named, *(each.heading for each in self.columns))
 
 
-def read(path: Path) -> Mapping:
+def read_column_map(path: Path) -> Mapping:
     """Read a map.
 
     Raises:

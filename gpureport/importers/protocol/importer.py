@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.understanding import ColumnRead, Understanding
+from gpureport.importers.protocol.interpretation import Interpretation, InterpretedColumn
 from gpureport.importers.timebase import zones
 from gpureport.quality import Quality
 from gpureport.recording import Device, Run, Work
@@ -108,8 +108,8 @@ class Outcome:
     intervals: dict[str, float] = field(default_factory=dict)
     rejects: bytes = b""
     renamed: dict[str, str] = field(default_factory=dict)
-    columns: tuple[ColumnRead, ...] = ()
-    understanding: Understanding = field(default_factory=Understanding)
+    columns: tuple[InterpretedColumn, ...] = ()
+    understanding: Interpretation = field(default_factory=Interpretation)
     timezone: str | None = None
 
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
@@ -182,7 +182,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TrainingFile:
     """A file with training metrics, and what a person called it.
 
     Attributes:

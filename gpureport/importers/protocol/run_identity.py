@@ -9,7 +9,7 @@ from gpureport.importers.protocol.importer import Input, ReadOptions
 
 
 @runtime_checkable
-class Choosing(Protocol):
+class DropsUnusedOptions(Protocol):
     """An importer that can do without options it is given."""
 
     def used(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
@@ -17,10 +17,10 @@ class Choosing(Protocol):
         ...
 
 
-def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> ReadOptions:
+def drop_unused_options(inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> ReadOptions:
     """Return the options without those that no log of a run uses."""
     logs = [
-        each.importer.used(file, placement) if isinstance(each.importer, Choosing) else placement
+        each.importer.used(file, placement) if isinstance(each.importer, DropsUnusedOptions) else placement
         for each, file in zip(inputs, files, strict=True)
         if not each.beside
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Given, Input, Outcome
+from gpureport.importers.protocol.importer import Input, Outcome, TrainingFile
 
 _HOUR = 3_600_000_000
 _WEST, _EAST = -12, 14
@@ -13,7 +13,7 @@ _WHOLE = 0.9
 Span = tuple[int, int]
 
 
-def check(inputs: Sequence[Input | Given], outcomes: Sequence[Outcome], tz: str | None) -> None:
+def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None) -> None:
     """Make sure that times are all UTC, or all local times without a zone.
 
     Args:
@@ -69,7 +69,9 @@ def _text(offset: int) -> str:
     return f"UTC{'-' if offset < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if offset else "UTC"
 
 
-def notes(inputs: Sequence[Input | Given], outcomes: Sequence[Outcome], tz: str | None) -> tuple[str, ...]:
+def describe_time_zones(
+    inputs: Sequence[Input | TrainingFile], outcomes: Sequence[Outcome], tz: str | None
+) -> tuple[str, ...]:
     """Return which zone each source states, where any of several does."""
     if len(inputs) < 2 or all(outcome.timezone is None for outcome in outcomes):  # noqa: PLR2004 - one source needs no word
         return ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.importer import Given, Importer, Input
+from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.reading.sources import find, identify, read_head, recognise, spool
 
@@ -69,7 +69,7 @@ def find_in_folder(source: Path, named: Sequence[Input]) -> list[list[Input]]:
     return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
 
 
-def training_logs(paths: Sequence[str | Path]) -> list[Given]:
+def training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """Return training logs that a person named.
 
     Raises:
@@ -86,11 +86,11 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
         file = Path(path) if Path(path).is_file() else spool(path, Path(path))
         if not TrainingLog().identify(read_head(RawFile(file))):
             raise SourceError(path, "not a known training log", WANTED)
-        found.append(Given(file, path))
+        found.append(TrainingFile(file, path))
     return found
 
 
-def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
+def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
     """Return the training logs that lie in the folder of a run's only log, as a host log does.
 
     Args:
@@ -104,7 +104,9 @@ def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list
     logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
     alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
     return (
-        [Given(path, str(path), beside=True) for path in _training_files(folder) if path not in logs] if alone else []
+        [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in logs]
+        if alone
+        else []
     )
 
 

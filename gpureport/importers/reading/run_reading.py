@@ -12,21 +12,21 @@ import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.merging.nodes import bare
-from gpureport.importers.merging.parallel_logs import SideBySide
-from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derived, longer_names
+from gpureport.importers.merging.node_names import strip_suffixes
+from gpureport.importers.merging.parallel_logs import ParallelLogs
+from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derive_name, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions
+from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.run_identity import used
+from gpureport.importers.protocol.run_identity import drop_unused_options
 from gpureport.metrics import Scope
 from gpureport.quality import merge_quality
 from gpureport.recording import HOST, Device, Recording, Run, Source, arrange_series, empty_training, sort_by_time
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.training import Training
-    from gpureport.importers.merging.merged_logs import Merged
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.merging.merged_logs import MergedLogs
+    from gpureport.importers.protocol.source_summary import SourceSummary
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Reading:
         *,
         strict: bool = False,
         as_one_run: bool = False,
-        training: Sequence[Given] = (),
+        training: Sequence[TrainingFile] = (),
     ) -> None:
         """Prepare to read; nothing is read yet.
 
@@ -68,8 +68,8 @@ class Reading:
         self._placement = placement
         self.labels = labels
         self._extractions: list[Extraction] = []
-        self._several: Merged | None = None
-        self._hosts: SideBySide | None = None
+        self._several: MergedLogs | None = None
+        self._hosts: ParallelLogs | None = None
         self._trainings = [(each, RawFile(each.path)) for each in training]
         self._trained: list[Training] = []
         self._unused: dict[str, str] = {}
@@ -127,7 +127,7 @@ class Reading:
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
         placement = self._placement
         if placement.columns is not None or placement.interval is not None:
-            placement = used(self._inputs, self._files, placement)
+            placement = drop_unused_options(self._inputs, self._files, placement)
         return _identity(sources, placement)
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -142,9 +142,9 @@ class Reading:
                 cannot be compared with those of the log.
         """
         if self._merged:
-            from gpureport.importers.merging.merged_logs import Merged  # noqa: PLC0415 - most runs have one log
+            from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
 
-            self._several = Merged(self._inputs, self._files, self._placement)
+            self._several = MergedLogs(self._inputs, self._files, self._placement)
             yield from self._read(self._several, None)
         else:
             yield from self._one_by_one()
@@ -169,9 +169,9 @@ class Reading:
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
         if len(outcomes) > 1:
-            time_bases.check(self._inputs, outcomes, self._placement.tz)
+            time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
         if hosts:
-            self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
+            self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
 
     def _train(self) -> Iterator["Training"]:
@@ -185,7 +185,7 @@ class Reading:
             try:
                 read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
                 if read.dated:
-                    time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._placement.tz)
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
@@ -240,7 +240,7 @@ class Reading:
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         if len(outcomes) > 1 and not self._merged:
-            zones = time_bases.notes(self._inputs, outcomes, self._placement.tz)
+            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
             quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
@@ -259,12 +259,12 @@ class Reading:
             quality=quality,
         )
 
-    def sources_read(self) -> "tuple[SourceRead, ...]":
+    def sources_read(self) -> "tuple[SourceSummary, ...]":
         """Return each source as given with what is known of it, after the last batch."""
-        from gpureport.importers.protocol.source_read import SourceRead  # noqa: PLC0415 - only when asked for
+        from gpureport.importers.protocol.source_summary import SourceSummary  # noqa: PLC0415 - only when asked for
 
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        return tuple(map(SourceRead, self._inputs, self._files, outcomes))
+        return tuple(map(SourceSummary, self._inputs, self._files, outcomes))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
@@ -300,7 +300,7 @@ class Reading:
 
 def call_apart(readings: Sequence[Reading]) -> None:
     """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
-    unnamed = [each for each in readings if each.name == derived(each.locator)]
+    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
     for name in dict.fromkeys(each.name for each in unnamed):
         same = [each for each in unnamed if each.name == name]
         for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
@@ -331,9 +331,11 @@ def _name(inputs: Sequence[Input]) -> str:
     if logs[0].locator == "-":
         return "standard input"
     if len(logs) > 1:
-        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
+        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
+            logs[0].path.name
+        )
     path = Path(logs[0].locator)
-    return derived(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
+    return derive_name(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

@@ -19,7 +19,7 @@ from gpureport.recording import Recording, Run, Source, Stage, arrange_series
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.protocol.source_summary import SourceSummary
     from gpureport.importers.reading.run_reading import Reading
     from gpureport.importers.reading.tracked_reading import TrackedReading
 
@@ -224,7 +224,7 @@ class CutReading:
         """Return its training metrics."""
         return self.recording().training
 
-    def sources_read(self) -> tuple["SourceRead", ...]:
+    def sources_read(self) -> tuple["SourceSummary", ...]:
         """Return each source as given with what is known of it."""
         self.recording()
         return self._reading.sources_read()

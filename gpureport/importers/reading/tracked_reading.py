@@ -16,7 +16,7 @@ from gpureport.recording import Recording, Run, Source, arrange_series
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.protocol.source_summary import SourceSummary
 
 Joined = Callable[[Tracked, ReadOptions], Tracked]
 
@@ -119,7 +119,7 @@ class TrackedReading:
         """Return its training metrics."""
         return self._tracked.training
 
-    def sources_read(self) -> tuple["SourceRead", ...]:
+    def sources_read(self) -> tuple["SourceSummary", ...]:
         """Return nothing: a tracker has no lines to show."""
         return ()
 

@@ -4,9 +4,9 @@ import json
 import re
 
 from gpureport.errors import SourceError
-from gpureport.importers.count_text import columns_option
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.text import line_prefixes
 
 _RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
@@ -82,7 +82,7 @@ def describe(source: str, name: str, head: bytes, *, beside: bool, other: object
     if not first and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
-    if before := line_prefixes.prefix(head_text(head)):
+    if before := line_prefixes.find_line_prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
     if not beside and first and (known := _other_file(head_text(head))):
         return SourceError(source, *known)
@@ -94,9 +94,9 @@ def describe(source: str, name: str, head: bytes, *, beside: bool, other: object
 
 def _unmapped(source: str, what: str, head: bytes) -> SourceError:
     """Return that a text is no known log, with a map or an option where it may be a table."""
-    from gpureport.importers.logs.mapped.suggestion import suggestion  # noqa: PLC0415 - few files need it
+    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - few files need it
 
-    found = suggestion(head_text(head))
+    found = suggest_map(head_text(head))
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
@@ -104,7 +104,7 @@ def _unmapped(source: str, what: str, head: bytes) -> SourceError:
             source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
         )
     names = [f"column_{place + 1}" for place in range(_number_cells(head))]
-    without = f"; if it is one without its header, {columns_option(names)}" if names else ""
+    without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
     return SourceError(source, what, _WANTED + without)
 
 

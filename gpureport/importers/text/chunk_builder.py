@@ -6,7 +6,7 @@ from itertools import groupby
 
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.text.numbered_lines import TextLine
-from gpureport.importers.text.text_log import Chunk, Record, chunk
+from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 
 _FULL = 20_000
 """Rows of a chunk: some megabytes, and enough for arrays to be fast."""
@@ -59,7 +59,7 @@ class ChunkBuilder:
         parts = [list(part) for _, part in groupby(self._records, lambda record: record.time is None)] or [[]]
         for place, part in enumerate(parts):
             first = place == 0
-            yield chunk(
+            yield make_chunk(
                 part,
                 lines=len(part) + (len(self._odd) + self._continued if first else 0),
                 odd=tuple(self._odd) if first else (),

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.protocol.understanding import ColumnRead, Role
+from gpureport.importers.protocol.interpretation import InterpretedColumn, Role
 from gpureport.importers.values.cells import Column, Decoded, Value, extra_name
 
 _EXTRA = extra_name("")
@@ -26,10 +26,10 @@ class ColumnsRead:
         """
         self._lines = head.split("\n")[:-1]
         self._roles = roles
-        self._columns: dict[tuple[str, str], ColumnRead] = {}
+        self._columns: dict[tuple[str, str], InterpretedColumn] = {}
         self._layout: Layout | None = None
 
-    def columns(self) -> tuple[ColumnRead, ...]:
+    def columns(self) -> tuple[InterpretedColumn, ...]:
         """Return the columns in the order of the log."""
         return tuple(self._columns.values())
 
@@ -54,8 +54,8 @@ class ColumnsRead:
         if len(section.numbers) and section.numbers[0] <= len(self._lines):
             self._exemplify(section)
 
-    def _read(self, column: Column) -> ColumnRead:
-        return ColumnRead(
+    def _read(self, column: Column) -> InterpretedColumn:
+        return InterpretedColumn(
             heading=column.heading or column.source,
             source=column.source,
             unit=column.unit,

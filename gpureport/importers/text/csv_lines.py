@@ -5,7 +5,7 @@ import csv
 _LONGEST = 2**20
 
 
-def cells(text: str, delimiter: str = ",") -> list[str]:
+def split_cells(text: str, delimiter: str = ",") -> list[str]:
     """Return the cells of a line, blanks around them left out; none where its quotes are damaged."""
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]

@@ -29,7 +29,7 @@ class Document:
     fault: str = ""
 
 
-def documents(lines: Iterable[TextLine], most: int) -> Iterator[Document]:
+def iterate_documents(lines: Iterable[TextLine], most: int) -> Iterator[Document]:
     """Yield the documents of a log, and the lines between them.
 
     A document ends where its brackets close. One that was cut ends where another begins at the start of a line.
@@ -67,11 +67,11 @@ def _read(lines: Sequence[TextLine]) -> Document:
     """Return the documents that some lines hold, all of them or none."""
     if any(line.fault for line in lines):
         return Document(tuple(lines), fault=NOT_JSON)
-    contents = parsed("\n".join(line.text for line in lines))
+    contents = parse_documents("\n".join(line.text for line in lines))
     return Document(tuple(lines), contents or (), "" if contents else NOT_JSON)
 
 
-def parsed(text: str) -> tuple[Any, ...] | None:
+def parse_documents(text: str) -> tuple[Any, ...] | None:
     """Return the JSON documents of a text one after the other, None when it is not made of such."""
     decoder, found = json.JSONDecoder(), []
     at = _between(text, 0)

@@ -8,7 +8,7 @@ _HEADER = re.compile(r"(\S.{0,79}?[^,;\s]\s+)timestamp, ?[a-z]")
 HINT = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 
 
-def prefix(line: str) -> str:
+def find_line_prefix(line: str) -> str:
     """Return what stands before the columns of a query in the first line of a log, empty where nothing does."""
     found = _HEADER.match(line.lstrip("\ufeff"))
     return found[1] if found else ""

@@ -17,9 +17,9 @@ from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NO
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.ordering.row_placement import Assembly, Rows
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
+from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED as LEFT_OUT
-from gpureport.importers.protocol.understanding import Understanding
 from gpureport.importers.recorders.damaged_devices import Suspects
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import Placed
@@ -84,7 +84,7 @@ class Record:
     host: bool = False
 
 
-def columns(records: Sequence[Record]) -> dict[str, Values]:
+def columns_from_records(records: Sequence[Record]) -> dict[str, Values]:
     """Return the columns of records; null where a record lacks a value."""
     names = dict.fromkeys(name for record in records for name in record.values)
     return {name: _column(name, [record.values.get(name) for record in records]) for name in names}
@@ -100,7 +100,7 @@ def _column(name: str, cells: list[Any]) -> Values:
     return Values(np.maximum(np.array(codes, dtype=np.int64), 0), valid, list(places) or [""])
 
 
-def chunk(  # noqa: PLR0913 - a chunk has as many parts
+def make_chunk(  # noqa: PLR0913 - a chunk has as many parts
     records: Sequence[Record],
     *,
     lines: int,
@@ -115,7 +115,7 @@ def chunk(  # noqa: PLR0913 - a chunk has as many parts
     return Chunk(
         numbers=np.array([record.number for record in records], dtype=np.int64),
         times=np.array([record.time for record in records], dtype=np.int64) if stamped else None,
-        data=columns(records),
+        data=columns_from_records(records),
         lines=lines,
         odd=odd,
         continued=continued,
@@ -286,7 +286,7 @@ class FormExtraction:
             rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
             timezone=self._form.zone if self._stamped else None,
-            understanding=Understanding(
+            understanding=Interpretation(
                 columns_by=(self._form.name,),
                 gpus_by=self._devices.told_by,
                 order_notes=None if plan is None else plan.notes,

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.count_text import counted
+from gpureport.importers.note_text import format_count
 from gpureport.importers.timebase import zones
 
 _LAG = 3
@@ -62,5 +62,5 @@ def notes(rows: int, zone: ZoneInfo | None) -> tuple[str, ...]:
     if not rows or zone is None:
         return ()
     lie = "lies" if rows == 1 else "lie"
-    said = f"{counted(rows, 'row')} {lie} in the hour that {zone.key} has twice in autumn, and nothing in the log tells"
-    return (f"{said} in which of the two: the first is taken.",)
+    said = f"{format_count(rows, 'row')} {lie} in the hour that {zone.key} has twice in autumn"
+    return (f"{said}, and nothing in the log tells in which of the two: the first is taken.",)

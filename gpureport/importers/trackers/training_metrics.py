@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.importers.count_text import first
+from gpureport.importers.note_text import list_first
 from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 
@@ -95,11 +95,12 @@ def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wante
     if done is not None:
         yield f"work done, by {done[1]}: {done[0].amount:.0f} {done[0].unit}"
     elif wanted is not None:
-        yield f"no training metric {wanted!r} counts work in this run; it has {first(known, _MOST_NAMED) or 'none'}"
+        available = list_first(known, _MOST_NAMED) or "none"
+        yield f"no training metric {wanted!r} counts work in this run; it has {available}"
     roles: dict[str, list[str]] = {}
     for name in known:
         if recognition := recognise_metric(name):
             roles.setdefault(recognition.role, []).append(name)
     if roles:
-        named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())
+        named = "; ".join(f"{role}: {list_first(found, _MOST_NAMED)}" for role, found in roles.items())
         yield f"training metrics by their names: {named}"

@@ -26,5 +26,5 @@ def parse(texts: Any) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow 
 
 
 def _micros(text: str) -> int | None:
-    moment = timestamps.stamp(text.strip())
+    moment = timestamps.parse_timestamp(text.strip())
     return moment.micros if moment is not None and moment.utc else None

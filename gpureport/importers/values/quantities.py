@@ -19,14 +19,14 @@ _KNOWN_BITS = sum(CLOCK_EVENT_BITS.values())
 _MASK_BITS = 64
 
 
-def number(cell: object) -> float | None:
+def parse_number(cell: object) -> float | None:
     """Return the finite number a cell of text or JSON holds, None when it holds none."""
     if isinstance(cell, str):
-        return finite(cell) if _NUMBER.fullmatch(cell.strip()) else None
-    return finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+        return parse_finite(cell) if _NUMBER.fullmatch(cell.strip()) else None
+    return parse_finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 
-def finite(cell: float | str) -> float | None:
+def parse_finite(cell: float | str) -> float | None:
     """Return a number as a finite float, None when it is too large to be one."""
     try:
         value = float(cell)
@@ -35,7 +35,7 @@ def finite(cell: float | str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def value(cell: object, unit: str, metric: str) -> float | int | None:
+def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
     """Return what a cell says of a metric in its base unit, None when it is no value the metric can have.
 
     Args:
@@ -43,11 +43,11 @@ def value(cell: object, unit: str, metric: str) -> float | int | None:
         unit: unit it counts in, of `units.UNITS`.
         metric: name of the metric.
     """
-    found = number(cell)
-    return None if found is None else in_base(found, unit, metric)
+    found = parse_number(cell)
+    return None if found is None else convert_to_base(found, unit, metric)
 
 
-def in_base(found: float, unit: str, metric: str) -> float | int | None:
+def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
     """Return a number of a unit as a value of a metric in its base unit, None when the metric cannot have it."""
     wanted = BY_NAME[metric]
     converted = UNITS[unit].to_base(found)
@@ -61,18 +61,18 @@ def in_base(found: float, unit: str, metric: str) -> float | int | None:
     return whole if whole <= np.iinfo(wanted.dtype).max else None
 
 
-def absent(cell: object) -> str | None:
+def absence_word(cell: object) -> str | None:
     """Return the word for no value that a cell says, None when it says none."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None
 
 
-def lack(cell: object) -> str:
+def describe_absence(cell: object) -> str:
     """Return why a cell that holds no value of its metric holds none."""
-    return absent(cell) or "no value it can have"
+    return absence_word(cell) or "no value it can have"
 
 
-def clock_events(mask: int) -> dict[str, bool | int]:
+def split_clock_events(mask: int) -> dict[str, bool | int]:
     """Return NVML's mask of clock event reasons as one value a reason; bits without a name are kept."""
     if not 0 <= mask < 2**_MASK_BITS:
         return {}
@@ -80,6 +80,6 @@ def clock_events(mask: int) -> dict[str, bool | int]:
     return {**reasons, "clock_event_unknown_bits": mask & ~_KNOWN_BITS}
 
 
-def as_text(source: str, cell: object) -> tuple[str, str]:
+def extra_column(source: str, cell: object) -> tuple[str, str]:
     """Return the column that keeps what has no metric, and the cell as text."""
     return extra_name(source), str(cell)

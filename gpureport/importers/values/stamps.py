@@ -46,7 +46,7 @@ def _number(digits: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     return value, good
 
 
-def _one_of(column: npt.NDArray[np.uint8], characters: tuple[str, str]) -> BoolArray:
+def _is_either(column: npt.NDArray[np.uint8], characters: tuple[str, str]) -> BoolArray:
     one, other = characters
     either: BoolArray = (column == ord(one)) | (column == ord(other))
     return either
@@ -58,7 +58,7 @@ def _minutes(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     parts = [_number(text[start:stop]) for start, stop in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))]
     (year, month, day, hour, minute) = (part[0] for part in parts)
     good = np.logical_and.reduce([part[1] for part in parts])
-    good &= _one_of(text[4], ("/", "-")) & (text[7] == text[4]) & _one_of(text[10], (" ", "T"))
+    good &= _is_either(text[4], ("/", "-")) & (text[7] == text[4]) & _is_either(text[10], (" ", "T"))
     good &= text[13] == ord(":")
     good &= (year >= 1970) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60)  # noqa: PLR2004 - the calendar
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
@@ -79,7 +79,7 @@ def _fixed_width(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     micros *= 1_000_000
     if text.shape[1] > _SECONDS:
         fraction, digits = _number(rest[4:])
-        good &= digits & _one_of(rest[3], (".", ","))
+        good &= digits & _is_either(rest[3], (".", ","))
         micros += fraction * 10 ** (_LONGEST - text.shape[1])
     micros += np.repeat(minutes, counts)
     return micros, good

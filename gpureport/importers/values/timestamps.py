@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from gpureport.importers.values.quantities import number
+from gpureport.importers.values.quantities import parse_number
 
 _ISO = re.compile(
     r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
@@ -29,7 +29,7 @@ class Moment:
     utc: bool
 
 
-def iso(text: str) -> Moment | None:
+def parse_iso_time(text: str) -> Moment | None:
     """Return a stamp of year, month, day and time, with an offset or without; None when it is none."""
     match = _ISO.fullmatch(text.strip())
     if match is None:
@@ -46,14 +46,14 @@ def iso(text: str) -> Moment | None:
     return Moment(micros, zone is not None) if 0 <= micros < _LAST else None
 
 
-def epoch(cell: object, unit: str | None = None) -> Moment | None:
+def parse_epoch_time(cell: object, unit: str | None = None) -> Moment | None:
     """Return a count since 1970 as a time, None when it is none that can be.
 
     Args:
         cell: a number, or text that is one.
         unit: one of EPOCHS; the size of the number tells when None.
     """
-    count = number(cell)
+    count = parse_number(cell)
     if count is None or count < 0:
         return None
     unit = unit or _unit(count)
@@ -70,6 +70,6 @@ def _unit(count: float) -> str | None:
     return None
 
 
-def stamp(text: str) -> Moment | None:
+def parse_timestamp(text: str) -> Moment | None:
     """Return what a text states of a time: a count since 1970, or a date and a time; None where it states none."""
-    return epoch(text) or iso(text)
+    return parse_epoch_time(text) or parse_iso_time(text)

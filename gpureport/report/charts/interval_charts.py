@@ -5,15 +5,13 @@ The figures are narrow, so that two stand beside each other on a wide page and b
 
 from math import ceil, floor, log10
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Rectangle
 
 from gpureport.columns import FloatArray
-from gpureport.report.charts import charts
+from gpureport.report.charts import canvas
 from gpureport.report.charts.palette import BAR, BUSY, GRID, INK, MUTED, PAPER, TRACK
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.wording import display
@@ -41,7 +39,7 @@ def draw_interval_chart(chart: IntervalChart, prefix: str) -> str:
         chart: the figure of every step.
         prefix: begins every id, unlike that of any other figure of the page.
     """
-    return charts.to_svg(
+    return canvas.to_svg(
         build_interval_figure(chart), prefix, f"{chart.title}: {'; '.join(_describe_row(row) for row in chart.rows)}"
     )
 
@@ -50,8 +48,9 @@ def build_interval_figure(chart: IntervalChart) -> Figure:
     """Return a chart, drawn."""
     low, high = _axis_ends(chart)
     height = _TOP + _ROW * len(chart.rows) + _BOTTOM
-    with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
-        drawn, axes = _new_figure(height)
+    with canvas.chart_settings():
+        drawn = canvas.new_figure(WIDTH, height)
+        axes = canvas.new_axes(drawn, sides=(_SIDE, _SIDE), top=_TOP, bottom=_BOTTOM, pad=4)
         axes.set(xlim=(low, high), ylim=(_ROW * len(chart.rows), 0))
         _draw_axis(axes, chart, low, high)
         for position, row in enumerate(chart.rows):
@@ -62,18 +61,6 @@ def build_interval_figure(chart: IntervalChart) -> Figure:
 
 def _describe_row(row: IntervalRow) -> str:
     return f"{row.label} {row.text}"
-
-
-def _new_figure(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH / 72, height / 72))
-    FigureCanvasSVG(figure)
-    figure.patch.set_visible(False)
-    inner = (_SIDE / WIDTH, _BOTTOM / height, 1 - 2 * _SIDE / WIDTH, 1 - (_TOP + _BOTTOM) / height)
-    axes = figure.add_axes(inner)
-    axes.patch.set_visible(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(left=False, bottom=False, pad=4)
-    return figure, axes
 
 
 def _axis_ends(chart: IntervalChart) -> tuple[float, float]:

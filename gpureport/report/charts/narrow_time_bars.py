@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from gpureport.report.charts import charts
+from gpureport.report.charts import canvas, time_bars
 from gpureport.report.charts.palette import INK, MUTED
 from gpureport.report.model.time_charts import TimeBar
 from gpureport.report.runs import gpu_time
@@ -31,7 +29,7 @@ _FITS = 36.0
 
 def draw_narrow_time_bars(bars: Sequence[TimeBar], prefix: str) -> str:
     """Return the bars as an SVG element; `prefix` begins every id, unlike that of any other figure of the page."""
-    return charts.to_svg(build_narrow_figure(bars), prefix, charts.describe_time_bars(bars))
+    return canvas.to_svg(build_narrow_figure(bars), prefix, time_bars.describe_time_bars(bars))
 
 
 def build_narrow_figure(bars: Sequence[TimeBar]) -> Figure:
@@ -39,7 +37,7 @@ def build_narrow_figure(bars: Sequence[TimeBar]) -> Figure:
     names = list(_legend_places(gpu_time.class_labels(bars)))
     top = _TOP + _LINE * (names[-1][2] + 1) + 4
     height = top + _ROW * len(bars)
-    with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
+    with canvas.chart_settings():
         drawn, axes = _new_figure(height)
         for key, label, line, left in names:
             _draw_legend_entry(axes, key, label, (left, _TOP + line * _LINE))
@@ -50,9 +48,7 @@ def build_narrow_figure(bars: Sequence[TimeBar]) -> Figure:
 
 def _new_figure(height: float) -> tuple[Figure, Axes]:
     """Return a figure and axes over all of it, both in points from the upper left."""
-    drawn = Figure(figsize=(WIDTH / 72, height / 72))
-    FigureCanvasSVG(drawn)
-    drawn.patch.set_visible(False)
+    drawn = canvas.new_figure(WIDTH, height)
     axes = drawn.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, WIDTH), ylim=(height, 0))
@@ -72,7 +68,7 @@ def _legend_places(labels: dict[str, str]) -> Iterator[tuple[str, str, int, floa
 
 def _draw_legend_entry(axes: Axes, key: str, label: str, place: tuple[float, float]) -> None:
     left, top = place
-    axes.add_artist(charts.class_rectangle(key, (left, top + 3), _SWATCH, 9))
+    axes.add_artist(time_bars.class_rectangle(key, (left, top + 3), _SWATCH, 9))
     axes.text(left + _SWATCH + 5, top + 11.5, label, fontsize=_SMALL, color=INK.stand_in)
 
 
@@ -82,7 +78,7 @@ def _draw_bar(axes: Axes, top: float, bar: TimeBar) -> None:
     left = 0.0
     for part in bar.parts:
         wide = part.ratio * WIDTH
-        axes.add_artist(charts.class_rectangle(part.key, (left, top + 20), wide, _THICK))
+        axes.add_artist(time_bars.class_rectangle(part.key, (left, top + 20), wide, _THICK))
         if wide >= _FITS:
-            charts.write_share(axes, (left + wide / 2, top + 20 + _THICK / 2), part.text, part.key, _SMALL)
+            time_bars.write_share(axes, (left + wide / 2, top + 20 + _THICK / 2), part.text, part.key, _SMALL)
         left += wide

@@ -34,13 +34,15 @@ def draw_report_figures(
         timelines: its runs, or parts of them, each with what begins every id in its figure.
         width: of all but the panels in points, that of a page when None.
     """
-    from gpureport.report.charts import charts, interval_charts, narrow_time_bars  # noqa: PLC0415 - loads matplotlib
+    from gpureport.report.charts import canvas, interval_charts, narrow_time_bars, time_bars, timeline_strips  # noqa: PLC0415 - loads matplotlib
 
-    wide, bars = width or charts.WIDTH, report.gpu_time
+    wide, bars = width or canvas.WIDTH, report.gpu_time
     panels = report.comparison.charts if report.comparison else ()
     return ReportFigures(
-        bars=charts.draw_time_bars(bars, "bars", wide) if bars else None,
+        bars=time_bars.draw_time_bars(bars, "bars", wide) if bars else None,
         narrow=narrow_time_bars.draw_narrow_time_bars(bars, "narrow") if bars and width is None else None,
-        timelines=tuple(charts.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines),
+        timelines=tuple(
+            timeline_strips.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines
+        ),
         panels=tuple(interval_charts.draw_interval_chart(chart, f"panel{at}") for at, chart in enumerate(panels)),
     )

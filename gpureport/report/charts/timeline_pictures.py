@@ -7,11 +7,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from gpureport.report.charts import charts, event_marks
+from gpureport.report.charts import canvas, event_marks, timeline_strips
 from gpureport.report.charts.palette import INK, MUTED
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
@@ -38,20 +36,13 @@ def draw_timeline_pictures(report: Report) -> Iterator[TimelinePicture]:
         if run.strips:
             lines = _legend_lines([card for card in report.findings if card.run_index == place], run)
             below = _LINE * len(lines) + _MARGIN
-            figure = charts.build_timeline_figure(run, above=_ABOVE, below=below)
+            figure = timeline_strips.build_timeline_figure(run, above=_ABOVE, below=below)
             heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
         else:
-            lines, figure = [], _empty_figure()
+            lines, figure = [], canvas.new_figure(canvas.WIDTH, _ABOVE + _MARGIN)
             heading = f"{name}: {display.lower_first(run.absent)}"
         _write_heading_and_legend(figure, heading, lines)
         yield TimelinePicture(figure, "; ".join([heading, *lines]))
-
-
-def _empty_figure() -> Figure:
-    figure = Figure(figsize=(charts.WIDTH / 72, (_ABOVE + _MARGIN) / 72))
-    FigureCanvasSVG(figure)
-    figure.patch.set_visible(False)
-    return figure
 
 
 def _legend_lines(cards: list[FindingCard], run: Timeline) -> list[str]:
@@ -65,8 +56,8 @@ def _legend_lines(cards: list[FindingCard], run: Timeline) -> list[str]:
 
 def _write_heading_and_legend(figure: Figure, heading: str, lines: list[str]) -> None:
     height = figure.get_figheight() * 72
-    left = _MARGIN / charts.WIDTH
-    with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
+    left = _MARGIN / canvas.WIDTH
+    with canvas.chart_settings():
         figure.text(left, 1 - 17 / height, heading, fontsize=_HEADING, fontweight="bold", color=INK.stand_in)
         for place, line in enumerate(reversed(lines)):
             at = (_MARGIN / 2 + _LINE * place + 2) / height

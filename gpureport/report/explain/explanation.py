@@ -9,7 +9,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.errors import SettingsError
 from gpureport.importers.devices.identification import ATTRIBUTES
 from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonical, target
-from gpureport.importers.logs.nvidia_smi.query.headings import translated
+from gpureport.importers.logs.nvidia_smi.query.headings import find_query_field
 from gpureport.metrics import METRICS, Metric
 from gpureport.report.explain import explained_classes, explained_kinds, explained_metrics, explained_recording
 from gpureport.report.model.shapes import Explanation, Fact, Section
@@ -98,7 +98,7 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     known = _list_names(rules)
     if asked in known:
         return f"did you mean {known[asked]!r}?"
-    written = translated(asked)
+    written = find_query_field(asked)
     parts = sorted((word for word in known if asked in word), key=len) if len(asked) >= _SHORTEST else []
     close = get_close_matches(asked, sorted(known), n=_SUGGESTED)
     found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]

@@ -3,14 +3,13 @@
 import warnings
 from io import BytesIO
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from gpureport.report.charts import charts, light_colours, timeline_pictures
+from gpureport.report.charts import canvas, light_colours, timeline_pictures
 from gpureport.report.charts.palette import LIGHT_TEXT
 from gpureport.report.model.report_content import Report
 
@@ -29,13 +28,13 @@ def render(report: Report) -> bytes:
 
 def _rasterise(figure: Figure) -> npt.NDArray[np.uint8]:
     """Return a figure as pixels (height, width, 4)."""
-    canvas = FigureCanvasAgg(figure)
+    pixels = FigureCanvasAgg(figure)
     figure.set_dpi(_DPI)
     figure.patch.set(visible=True, facecolor=LIGHT_TEXT)
-    with warnings.catch_warnings(), mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # names as literals only
+    with warnings.catch_warnings(), canvas.chart_settings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         # what an axis consists of is there only once it was laid out
         figure.draw_without_rendering()
         light_colours.apply_light_colours(figure)
-        canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
-    return np.asarray(canvas.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above
+        pixels.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
+    return np.asarray(pixels.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above

@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-from gpureport.report.charts import charts, timeline_pictures
+from gpureport.report.charts import canvas, timeline_pictures
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
 from gpureport.report.model.report_content import Report
 
@@ -14,12 +14,12 @@ def render(report: Report) -> str:
     """Return the timeline of every run, one below the other, on white."""
     top, drawn = 0.0, []
     for place, picture in enumerate(timeline_pictures.draw_timeline_pictures(report)):
-        element = charts.to_svg(picture.figure, f"run{place}", picture.spoken)
+        element = canvas.to_svg(picture.figure, f"run{place}", picture.spoken)
         (height,) = _HEIGHT.findall(element[: element.index(">")])[:1]
         drawn.append(element.replace("<svg", f'<svg y="{top:g}"', 1))
         top += float(height)
-    size = f'width="{charts.WIDTH:g}" height="{top:g}"'
+    size = f'width="{canvas.WIDTH:g}" height="{top:g}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {charts.WIDTH:g} {top:g}" {size} color="{DARK_TEXT}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {canvas.WIDTH:g} {top:g}" {size} color="{DARK_TEXT}">'
         f'<title>{escape(report.title)}</title><rect {size} fill="{LIGHT_TEXT}"/>{"".join(drawn)}</svg>\n'
     )

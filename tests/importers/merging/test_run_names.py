@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers.merging.run_names import derived, longer_names, told_apart
+from gpureport.importers.merging.run_names import derive_name, longer_names, make_names_distinct
 from gpureport.recording import Run, Source
 from tests.report import examples
 
@@ -13,7 +13,7 @@ from tests.report import examples
 def run(locator: str, name: str | None = None, kind: str = "nvidia_smi") -> Run:
     """Return a run of a log, called after it unless it has a name."""
     source = Source(kind=kind, locator=locator, sha256="ab" * 32)
-    return replace(examples.run(name or derived(locator)), sources=(source,))
+    return replace(examples.run(name or derive_name(locator)), sources=(source,))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def run(locator: str, name: str | None = None, kind: str = "nvidia_smi") -> Run:
 )
 def test_a_run_is_called_after_its_log_or_its_folder(locator: str, name: str) -> None:
     """Its folder where the log is called what such logs are called."""
-    assert derived(locator) == name
+    assert derive_name(locator) == name
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_names_that_were_given_stay() -> None:
         run("c4/other.csv"),
     ]
     names = ["same", "c2/same", "c3/same", "same", "standard input", "other"]
-    assert [each.name for each in told_apart(runs)] == names
+    assert [each.name for each in make_names_distinct(runs)] == names

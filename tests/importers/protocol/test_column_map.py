@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SettingsError
-from gpureport.importers.protocol.column_map import Mapping, read
+from gpureport.importers.protocol.column_map import Mapping, read_column_map
 from tests.importers import neighbours
 
 COLUMN = '[columns."a"]\nmetric = "gpu_power_watts"\n'
@@ -15,7 +15,7 @@ def made(folder: Path, text: str) -> Mapping:
     """Return a map that was written to a file."""
     path = folder / "map.toml"
     path.write_text(text)
-    return read(path)
+    return read_column_map(path)
 
 
 def test_a_map_says_what_columns_are(tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_what_a_map_cannot_say(tmp_path: Path, text: str, what: str) -> None:
 def test_a_missing_map(tmp_path: Path) -> None:
     """A map that is not there is no traceback."""
     with pytest.raises(SettingsError, match=r"absent.toml: No such file or directory; check the path"):
-        read(tmp_path / "absent.toml")
+        read_column_map(tmp_path / "absent.toml")

@@ -62,7 +62,7 @@ def told(first: Outcome, second: Outcome) -> str:
     """Return the error of two sources."""
     inputs = [Input(Path(name), HostLog(), name) for name in ("gpu.log", "host.csv")]
     with pytest.raises(SourceError) as caught:
-        time_bases.check(inputs, [first, second], None)
+        time_bases.check_time_bases(inputs, [first, second], None)
     return str(caught.value)
 
 
@@ -101,7 +101,9 @@ def test_times_that_can_be_compared() -> None:
     local, utc = outcome((0, 1), None), outcome((0, 1), "UTC")
     counted = Outcome(devices=(), quality=Quality(synthetic_time=True), span=(0, 1))
     for pair in ([local, local], [utc, utc], [counted, utc]):
-        time_bases.check(inputs, pair, None)
-    time_bases.check(inputs, [local, utc], "Europe/Berlin")
-    assert time_bases.notes(inputs, [local, local], None) == ()
-    assert time_bases.notes(inputs, [local, utc], None) == ("Zones of the time stamps: a names no zone; b states UTC.",)
+        time_bases.check_time_bases(inputs, pair, None)
+    time_bases.check_time_bases(inputs, [local, utc], "Europe/Berlin")
+    assert time_bases.describe_time_zones(inputs, [local, local], None) == ()
+    assert time_bases.describe_time_zones(inputs, [local, utc], None) == (
+        "Zones of the time stamps: a names no zone; b states UTC.",
+    )

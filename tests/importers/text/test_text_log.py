@@ -11,7 +11,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, chunk
+from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, make_chunk
 
 
 class Pairs:
@@ -32,7 +32,7 @@ class Pairs:
                     continue
                 values: dict[str, float | bool | str] = {"index": index, "gpu_utilization_ratio": float(used)}
                 records.append(Record(number=number, time=int(time[0]) if time else None, values=values))
-            yield chunk(records, lines=len(records) + len(odd), odd=odd)
+            yield make_chunk(records, lines=len(records) + len(odd), odd=odd)
 
 
 def read(path: Path, text: str, placement: ReadOptions | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:

@@ -35,7 +35,7 @@ from gpureport.units import UNITS
 )
 def test_a_cell_is_a_value_or_none(cell: object, unit: str, metric: str, value: float | None) -> None:
     """What cannot be a value of the metric is none, and never 0."""
-    found = quantities.value(cell, unit, metric)
+    found = quantities.parse_quantity(cell, unit, metric)
     assert found == (value if value is None else pytest.approx(value))
 
 
@@ -46,7 +46,7 @@ def test_no_cell_is_a_value_that_the_column_cannot_hold(cell: object, metric: ob
     unit = next(name for name, unit in UNITS.items() if unit.base == one.unit)
     if one.dtype in {"bool", "uint64"}:
         return
-    found = quantities.value(cell, unit, one.name)
+    found = quantities.parse_quantity(cell, unit, one.name)
     assert found is None or found >= (-(2.0**62) if one.unit == "Cel" else 0)
     assert found is None or one.unit != "1" or found <= 1 or one.name == "gpu_fan_ratio"
 
@@ -54,10 +54,10 @@ def test_no_cell_is_a_value_that_the_column_cannot_hold(cell: object, metric: ob
 @pytest.mark.parametrize("mask", [0, 1, 0x44, 0x8000000000000000])
 def test_a_mask_is_taken_apart_without_loss(mask: int) -> None:
     """Reasons and unknown bits together are the mask."""
-    events = quantities.clock_events(mask)
+    events = quantities.split_clock_events(mask)
     bits = {f"clock_event_{name}": bit for name, bit in CLOCK_EVENT_BITS.items()}
     assert (
         sum(bits[name] for name, held in events.items() if name in bits and held) + events["clock_event_unknown_bits"]
         == mask
     )
-    assert quantities.clock_events(-1) == quantities.clock_events(2**64) == {}
+    assert quantities.split_clock_events(-1) == quantities.split_clock_events(2**64) == {}

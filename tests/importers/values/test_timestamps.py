@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.importers.values.timestamps import Moment, epoch, iso
+from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
 
 _NINE = int(datetime(2026, 3, 14, 9, tzinfo=UTC).timestamp() * 1e6)
 
@@ -25,7 +25,7 @@ _NINE = int(datetime(2026, 3, 14, 9, tzinfo=UTC).timestamp() * 1e6)
 )
 def test_iso_stamps(text: str, micros: int, utc: bool) -> None:  # noqa: FBT001 - what is expected
     """Date and time, with a fraction and an offset or without."""
-    assert iso(text) == Moment(_NINE + micros, utc)
+    assert parse_iso_time(text) == Moment(_NINE + micros, utc)
 
 
 @pytest.mark.parametrize(
@@ -33,21 +33,21 @@ def test_iso_stamps(text: str, micros: int, utc: bool) -> None:  # noqa: FBT001 
 )
 def test_what_is_no_stamp_is_none(text: str) -> None:
     """Mixed separators, days that are none, and years before 1970 are no stamps."""
-    assert iso(text) is None
+    assert parse_iso_time(text) is None
 
 
 def test_counts_since_1970_tell_their_unit_by_their_size() -> None:
     """Seconds, milliseconds, microseconds and nanoseconds of our time never meet."""
     for factor in (1, 10**3, 10**6, 10**9):
-        moment = epoch(_NINE // 10**6 * factor)
+        moment = parse_epoch_time(_NINE // 10**6 * factor)
         assert moment is not None
         assert (moment.micros, moment.utc) == (_NINE, True)
-    assert [epoch(cell) for cell in ("", "x", -5, 5, 1e30, None)] == [None] * 6
-    assert epoch("12.5", "s") == Moment(12_500_000, utc=True)
+    assert [parse_epoch_time(cell) for cell in ("", "x", -5, 5, 1e30, None)] == [None] * 6
+    assert parse_epoch_time("12.5", "s") == Moment(12_500_000, utc=True)
 
 
 @given(st.text())
 def test_no_text_is_more_than_a_stamp_or_none(text: str) -> None:
     """Nothing is raised, whatever a cell holds."""
-    for moment in (iso(text), epoch(text)):
+    for moment in (parse_iso_time(text), parse_epoch_time(text)):
         assert moment is None or moment.micros >= 0

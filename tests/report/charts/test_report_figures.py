@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build
-from gpureport.report.charts import charts, narrow_time_bars, report_figures, svg
+from gpureport.report.charts import narrow_time_bars, report_figures, svg, time_bars, timeline_strips
 from gpureport.report.formats import html
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
@@ -37,10 +37,10 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
     """One element each, text as text, no style, no picture, nothing clipped at the left."""
     content: Report = request.getfixturevalue(name)
     bars = [
-        charts.draw_time_bars(content.gpu_time, "bars"),
+        time_bars.draw_time_bars(content.gpu_time, "bars"),
         narrow_time_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
     ]
-    drawn = [*bars, *(charts.draw_timeline(run, "run") for run in content.timeline)]
+    drawn = [*bars, *(timeline_strips.draw_timeline(run, "run") for run in content.timeline)]
     for text in drawn:
         root = ET.fromstring(text)  # noqa: S314 - drawn by the project itself
         tags = {node.tag for node in root.iter()}
@@ -52,14 +52,14 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
 
 def test_every_gpu_has_a_label(many: Report) -> None:
     """All 64 names are there as text."""
-    root = ET.fromstring(charts.draw_timeline(many.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(timeline_strips.draw_timeline(many.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
     labels = [node.text for node in root.iter("text") if (node.text or "").startswith("GPU")]
     assert labels == [f"GPU {index}" for index in range(64)]
 
 
 def test_marks_can_be_found_by_their_card(report: Report) -> None:
     """A mark's id names card and row."""
-    text = charts.draw_timeline(report.timeline[0], "run0")
+    text = timeline_strips.draw_timeline(report.timeline[0], "run0")
     assert 'id="run0-mark-F1-0"' in text
     assert 'id="run0-mark-F2-1"' in text
     assert 'id="run0-mark-F2-0"' not in text
@@ -71,7 +71,7 @@ def test_a_finding_on_one_gpu_is_named_before_those_on_all() -> None:
     info = examples.run()
     runs = [examples.pair(info, (*gaps, examples.throttling("gpu:1", 400, 500)))]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    root = ET.fromstring(charts.draw_timeline(content.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(timeline_strips.draw_timeline(content.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
     names = [node.text for node in root.iter("text") if (node.text or "").startswith("F")]
     assert names == ["F1", "F2 F1"]
 
@@ -86,7 +86,7 @@ def test_legend_in_the_order_of_the_bars() -> None:
     bars = build(runs, title=None, command="", gpu_hour_price=None, version="0").gpu_time
     order = [name for name in GPU_TIME_CLASSES if name in {"computing", "tail", "low_use", "idle"}]
     assert list(gpu_time.class_labels(bars)) == order
-    root = ET.fromstring(charts.draw_time_bars(bars, "bars"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(time_bars.draw_time_bars(bars, "bars"))  # noqa: S314 - drawn by the project itself
     texts = [node.text for node in root.iter("text")]
     places = [texts.index(terms.CLASSES[name]) for name in order]
     assert places == sorted(places)
@@ -98,7 +98,7 @@ def test_narrow_bars_say_what_the_wide_ones_do(steps: Report) -> None:
     words = [node.text for node in root.iter("text")]
     assert [bar.label for bar in steps.gpu_time if bar.label not in words or bar.total not in words] == []
     assert [label for label in gpu_time.class_labels(steps.gpu_time).values() if label not in words] == []
-    wide = ET.fromstring(charts.draw_time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
+    wide = ET.fromstring(time_bars.draw_time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
     assert root.get("aria-label") == wide.get("aria-label")
 
 

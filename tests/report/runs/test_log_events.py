@@ -11,7 +11,7 @@ from gpureport.analysis import analyze
 from gpureport.quality import LogEvent
 from gpureport.recording import Recording
 from gpureport.report import build
-from gpureport.report.charts import charts
+from gpureport.report.charts import timeline_strips
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import markdown, terminal
@@ -62,7 +62,7 @@ def test_an_event_in_words() -> None:
 
 def test_events_close_together_share_a_number() -> None:
     """Each has its line; numbers that would overprint are one."""
-    figure = charts.draw_timeline(report(run(*EVENTS)).timeline[0], "run")
+    figure = timeline_strips.draw_timeline(report(run(*EVENTS)).timeline[0], "run")
     assert [text for text in texts(figure) if text.startswith("E")] == ["E1", "E2\N{EN DASH}E4", "E5"]
     assert figure.count('class="s-event"') == 5
     assert "E5 driver restarted at 0:03:20" in figure.partition("</title>")[0]
@@ -71,7 +71,7 @@ def test_events_close_together_share_a_number() -> None:
 def test_many_events_in_a_moment_are_one_number() -> None:
     """Numbers never overprint, however many events there are."""
     told = [event("gpu_lost", 100 + place / 10, line=place) for place in range(18)]
-    figure = charts.draw_timeline(report(run(*told)).timeline[0], "run")
+    figure = timeline_strips.draw_timeline(report(run(*told)).timeline[0], "run")
     assert [text for text in texts(figure) if text.startswith("E")] == ["E1\N{EN DASH}E18"]
 
 

@@ -11,12 +11,12 @@ from typing import ClassVar
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.dcgm import fields
-from gpureport.importers.logs.dcgm.readings import Values, take
+from gpureport.importers.logs.dcgm.field_values import Values, read_field
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, OTHER_ENTITY, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
-from gpureport.importers.values.timestamps import Moment, epoch, iso
+from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
 from gpureport.units import UNITS
 
 _LINE = re.compile(
@@ -30,10 +30,10 @@ _GPU = "GPU"
 _INSTANCES = "Rows of MIG instances, switches and links stand for no GPU and are not read."
 
 
-def header(text: str) -> bool:
+def is_header(text: str) -> bool:
     """Return whether a line is a heading of dmon that names a field."""
     found = _HEADING.fullmatch(_parts(text)[1])
-    return found is not None and any(fields.field(tag) for tag in (found[1] or "").split())
+    return found is not None and any(fields.find_field(tag) for tag in (found[1] or "").split())
 
 
 def _parts(text: str) -> tuple[str, str]:
@@ -88,7 +88,7 @@ class DmonForm:
             return
         values: Values = {"index": gpu}
         for tag, cell in zip(self._tags, cells, strict=True):
-            take(tag, cell, values, gathering, self._units.get(tag))
+            read_field(tag, cell, values, gathering, self._units.get(tag))
         gathering.row(line.number, self._time(stamp), values)
 
     def _head(self, text: str) -> None:
@@ -102,14 +102,14 @@ class DmonForm:
         """Learn the units from the line below a heading, each under the tag it belongs to."""
         for match in list(re.finditer(r"\S+", text))[1:]:
             before = [tag for start, tag in zip(self._starts, self._tags, strict=True) if start <= match.start() + 1]
-            known = fields.field(before[-1]) if before else None
+            known = fields.find_field(before[-1]) if before else None
             if known is not None and match[0] in UNITS and known.unit in UNITS:
                 same = UNITS[match[0]].base == UNITS[known.unit].base
                 self._units |= {before[-1]: match[0]} if same else {}
 
     def _time(self, stamp: str) -> int | None:
         """Return the time of a row; a log whose first stamp is UTC is one in UTC."""
-        moment: Moment | None = (iso(stamp) or epoch(stamp)) if stamp else None
+        moment: Moment | None = (parse_iso_time(stamp) or parse_epoch_time(stamp)) if stamp else None
         if moment is None:
             return None
         self.zone = "UTC" if moment.utc else self.zone

@@ -7,11 +7,11 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.dcgm import fields
-from gpureport.importers.logs.dcgm.readings import Values, take
-from gpureport.importers.logs.dcgm.tables import Table, table
+from gpureport.importers.logs.dcgm.field_tables import FieldTable, recognise_table
+from gpureport.importers.logs.dcgm.field_values import Values, read_field
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.csv_lines import split_cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
 
@@ -23,15 +23,15 @@ _UNTOLD = (
 _Key = tuple[int | None, tuple[tuple[str, str], ...]]
 
 
-def header(lines: Sequence[str]) -> bool:
+def has_header(lines: Sequence[str]) -> bool:
     """Return whether a line is the header of a table of DCGM's fields; of one reading a line its rows tell."""
     for place, line in enumerate(lines):
-        found = table(cells(line)) if "," in line else None
+        found = recognise_table(split_cells(line)) if "," in line else None
         if found is not None and found.field is None:
             return True
-        rows = [cells(row) for row in lines[place + 1 :]] if found is not None else []
+        rows = [split_cells(row) for row in lines[place + 1 :]] if found is not None else []
         if found is not None and any(
-            len(row) == len(found.header) and fields.field(row[found.field or 0]) for row in rows
+            len(row) == len(found.header) and fields.find_field(row[found.field or 0]) for row in rows
         ):
             return True
     return False
@@ -46,7 +46,7 @@ class FieldCsvForm:
     def __init__(self) -> None:
         """Start before any header."""
         self.zone: str | None = None
-        self._table: Table | None = None
+        self._table: FieldTable | None = None
         self._node: str | None = None
         self._held: dict[_Key, tuple[int, Values]] = {}
         self._readings = 0
@@ -66,8 +66,8 @@ class FieldCsvForm:
         yield from gathering.chunks()
 
     def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
-        row = [] if line.fault else cells(line.text)
-        found = table(row) if row else None
+        row = [] if line.fault else split_cells(line.text)
+        found = recognise_table(row) if row else None
         if found is not None:
             self._table = found
             gathering.odd(line, LineKind.HEADER)
@@ -78,7 +78,7 @@ class FieldCsvForm:
         else:
             self._row(line, row, self._table, gathering)
 
-    def _row(self, line: TextLine, row: Sequence[str], columns: Table, gathering: ChunkBuilder) -> None:
+    def _row(self, line: TextLine, row: Sequence[str], columns: FieldTable, gathering: ChunkBuilder) -> None:
         self._one_machine(row, columns)
         moment = columns.moment(row)
         if moment is not None and moment.utc:
@@ -90,8 +90,8 @@ class FieldCsvForm:
             return
         values: Values = dict(said)
         for place, name in columns.fields:
-            if fields.field(name) or row[place]:
-                take(name, row[place], values, gathering)
+            if fields.find_field(name) or row[place]:
+                read_field(name, row[place], values, gathering)
             if name == fields.EITHER:
                 gathering.note(_UNTOLD)
         gathering.row(line.number, time, values)
@@ -104,7 +104,7 @@ class FieldCsvForm:
             self._held[key] = (line.number, dict(key[1]))
         else:
             gathering.go_on(1)
-        take(name, cell, self._held[key][1], gathering)
+        read_field(name, cell, self._held[key][1], gathering)
         self._readings += 1
         if self._readings > MOST:
             what = f"more than {MOST:,} readings one a line, which are held in memory"
@@ -118,7 +118,7 @@ class FieldCsvForm:
                 yield from gathering.chunks()
         self._held.clear()
 
-    def _one_machine(self, row: Sequence[str], columns: Table) -> None:
+    def _one_machine(self, row: Sequence[str], columns: FieldTable) -> None:
         if columns.node is None:
             return
         self._node = self._node or row[columns.node]
@@ -129,5 +129,5 @@ class FieldCsvForm:
 
 def _name(cell: str) -> str:
     """Return the name of a field, by the symbol it has in the list where it is given by another one."""
-    known = fields.field(cell)
+    known = fields.find_field(cell)
     return cell if known is None or not cell.isdigit() else known.source

@@ -20,7 +20,7 @@ of 20 ms in KB.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpureport.importers.values.quantities import finite, in_base
+from gpureport.importers.values.quantities import convert_to_base, parse_finite
 
 EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 """The name whose unit hangs on the version of DCGM."""
@@ -139,24 +139,24 @@ _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 (dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""
 
 
-def field(name: str) -> Field | None:
+def find_field(name: str) -> Field | None:
     """Return the field of a name, with or without `DCGM_`; None for one that is no metric."""
     return FIELDS.get(name) or FIELDS.get(f"DCGM_{name}")
 
 
-def blank(found: float) -> bool:
+def is_blank(found: float) -> bool:
     """Return whether a number stands for no value."""
     return any(low <= found <= high for low, high in _BLANKS)
 
 
-def value(found: float, known: Field, unit: str) -> float | int | None:
+def convert_value(found: float, known: Field, unit: str) -> float | int | None:
     """Return what a number says of a field in the base unit of its metric, None when it is no value of it."""
-    return None if blank(found) else in_base(found, unit, known.target)
+    return None if is_blank(found) else convert_to_base(found, unit, known.target)
 
 
-def told(known: Field, values: Iterable[float]) -> str | None:
+def determine_unit(known: Field, values: Iterable[float]) -> str | None:
     """Return the unit a field counts in, told by its name and all its values; None when neither tells."""
-    numbers = [each for each in values if finite(each) is not None and not blank(each)]
+    numbers = [each for each in values if parse_finite(each) is not None and not is_blank(each)]
     most = max(numbers, default=0.0)
     if known.source == EITHER:
         return "%" if most > 1 else "1" if any(0 < each < 1 for each in numbers) else None

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.logs.dcgm import fields
-from gpureport.importers.logs.dcgm.readings import Values, take
+from gpureport.importers.logs.dcgm.field_values import Values, read_field
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.json_documents import parsed
+from gpureport.importers.text.json_documents import parse_documents
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
-from gpureport.importers.values.quantities import number
-from gpureport.importers.values.timestamps import epoch
+from gpureport.importers.values.quantities import parse_number
+from gpureport.importers.values.timestamps import parse_epoch_time
 
 MOST = 2**25
 """Characters of all answers, which are held in memory as a whole: a day of 8 GPUs and 20 metrics at 15 s has 19 million
@@ -31,12 +31,12 @@ _WHERE = "the answer of Prometheus"
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 
 
-def answer(text: str) -> bool:
+def is_prometheus_answer(text: str) -> bool:
     """Return whether a text begins as an answer of Prometheus does that names a metric of DCGM."""
     return text.lstrip("\ufeff \n\r\t,[").startswith("{") and '"metric"' in text and "DCGM_FI_" in text
 
 
-def snapshot(text: str) -> bool:
+def is_snapshot(text: str) -> bool:
     """Return whether a text is what dcgm-exporter shows when it is scraped: one moment, without a time."""
     return _EXPOSITION.match(text.lstrip()) is not None
 
@@ -73,7 +73,7 @@ class PrometheusForm:
         for time, key in moments:
             values: Values = dict(gpus[key].texts)
             for name, cell in gpus[key].readings[time].items():
-                take(name, cell, values, gathering, units.get(name))
+                read_field(name, cell, values, gathering, units.get(name))
             gathering.row(1, time, values)
             if gathering.full:
                 yield from gathering.chunks()
@@ -94,7 +94,7 @@ def _lines(log: Iterable[Piece]) -> list[TextLine]:
 
 def _series(lines: Sequence[TextLine]) -> Iterator[tuple[Mapping[str, str], Sequence[Any]]]:
     """Yield the labels and samples of every series of all answers."""
-    contents = None if any(line.fault for line in lines) else parsed("\n".join(line.text for line in lines))
+    contents = None if any(line.fault for line in lines) else parse_documents("\n".join(line.text for line in lines))
     if contents is None:
         raise SourceError(_WHERE, "not JSON, or cut", _QUERY)
     results = [series for content in contents for series in _results(content)]
@@ -179,7 +179,7 @@ def _texts(labels: Mapping[str, str]) -> dict[str, str]:
 def _add(gpu: _Gpu, name: str, sample: object, gathering: ChunkBuilder) -> None:
     """Take one sample; a series that begins anew, as with another pod, goes on with the one before."""
     whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
-    moment = epoch(sample[0], "s") if isinstance(sample, list) and whole else None
+    moment = parse_epoch_time(sample[0], "s") if isinstance(sample, list) and whole else None
     if moment is None or not isinstance(sample, list):
         gathering.lacks(name, "no sample")
         return
@@ -204,14 +204,14 @@ def _units(gpus: Iterable[_Gpu], gathering: ChunkBuilder) -> dict[str, str]:
     for gpu in gpus:
         for readings in gpu.readings.values():
             for name, cell in readings.items():
-                if (found := number(cell)) is not None:
+                if (found := parse_number(cell)) is not None:
                     values.setdefault(name, []).append(found)
     units: dict[str, str] = {}
     for name, numbers in values.items():
-        known = fields.field(name)
+        known = fields.find_field(name)
         if known is None or known.target == fields.MASK:
             continue
-        unit = fields.told(known, numbers)
+        unit = fields.determine_unit(known, numbers)
         if unit is None:
             gathering.note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
         elif unit != known.unit:

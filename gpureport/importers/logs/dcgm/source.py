@@ -26,7 +26,7 @@ class Dcgm:
     def identify(self, head: bytes) -> bool:
         """Return whether a text is of DCGM: a form that is read, or a snapshot that is refused in words."""
         text = head_text(head)
-        return _form(text) is not None or prometheus.snapshot(text)
+        return _form(text) is not None or prometheus.is_snapshot(text)
 
     def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a log.
@@ -36,7 +36,7 @@ class Dcgm:
         """
         text = text_head(file.again(), HEAD_BYTES).decode(errors="replace")
         form = _form(text)
-        if form is None and not prometheus.snapshot(text):
+        if form is None and not prometheus.is_snapshot(text):
             what = "no header of dcgmi dmon, no table of DCGM's fields and no answer of Prometheus at its beginning"
             raise SourceError(str(file.path), what, "leave out --source-kind, or give a log of DCGM")
         if form is None:
@@ -49,9 +49,9 @@ class Dcgm:
 
 
 def _form(text: str) -> type[Form] | None:
-    if prometheus.answer(text):
+    if prometheus.is_prometheus_answer(text):
         return prometheus.PrometheusForm
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
-    if any(dmon.header(line) for line in lines):
+    if any(dmon.is_header(line) for line in lines):
         return dmon.DmonForm
-    return field_csv.FieldCsvForm if field_csv.header(lines) else None
+    return field_csv.FieldCsvForm if field_csv.has_header(lines) else None

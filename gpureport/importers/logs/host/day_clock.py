@@ -14,7 +14,7 @@ _TIME = re.compile(r"(\d{1,2}):(\d\d):(\d\d)", re.ASCII)
 _NOON = 12
 
 
-def time_of_day(text: str, half: str = "") -> int | None:
+def parse_time_of_day(text: str, half: str = "") -> int | None:
     """Return microseconds since midnight, None where the text is no time of day.
 
     Args:
@@ -32,12 +32,12 @@ def time_of_day(text: str, half: str = "") -> int | None:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000
 
 
-def moment(day: date) -> int:
+def day_start(day: date) -> int:
     """Return the midnight a day begins with, in microseconds."""
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
 
 
-def dates(text: str) -> list[int]:
+def find_dates(text: str) -> list[int]:
     """Return the days a date may mean, as their first moments; the more usual reading first."""
     if match := _YEAR_FIRST.fullmatch(text):
         return _days([(match[1], match[3], match[4])])
@@ -53,7 +53,7 @@ def _days(parts: list[tuple[str, str, str]]) -> list[int]:
     found = []
     for year, month, day in parts:
         with suppress(ValueError):
-            found.append(moment(date(int(year), int(month), int(day))))
+            found.append(day_start(date(int(year), int(month), int(day))))
     return list(dict.fromkeys(day for day in found if day >= 0))
 
 
@@ -81,7 +81,7 @@ class DayClock:
 
     def date(self, text: str) -> bool:
         """Take the date a banner states; return whether it is one."""
-        days = dates(text)
+        days = find_dates(text)
         if not days:
             return False
         near = [day for day in days if self._around and self._around[0] - DAY <= day <= self._around[1]]

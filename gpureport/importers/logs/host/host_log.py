@@ -6,7 +6,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.logs.host.machine import HostForm, MachineExtraction
+from gpureport.importers.logs.host.host_extraction import HostExtraction, HostForm
 from gpureport.importers.logs.host.recorder_csv.csv_log import HostCsv
 from gpureport.importers.logs.host.recorder_csv.wide_csv import WideCsv
 from gpureport.importers.logs.host.sysstat.mpstat_json import MpstatJson
@@ -64,7 +64,7 @@ class HostLog:
         form = _form(head)
         if form is None:
             raise SourceError(str(file.path), "not a known host log", "copy it again: it changed while it was read")
-        return MachineExtraction(file, placement, form)
+        return HostExtraction(file, placement, form)
 
 
 def _form(head: bytes) -> type[HostForm] | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpureport.importers.decoding.pieces import Piece
 
 
-def numbered(piece: Piece) -> Iterator[tuple[int, str, bool]]:
+def number_lines(piece: Piece) -> Iterator[tuple[int, str, bool]]:
     """Yield the lines of a piece: number, text without blanks at its end, and whether the log ends inside it."""
     text = piece.data.decode(errors="replace").replace("\0", " ")
     lines = text.split("\n")

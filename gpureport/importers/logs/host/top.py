@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.block import PROCESSES, Block, Blocks
-from gpureport.importers.logs.host.day_clock import DayClock, time_of_day
-from gpureport.importers.logs.host.figures import KIB, LARGEST, percent, size
-from gpureport.importers.logs.host.readings import Readings
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
+from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.printed_numbers import KIB, LARGEST, parse_percent, parse_size
+from gpureport.importers.logs.host.text_lines import number_lines
+from gpureport.importers.logs.host.tick_totals import PROCESSES, TickTotals, TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
 
@@ -39,9 +39,9 @@ class Top:
     def __init__(self, around: tuple[int, int] | None = None) -> None:
         """Start; `around` are the first and last local time of the log this one lies beside."""
         self._clock = DayClock(around)
-        self._readings = Readings()
-        self._blocks = Blocks(self._readings)
-        self._block: Block | None = None
+        self._readings = HostRows()
+        self._blocks = TickTotalsBuilder(self._readings)
+        self._block: TickTotals | None = None
         self._times = 0
         self._names: list[str] = []
         self._threads = False
@@ -57,7 +57,7 @@ class Top:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            for number, line, cut in numbered(piece):
+            for number, line, cut in number_lines(piece):
                 self._line(number, line, cut=cut)
             yield self._readings.chunk(keep=1)
         self._blocks.end()
@@ -80,7 +80,7 @@ class Top:
             self._summary(self._block, number, line)
 
     def _begin(self, number: int, line: str, match: "re.Match[str]") -> None:
-        since_midnight = time_of_day(match[1])
+        since_midnight = parse_time_of_day(match[1])
         stamp = None if since_midnight is None else self._clock.at(since_midnight)
         self._blocks.close()
         self._block, self._names, self._memory = None, [], False
@@ -92,7 +92,7 @@ class Top:
         self._block = self._blocks.at("", stamp, number)
         self._block.values["host_load_average"] = float(match[2].replace(",", "."))
 
-    def _summary(self, block: Block, number: int, line: str) -> None:
+    def _summary(self, block: TickTotals, number: int, line: str) -> None:
         found = list(_CORES.finditer(line))
         memory = _MEMORY.match(line)
         if found:
@@ -116,7 +116,7 @@ class Top:
             return
         block.lines += 1
 
-    def _take_cores(self, block: Block) -> None:
+    def _take_cores(self, block: TickTotals) -> None:
         """Take the shares of all cores, which stand on a line of all or on one for each."""
         cores = [shares for shares in self._cores if shares is not None]
         narrow = len(cores) < len(self._cores) or _gaps(self._numbers)
@@ -128,13 +128,13 @@ class Top:
             if self._numbers:
                 block.values["cpu_busiest_core_ratio"] = max(busy for busy, _ in cores)
 
-    def _process(self, block: Block, number: int, line: str) -> None:
+    def _process(self, block: TickTotals, number: int, line: str) -> None:
         cells = line.split()
         if len(cells) < len(self._names):
             self._readings.lost(number, WRONG_CELLS, line)
             return
         row = dict(zip(self._names, cells, strict=False))
-        used, held = percent(row["%CPU"]), size(row.get("RES", ""))
+        used, held = parse_percent(row["%CPU"]), parse_size(row.get("RES", ""))
         if used is None:
             self._readings.lost(number, f"{MALFORMED} %CPU", line)
             return
@@ -157,14 +157,14 @@ def _gaps(numbers: list[int]) -> bool:
 
 def _shares(match: "re.Match[str]") -> tuple[float, float] | None:
     """Return how long a core was busy and how long it waited for a disk, None where that is cut off."""
-    shares = {name: percent(text) for text, name in _SHARE.findall(match[2])}
+    shares = {name: parse_percent(text) for text, name in _SHARE.findall(match[2])}
     idle, waiting = shares.get("id"), shares.get("wa")
     if idle is None or waiting is None or idle + waiting > _MOST:
         return None
     return max(1 - idle - waiting, 0.0), waiting
 
 
-def _take_memory(block: Block, match: "re.Match[str]") -> None:
+def _take_memory(block: TickTotals, match: "re.Match[str]") -> None:
     """Take the memory in use; where the page cache is not told apart, it is part of what is called so."""
     unit = KIB ** _POWERS[match[1]]
     amounts = {name: float(text.replace(",", ".")) * unit for text, name in _AMOUNT.findall(match[2])}

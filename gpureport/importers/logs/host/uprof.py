@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, time_of_day
-from gpureport.importers.logs.host.figures import figure
-from gpureport.importers.logs.host.readings import Readings, Said
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
+from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.printed_numbers import parse_number
+from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
 
@@ -32,7 +32,7 @@ class Uprof:
     def __init__(self, around: tuple[int, int] | None = None) -> None:
         """Start; `around` are the first and last local time of the log this one lies beside."""
         self._clock = DayClock(around)
-        self._readings = Readings()
+        self._readings = HostRows()
         self._names: list[str] = []
         self._sockets: list[int] = []
 
@@ -44,7 +44,7 @@ class Uprof:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            for number, line, cut in numbered(piece):
+            for number, line, cut in number_lines(piece):
                 if line.strip():
                     self._line(number, line, cut=cut)
             yield self._readings.chunk()
@@ -96,13 +96,13 @@ class Uprof:
         if match is None:
             return None
         hour, minute, second, millis = map(int, match.groups())
-        since_midnight = time_of_day(f"{hour}:{minute:02}:{second:02}")
+        since_midnight = parse_time_of_day(f"{hour}:{minute:02}:{second:02}")
         return None if since_midnight is None else self._clock.at(since_midnight + millis * 1000)
 
     def _take(self, number: int, line: str, stamp: int, cells: list[str]) -> None:
-        watts = [value for cell in cells if (value := figure(cell)) is not None and value >= 0]
+        watts = [value for cell in cells if (value := parse_number(cell)) is not None and value >= 0]
         if len(watts) < len(cells):
             self._readings.lost(number, f"{MALFORMED} package power", line)
             return
         values = {"cpu_power_watts": sum(watts)}
-        self._readings.put(Said(table="", stamp=stamp, number=number, lines=1, values=values))
+        self._readings.put(TableReading(table="", stamp=stamp, number=number, lines=1, values=values))

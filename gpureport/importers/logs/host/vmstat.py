@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.figures import KIB, figure
-from gpureport.importers.logs.host.readings import Readings, Said
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.printed_numbers import KIB, parse_number
+from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
-from gpureport.importers.values.timestamps import stamp
+from gpureport.importers.values.timestamps import parse_timestamp
 
 _COLONS = 2
 _UTC = {"UTC", "GMT"}
@@ -39,7 +39,7 @@ class Vmstat:
         """Start; its stamps hold a date, so what it lies beside does not matter."""
         del around
         self.zone: str | None = None
-        self._readings = Readings()
+        self._readings = HostRows()
         self._names: list[str] = []
         self._begun = False
         self._below = 0
@@ -55,7 +55,7 @@ class Vmstat:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            for number, line, cut in numbered(piece):
+            for number, line, cut in number_lines(piece):
                 if line.strip():
                     self._line(number, line, cut=cut)
             yield self._readings.chunk()
@@ -83,7 +83,7 @@ class Vmstat:
 
     def _row(self, number: int, line: str, cells: list[str], *, cut: bool) -> None:
         count = len(self._names)
-        found = stamp(" ".join(cells[count:]))
+        found = parse_timestamp(" ".join(cells[count:]))
         if len(cells) == count:
             self._readings.lost(number, CUT_LAST_LINE if cut else NO_TIME, line)
         elif len(cells) != count + 2:
@@ -95,7 +95,7 @@ class Vmstat:
             self._take(number, line, found.micros, dict(zip(self._names, cells, strict=False)))
 
     def _take(self, number: int, line: str, at: int, row: dict[str, str]) -> None:
-        read = {name: figure(row[name]) for name in sorted(_NEEDED)}
+        read = {name: parse_number(row[name]) for name in sorted(_NEEDED)}
         known = {name: value for name, value in read.items() if value is not None and value >= 0}
         if len(known) < len(read):
             name = next(name for name in read if name not in known)
@@ -115,7 +115,7 @@ class Vmstat:
             values = {}
             key = "us sy id wa bi bo", SINCE_START
             self._readings.absent[key] = self._readings.absent.get(key, 0) + 1
-        self._readings.put(Said(table="", stamp=at, number=number, lines=1, values=values))
+        self._readings.put(TableReading(table="", stamp=at, number=number, lines=1, values=values))
 
     def _begins(self, at: int) -> bool:
         """Return whether a row is the first of vmstat started anew; below a heading only, which is also repeated."""

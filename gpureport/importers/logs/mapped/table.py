@@ -9,16 +9,16 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece, head, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.mapped.tolerant import pointed, quantity
+from gpureport.importers.logs.mapped.loose_quantities import parse_loose_quantity, use_decimal_point
 from gpureport.importers.protocol.column_map import EPOCHS, ISO, MappedColumn, Mapping
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.csv_lines import split_cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
-from gpureport.importers.values.timestamps import Moment, epoch, iso
+from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
 from gpureport.metrics import BY_NAME, Scope
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -55,9 +55,9 @@ class Mapped:
 
 def _unmapped(file: RawFile) -> SourceError:
     """Return that a table needs a map, with one to start from where its headings tell something."""
-    from gpureport.importers.logs.mapped.suggestion import suggestion  # noqa: PLC0415 - only where a map is missing
+    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - only where a map is missing
 
-    found = suggestion(head_text(head(file.again(), HEAD_BYTES)))
+    found = suggest_map(head_text(head(file.again(), HEAD_BYTES)))
     hint = (
         "save standard output as map.toml, correct it, then give --map map.toml"
         if found.text
@@ -101,7 +101,7 @@ class MappedForm:
             gathering.reject(line, line.fault)
             return
         self._first = line.text if self._first is None else self._first
-        row = cells(line.text, self._delimiter or ",")
+        row = split_cells(line.text, self._delimiter or ",")
         if self._heads(line):
             gathering.odd(line, LineKind.HEADER)
         elif not self._header:
@@ -118,7 +118,7 @@ class MappedForm:
     def _heads(self, line: TextLine) -> bool:
         """Return whether a line names all columns of the map, and learn where they stand."""
         for delimiter in (self._delimiter,) if self._delimiter else DELIMITERS:
-            names = cells(line.text, delimiter)
+            names = split_cells(line.text, delimiter)
             names = names[:-1] if len(names) > 1 and not names[-1] else names
             if set(self._map.headings) <= set(names):
                 self._header, self._delimiter = names, delimiter
@@ -130,7 +130,7 @@ class MappedForm:
         said = dict(zip(self._header, row, strict=False))
         numbers = said
         if self._delimiter == ";":
-            numbers = {heading: pointed(cell) for heading, cell in said.items()}
+            numbers = {heading: use_decimal_point(cell) for heading, cell in said.items()}
         named = self._named(said)
         if self._map.device and named is None:
             gathering.reject(line, GPU_NOT_NAMED)
@@ -157,7 +157,7 @@ class MappedForm:
         """Keep the cells of other columns as text where the row is one GPU's, else say that they are not kept."""
         rest = {heading: cell for heading, cell in said.items() if heading not in self._map.headings}
         if named is not None:
-            devices[named].update(quantities.as_text(heading, cell) for heading, cell in rest.items() if cell)
+            devices[named].update(quantities.extra_column(heading, cell) for heading, cell in rest.items() if cell)
         elif rest:
             gathering.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
 
@@ -181,9 +181,9 @@ class MappedForm:
 
 
 def _put(column: MappedColumn, cell: str, values: Values, gathering: ChunkBuilder) -> None:
-    value = quantity(cell, column.unit, column.metric)
+    value = parse_loose_quantity(cell, column.unit, column.metric)
     if value is None:
-        gathering.lacks(column.heading, quantities.lack(cell))
+        gathering.lacks(column.heading, quantities.describe_absence(cell))
     else:
         values[column.metric] = value
 
@@ -191,11 +191,11 @@ def _put(column: MappedColumn, cell: str, values: Values, gathering: ChunkBuilde
 def _moment(cell: str, pattern: str) -> Moment | None:
     """Return a time written in a format of a map."""
     if pattern == ISO:
-        return iso(cell)
+        return parse_iso_time(cell)
     if pattern in EPOCHS:
-        return epoch(cell, EPOCHS[pattern])
+        return parse_epoch_time(cell, EPOCHS[pattern])
     try:
         found = datetime.strptime(cell, pattern)  # noqa: DTZ007 - a stamp without a zone stays without one
-        return iso(found.isoformat())
+        return parse_iso_time(found.isoformat())
     except (ValueError, OverflowError):
         return None

@@ -107,12 +107,12 @@ def _in_forms(piece: Piece) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
     if is_plain(piece.data):
         return False
-    from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed  # noqa: PLC0415 - as above
+    from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms  # noqa: PLC0415 - as above
     from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv  # noqa: PLC0415 - as above
 
     if not _forms(piece) - {QueryCsv}:
         return False
-    mixed = Mixed()
+    mixed = MixedForms()
     for _ in mixed.chunks([piece]):
         pass
     others = [block.rows for block in mixed.blocks if block.form not in {TEXT, QueryCsv.name}]

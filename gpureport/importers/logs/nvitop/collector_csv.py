@@ -6,16 +6,16 @@ from typing import ClassVar
 from gpureport.importers.decoding.pieces import Piece, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.nvitop.headings import LAST, Layout, Statistic, layout
+from gpureport.importers.logs.nvitop.headings import LAST, Layout, Statistic, recognise_layout
 from gpureport.importers.logs.nvitop.windows import Windows
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.csv_lines import split_cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
-from gpureport.importers.values.timestamps import epoch, iso
+from gpureport.importers.values.timestamps import parse_epoch_time, parse_iso_time
 from gpureport.units import UNITS
 
 _KEPT = "Of each window nvitop's mean is kept, and the last reading of memory"
@@ -38,7 +38,7 @@ class Nvitop:
     def identify(self, head: bytes) -> bool:
         """Return whether one of the first lines names columns of a collector."""
         lines = head_text(head).splitlines()[:5]
-        return any("/" in line and layout(cells(line)) is not None for line in lines)
+        return any("/" in line and recognise_layout(split_cells(line)) is not None for line in lines)
 
     def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a CSV."""
@@ -69,8 +69,8 @@ class NvitopForm:
         yield from gathering.chunks()
 
     def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
-        row = [] if line.fault else cells(line.text)
-        header = layout(row) if row and "/" in line.text else None
+        row = [] if line.fault else split_cells(line.text)
+        header = recognise_layout(row) if row and "/" in line.text else None
         if header is not None:
             self._layout, self._windows = header, Windows(self._windows.cumulative)
             self.zone = "UTC" if header.epoch is not None else None
@@ -95,11 +95,11 @@ class NvitopForm:
             values = devices.setdefault(each.gpu, gpu)
             if not each.target:
                 if row[each.place]:
-                    values.update([quantities.as_text(each.source, row[each.place])])
+                    values.update([quantities.extra_column(each.source, row[each.place])])
                 continue
             value = _value(each, row, means)
             if value is None:
-                gathering.lacks(each.source, quantities.lack(row[each.place]))
+                gathering.lacks(each.source, quantities.describe_absence(row[each.place]))
             else:
                 values[each.target] = value
         for gpu_index, values in devices.items():
@@ -107,25 +107,27 @@ class NvitopForm:
 
     def _means(self, time: int | None, row: Sequence[str], header: Layout) -> dict[int, float]:
         """Return the means of the window of a row by column."""
-        duration = None if header.duration is None else quantities.number(row[header.duration])
-        found = {each.place: quantities.number(row[each.place]) for each in header.statistics if each.name != LAST}
+        duration = None if header.duration is None else quantities.parse_number(row[header.duration])
+        found = {
+            each.place: quantities.parse_number(row[each.place]) for each in header.statistics if each.name != LAST
+        }
         return self._windows.row(time, duration, {place: mean for place, mean in found.items() if mean is not None})
 
 
 def _value(each: Statistic, row: Sequence[str], means: dict[int, float]) -> float | int | None:
     """Return what a row says of a metric in its base unit."""
-    found = quantities.number(row[each.place]) if each.name == LAST else means.get(each.place)
+    found = quantities.parse_number(row[each.place]) if each.name == LAST else means.get(each.place)
     if found is None:
         return None
     part = UNITS[each.unit].to_base(found)
     if each.unit == "%" and 1 < part <= _WHOLE:
         return 1.0 if each.target != "gpu_fan_ratio" else part
-    return quantities.in_base(found, each.unit, each.target)
+    return quantities.convert_to_base(found, each.unit, each.target)
 
 
 def _time(row: Sequence[str], header: Layout) -> int | None:
     if header.epoch is not None:
-        moment = epoch(row[header.epoch], "s")
+        moment = parse_epoch_time(row[header.epoch], "s")
     else:
-        moment = None if header.local is None else iso(row[header.local])
+        moment = None if header.local is None else parse_iso_time(row[header.local])
     return None if moment is None else moment.micros

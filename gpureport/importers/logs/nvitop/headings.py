@@ -69,7 +69,7 @@ class Layout:
     ignored: tuple[str, ...]
 
 
-def layout(header: Sequence[str]) -> Layout | None:
+def recognise_layout(header: Sequence[str]) -> Layout | None:
     """Return the columns a header names, None when it is none of a collector.
 
     Where several collections were written side by side, the first is read.

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import IntArray
-from gpureport.importers.values.timestamps import stamp
+from gpureport.importers.values.timestamps import parse_timestamp
 from gpureport.recording import TRAINING_SCHEMA
 
 _ELAPSED_MOST = 1e8
@@ -18,7 +18,7 @@ _MOST_STEPS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class PointTime:
     """When a point was written.
 
     Attributes:
@@ -30,19 +30,19 @@ class When:
     micros: int = 0
 
 
-def when(text: str) -> When | None:
+def parse_point_time(text: str) -> PointTime | None:
     """Return what a cell of time says, None where it holds no time."""
-    found = stamp(text)
+    found = parse_timestamp(text)
     if found is not None:
-        return When("utc" if found.utc else "local", found.micros)
+        return PointTime("utc" if found.utc else "local", found.micros)
     try:
         seconds = float(text)
     except ValueError:
         return None
-    return When("elapsed", round(seconds * 1e6)) if 0 <= seconds < _ELAPSED_MOST else None
+    return PointTime("elapsed", round(seconds * 1e6)) if 0 <= seconds < _ELAPSED_MOST else None
 
 
-def step(value: object) -> int | None:
+def parse_step(value: object) -> int | None:
     """Return a step, None where it is none."""
     try:
         number = float(str(value))
@@ -71,7 +71,7 @@ class Points:
         """Return how many there are."""
         return len(self._values)
 
-    def add(self, at: When, number: int | None, values: Mapping[str, float]) -> bool:
+    def add(self, at: PointTime, number: int | None, values: Mapping[str, float]) -> bool:
         """Take the points of one row; return whether their time is told as that of the rows before."""
         if self.kind is None:
             self.kind = at.kind

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpureport.importers.logs.training.points import When, step, when
+from gpureport.importers.logs.training.points import PointTime, parse_point_time, parse_step
 
 _TIMES = (
     *("wall_time", "timestamp", "datetime", "time", "date", "created_at", "elapsed", "elapsed_s"),
@@ -18,17 +18,17 @@ _EMPTY = {"", "none", "null", "n/a", "-"}
 class Row:
     """A row: when it was written, None where its time cannot be read; its step; its metrics."""
 
-    when: When | None
+    when: PointTime | None
     step: int | None
     values: Mapping[str, float]
 
 
-def key(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a heading as it is compared."""
     return name.strip().strip("_").lower().replace(" ", "_").replace("-", "_")
 
 
-def telling(names: Mapping[str, str]) -> tuple[str | None, str | None]:
+def find_time_and_step(names: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Return the columns that tell the time and the step.
 
     Args:
@@ -38,20 +38,20 @@ def telling(names: Mapping[str, str]) -> tuple[str | None, str | None]:
     return time, next((names[name] for name in _STEPS if name in names), None)
 
 
-def row(cells: Mapping[str, object]) -> Row:
+def read_row(cells: Mapping[str, object]) -> Row:
     """Return what a row says; cells that hold no number are no metrics.
 
     Args:
         cells: what stands under each heading.
     """
-    time, counted = telling({key(name): name for name in cells})
-    at = When("none") if time is None else when(str(cells[time]).strip())
+    time, counted = find_time_and_step({normalise_name(name): name for name in cells})
+    at = PointTime("none") if time is None else parse_point_time(str(cells[time]).strip())
     values = {
         name: value
         for name, cell in cells.items()
         if name not in {time, counted} and (value := _number(cell)) is not None
     }
-    return Row(at, None if counted is None else step(cells[counted]), values)
+    return Row(at, None if counted is None else parse_step(cells[counted]), values)
 
 
 def _number(cell: object) -> float | None:

@@ -21,7 +21,7 @@ from gpureport.importers.delimited.layout import cells as header_cells
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.devices.series_assembly import Tally
 from gpureport.importers.logs.training.points import Points
-from gpureport.importers.logs.training.rows import key, row, telling
+from gpureport.importers.logs.training.rows import find_time_and_step, normalise_name, read_row
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.timebase import zones
@@ -74,7 +74,7 @@ class TrainingLog:
             return True
         first = text.partition("\n")[0].strip()
         _, names = header_cells(first)
-        return len(names) > 1 and any(telling({key(name): name for name in names}))
+        return len(names) > 1 and any(find_time_and_step({normalise_name(name): name for name in names}))
 
     def is_training_log(self, head: bytes) -> bool:
         """Return whether a file that nobody named is a training log: it names a loss or another such metric too."""
@@ -135,8 +135,8 @@ class _Reader:
         """Yield the rows of a CSV by their lines, or why a line is none."""
         delimiter, names = header_cells(next((line for line in lines if line.strip()), ""))
         names = [name.strip('"').removeprefix("\ufeff") for name in names]
-        if {key(name) for name in names} == _BOARD:
-            names = [self._value if key(name) == "value" else name for name in names]
+        if {normalise_name(name) for name in names} == _BOARD:
+            names = [self._value if normalise_name(name) == "value" else name for name in names]
         header = False
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -161,7 +161,7 @@ class _Reader:
 
     def _take(self, cells: Mapping[str, object]) -> str:
         """Take a row; return why that cannot be done."""
-        found = row(cells)
+        found = read_row(cells)
         if found.when is None:
             return f"{MALFORMED} time"
         return "" if self.points.add(found.when, found.step, found.values) else NO_TIME
@@ -194,8 +194,8 @@ class _Reader:
 
 def _has_training_columns(names: Iterable[str]) -> bool:
     """Return whether headings or keys name a time or a step, and a metric that only a training loop has."""
-    named = {key(name.strip('"').removeprefix("\ufeff")): name for name in names}
-    return any(telling(named)) and (named.keys() >= _BOARD or any(map(_TRAINING_METRIC.search, named)))
+    named = {normalise_name(name.strip('"').removeprefix("\ufeff")): name for name in names}
+    return any(find_time_and_step(named)) and (named.keys() >= _BOARD or any(map(_TRAINING_METRIC.search, named)))
 
 
 def _state(text: str) -> list[Any] | None:

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 from gpureport.importers.decoding.pieces import Piece, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.wandb.names import Name, name, telling
+from gpureport.importers.logs.wandb.metric_names import MetricName, is_wandb_name, parse_metric_name
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NOT_JSON, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
-from gpureport.importers.text.csv_lines import cells
-from gpureport.importers.text.json_documents import parsed
+from gpureport.importers.text.csv_lines import split_cells
+from gpureport.importers.text.json_documents import parse_documents
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
-from gpureport.importers.values.timestamps import epoch
+from gpureport.importers.values.timestamps import parse_epoch_time
 
 _TIME = ("_timestamp", "timestamp")
 _TIMES = frozenset({*_TIME, "_runtime"})
@@ -55,14 +55,14 @@ class Wandb:
 def _names(line: str) -> bool:
     """Return whether a line is a header or a document with metrics of GPUs as W&B names them."""
     if line.lstrip().startswith("{"):
-        documents = parsed(line) or ()
+        documents = parse_documents(line) or ()
         return any(isinstance(each, dict) and _of_wandb(each) for each in documents)
-    return "," in line and _of_wandb(cells(line))
+    return "," in line and _of_wandb(split_cells(line))
 
 
 def _of_wandb(names: Iterable[str]) -> bool:
     held = list(names)
-    return not _TIMES.isdisjoint(held) and any(map(telling, held))
+    return not _TIMES.isdisjoint(held) and any(map(is_wandb_name, held))
 
 
 class WandbForm:
@@ -92,7 +92,7 @@ class WandbForm:
         if not line.fault and line.text.lstrip().startswith("{"):
             self._document(line, gathering)
             return
-        row = [] if line.fault else cells(line.text)
+        row = [] if line.fault else split_cells(line.text)
         if row and _of_wandb(row):
             self._header = row
             gathering.odd(line, LineKind.HEADER)
@@ -104,7 +104,7 @@ class WandbForm:
             self._row(line, dict(zip(self._header, row, strict=True)), gathering)
 
     def _document(self, line: TextLine, gathering: ChunkBuilder) -> None:
-        documents = parsed(line.text)
+        documents = parse_documents(line.text)
         if documents is None or len(documents) != 1 or not isinstance(documents[0], dict):
             gathering.reject(line, CUT_LAST_LINE if line.cut else NOT_JSON)
         else:
@@ -116,12 +116,12 @@ class WandbForm:
         cores: list[float] = []
         shares: dict[int, float] = {}
         for text, cell in cells_by_name.items():
-            found = name(text)
+            found = parse_metric_name(text)
             if found is None or cell is None or str(cell) in _EMPTY:
                 if "/l:" in text:
                     gathering.note(_ELSEWHERE)
                 continue
-            number = quantities.number(cell)
+            number = quantities.parse_number(cell)
             if found.core and number is not None:
                 cores.append(number)
             elif found.allocated and found.gpu is not None and number is not None:
@@ -136,8 +136,8 @@ class WandbForm:
     @staticmethod
     def _cores(devices: dict[int | None, Values], cores: list[float]) -> None:
         """Put what the cores did into the row of the machine."""
-        of_all = quantities.value(sum(cores) / len(cores), "%", "cpu_utilization_ratio") if cores else None
-        busiest = quantities.value(max(cores), "%", "cpu_busiest_core_ratio") if cores else None
+        of_all = quantities.parse_quantity(sum(cores) / len(cores), "%", "cpu_utilization_ratio") if cores else None
+        busiest = quantities.parse_quantity(max(cores), "%", "cpu_busiest_core_ratio") if cores else None
         if of_all is not None and busiest is not None:
             devices.setdefault(None, {}).update(cpu_utilization_ratio=of_all, cpu_busiest_core_ratio=busiest)
 
@@ -153,13 +153,13 @@ class WandbForm:
             gathering.row(line.number, time, own, host=gpu is None)
 
 
-def _add(values: Values, found: Name, cell: object, gathering: ChunkBuilder) -> None:
+def _add(values: Values, found: MetricName, cell: object, gathering: ChunkBuilder) -> None:
     if found.unit is None:
-        values.update([(found.target, str(cell)) if found.target else quantities.as_text(found.source, cell)])
+        values.update([(found.target, str(cell)) if found.target else quantities.extra_column(found.source, cell)])
         return
-    value = quantities.value(cell, found.unit, found.target)
+    value = quantities.parse_quantity(cell, found.unit, found.target)
     if value is None:
-        gathering.lacks(found.source, quantities.lack(cell))
+        gathering.lacks(found.source, quantities.describe_absence(cell))
     else:
         values[found.target] = value
 
@@ -171,9 +171,9 @@ def _total(values: Values, share: float, gathering: ChunkBuilder) -> None:
         return
     total = None
     if isinstance(used, int) and used > 0 and 0 < share <= 100:  # noqa: PLR2004 - per cent
-        total = quantities.value(used * 100 / share, "B", "gpu_memory_total_bytes")
+        total = quantities.parse_quantity(used * 100 / share, "B", "gpu_memory_total_bytes")
     if total is None:
-        values.update([quantities.as_text("memoryAllocated", share)])
+        values.update([quantities.extra_column("memoryAllocated", share)])
     else:
         values["gpu_memory_total_bytes"] = total
         gathering.note(_TOTALS)
@@ -181,5 +181,5 @@ def _total(values: Values, share: float, gathering: ChunkBuilder) -> None:
 
 def _time(cells_by_name: Mapping[str, Any]) -> int | None:
     cell = next((cells_by_name[key] for key in _TIME if key in cells_by_name), None)
-    moment = epoch(cell)
+    moment = parse_epoch_time(cell)
     return None if moment is None else moment.micros

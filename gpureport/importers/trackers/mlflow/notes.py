@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from gpureport.importers.count_text import first
+from gpureport.importers.note_text import list_first
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.mlflow.device_reading import ReadDevices, find_unused_gpus
 from gpureport.importers.trackers.mlflow.monitors import Node
@@ -58,7 +58,7 @@ class RunNotes:
             yield "Host metrics only: nvidia-ml-py was missing where the run was made."
         yield from self._of_neptune()
         if self.found.derived:
-            yield f"Derived from a value and its share, not recorded: {first(self.found.derived, _MOST_NAMED)}."
+            yield f"Derived from a value and its share, not recorded: {list_first(self.found.derived, _MOST_NAMED)}."
         if any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
             yield (
                 "GPU memory in use holds what the driver reserves (NVML's first interface), "
@@ -66,12 +66,13 @@ class RunNotes:
             )
         if idle := list(find_unused_gpus(self.found)):
             yield (
-                f"{first(idle, _MOST_NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
+                f"{list_first(idle, _MOST_NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
                 "--gpus keeps those of the job."
             )
         extra = [name for each in self.found.tables.values() for name in each.column_names if name.startswith("extra_")]
         if extra:
-            yield f"System metrics without a place of their own are kept as {first(sorted(set(extra)), _MOST_NAMED)}."
+            names = list_first(sorted(set(extra)), _MOST_NAMED)
+            yield f"System metrics without a place of their own are kept as {names}."
 
     def _of_neptune(self) -> Iterator[str]:
         neptune = self.found.neptune
@@ -81,7 +82,7 @@ class RunNotes:
         if neptune.zeros:
             yield f"{neptune.zeros} values of 0 that Neptune's client drops were put back."
         if neptune.never:
-            never = first(neptune.never, _MOST_NAMED)
+            never = list_first(neptune.never, _MOST_NAMED)
             yield f"Utilization was never reported and is unknown, always 0 or not supported: {never}."
         yield "Its times may be local time of the machine that exported it, several hours off."
 

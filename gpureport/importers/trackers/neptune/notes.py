@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.importers.count_text import first
+from gpureport.importers.note_text import list_first
 from gpureport.importers.trackers.neptune.device_inventory import DeviceInventory
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
@@ -66,7 +66,7 @@ def note_devices(arranged: RowsByDevice, spaces: Sequence[Namespace]) -> Iterato
     if arranged.copied:
         yield (
             f"{len(arranged.copied)} processes recorded the same devices at the same time as others and were left out: "
-            f"{first(arranged.copied, _MOST_NAMED)}"
+            f"{list_first(arranged.copied, _MOST_NAMED)}"
         )
     bare = [space for space in spaces if space.bare]
     if arranged.numbered > 1:
@@ -96,7 +96,7 @@ def note_memory(stock: DeviceInventory) -> Iterator[str]:
 def note_unknown_series(others: Sequence[str], points: int) -> Iterator[str]:
     """Yield a note on hardware series without a metric here."""
     if others:
-        yield f"{points} points of {len(others)} series have no metric here: {first(others, _MOST_NAMED)}"
+        yield f"{points} points of {len(others)} series have no metric here: {list_first(others, _MOST_NAMED)}"
 
 
 def note_early_end(processes: Sequence[ProcessContent], end: int, step: float | None) -> Iterator[str]:

@@ -46,7 +46,9 @@ def test_fields_that_change_their_unit_say_the_same(old: str, new: str, before: 
     """A reading under the name before dcgm-exporter 4.9.0 and one under the name since are one value."""
     first, second = fields.FIELDS[f"DCGM_FI_DEV_{old}"], fields.FIELDS[f"DCGM_FI_DEV_{new}"]
     assert first.target == second.target
-    assert fields.value(before, first, first.unit) == pytest.approx(fields.value(after, second, second.unit))
+    assert fields.convert_value(before, first, first.unit) == pytest.approx(
+        fields.convert_value(after, second, second.unit)
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,4 +69,4 @@ def test_fields_that_change_their_unit_say_the_same(old: str, new: str, before: 
 )
 def test_values_tell_the_unit_where_the_name_does_not(name: str, values: list[float], unit: str | None) -> None:
     """A unit under another name is told by values that cannot be in the one the name stands for."""
-    assert fields.told(fields.FIELDS[f"DCGM_FI_DEV_{name}"], values) == unit
+    assert fields.determine_unit(fields.FIELDS[f"DCGM_FI_DEV_{name}"], values) == unit

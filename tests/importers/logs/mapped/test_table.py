@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find
-from gpureport.importers.protocol.column_map import read as read_map
+from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import absent, column, kept, rejected

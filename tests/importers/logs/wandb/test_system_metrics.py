@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.importers import Labels, Reading, ReadOptions, find
-from gpureport.importers.logs.wandb.names import name
+from gpureport.importers.logs.wandb.metric_names import parse_metric_name
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import column, kept
@@ -94,4 +94,4 @@ def test_names_that_are_not_of_this_machine(tmp_path: Path) -> None:
 )
 def test_other_names_are_none(text: str) -> None:
     """Metrics of the training, and what is said of the process, are no system metrics."""
-    assert name(text) is None
+    assert parse_metric_name(text) is None

@@ -16,12 +16,12 @@ from gpureport.importers.delimited.layout import STAMP, Layout, cells, layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, Section
 from gpureport.importers.devices.series_assembly import Tally, columns_of
-from gpureport.importers.logs.host.recorder_csv.wide_names import meaning
+from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_heading
 from gpureport.importers.ordering.backward_survey import survey
 from gpureport.importers.ordering.placement_plan import Plan
 from gpureport.importers.ordering.row_placement import Assembly, Rows
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
-from gpureport.importers.protocol.understanding import Understanding
+from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
 from gpureport.importers.values import stamps
@@ -89,7 +89,7 @@ class HostCsv:
         if found is None or found.stamp is None:
             return False
         names = {column.source for column in found.columns}
-        if any(meaning(name) for name in names - _COLUMNS.keys() - {STAMP}):
+        if any(interpret_heading(name) for name in names - _COLUMNS.keys() - {STAMP}):
             # one column a core, or another metric
             return False
         rows = [line.split(found.delimiter) for line in lines[1:] if line]
@@ -154,5 +154,5 @@ class HostExtraction:
             intervals={} if clock.interval is None else {HOST: clock.interval},
             rejects=self._tally.rejects(),
             columns=self._columns.columns(),
-            understanding=Understanding(order_notes=None if plan is None else plan.notes),
+            understanding=Interpretation(order_notes=None if plan is None else plan.notes),
         )

@@ -7,15 +7,15 @@ from typing import ClassVar
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import cells as header_cells
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, time_of_day
-from gpureport.importers.logs.host.figures import LARGEST
-from gpureport.importers.logs.host.readings import Readings, Said
+from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
+from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.printed_numbers import LARGEST
 from gpureport.importers.logs.host.recorder_csv.wide_layout import Field, WideLayout
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
 from gpureport.importers.values.cells import absent
-from gpureport.importers.values.timestamps import stamp
+from gpureport.importers.values.timestamps import parse_timestamp
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,18}\.?\d{0,18}|\.\d{1,18})(?:[eE][-+]?\d{1,2})?\s*%?", re.ASCII)
 _MOST = 1.01
@@ -35,7 +35,7 @@ class WideCsv:
         """Start; `around` are the first and last local time of the log this one lies beside."""
         self.zone: str | None = None
         self._clock = DayClock(around)
-        self._readings = Readings()
+        self._readings = HostRows()
         self._layout: WideLayout | None = None
         self._kind: str | None = None
 
@@ -47,7 +47,7 @@ class WideCsv:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            lines = [(number, line, cut) for number, line, cut in numbered(piece) if line.strip()]
+            lines = [(number, line, cut) for number, line, cut in number_lines(piece) if line.strip()]
             if self._layout is None and lines:
                 self._begin(lines[0][1], [line for _, line, cut in lines[1:_TOLD] if not cut])
             for number, line, cut in lines:
@@ -83,8 +83,8 @@ class WideCsv:
     def _at(self, layout: WideLayout, cells: Sequence[str]) -> int | None:
         """Return the time of a row, None where it states none or one of another kind than those before."""
         text = layout.time_of(cells)
-        found = stamp(text)
-        since_midnight = time_of_day(text.partition(".")[0]) if found is None else None
+        found = parse_timestamp(text)
+        since_midnight = parse_time_of_day(text.partition(".")[0]) if found is None else None
         if found is None and since_midnight is None:
             return None
         kind = "time of day" if found is None else "utc" if found.utc or layout.utc else "local"
@@ -106,7 +106,7 @@ class WideCsv:
                 return
             else:
                 self._value(field, float(text.rstrip("% ")) * field.scale, values)
-        self._readings.put(Said(table="", stamp=at, number=number, lines=1, values=values))
+        self._readings.put(TableReading(table="", stamp=at, number=number, lines=1, values=values))
 
     def _value(self, field: Field, value: float, values: dict[str, float]) -> None:
         """Take a value; of several cores the busiest counts."""

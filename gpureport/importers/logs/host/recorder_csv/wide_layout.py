@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gpureport.importers.logs.host.figures import figure
-from gpureport.importers.logs.host.recorder_csv.wide_names import TIME, Meaning, meaning
+from gpureport.importers.logs.host.printed_numbers import parse_number
+from gpureport.importers.logs.host.recorder_csv.host_columns import TIME, HostColumn, interpret_heading
 from gpureport.importers.values.column_names import CORE
 from gpureport.metrics import BY_NAME
 
@@ -124,23 +124,23 @@ class WideLayout:
         return replace(self, fields=kept, notes=(*self.notes, note))
 
 
-def _meanings(names: Sequence[str]) -> list[Meaning | None]:
+def _meanings(names: Sequence[str]) -> list[HostColumn | None]:
     """Return what each column of the host holds; beside columns of GPUs memory is theirs unless its heading says so."""
     # a line of no table may repeat a heading a million times
     distinct = dict.fromkeys(names)
     gpus = {name for name in distinct if _GPU.search(name)}
-    known = {name: meaning(name) for name in distinct if len(name) <= _LONGEST and name not in gpus}
+    known = {name: interpret_heading(name) for name in distinct if len(name) <= _LONGEST and name not in gpus}
     if gpus:
         known = {name: found for name, found in known.items() if found is None or not _of_gpus(name, found)}
     return [known.get(name) for name in names]
 
 
-def _of_gpus(name: str, found: Meaning) -> bool:
+def _of_gpus(name: str, found: HostColumn) -> bool:
     """Return whether a heading of memory that stands beside those of GPUs means theirs."""
     return found.metric.startswith("host_memory") and not _OWN_MEMORY.search(name)
 
 
-def _fields(names: Sequence[str], found: Sequence[Meaning | None]) -> tuple[Field, ...]:
+def _fields(names: Sequence[str], found: Sequence[HostColumn | None]) -> tuple[Field, ...]:
     """Return the columns that are kept: the first one of each metric, and every core."""
     fields: list[Field] = []
     taken: set[str] = set()
@@ -158,7 +158,7 @@ def _fields(names: Sequence[str], found: Sequence[Meaning | None]) -> tuple[Fiel
 
 
 def _notes(
-    names: Sequence[str], times: Sequence[int], fields: Sequence[Field], found: Sequence[Meaning | None]
+    names: Sequence[str], times: Sequence[int], fields: Sequence[Field], found: Sequence[HostColumn | None]
 ) -> list[str]:
     kept = {each.place for each in fields} | set(times)
     others = [name for place, name in enumerate(names) if place not in kept]
@@ -175,5 +175,5 @@ def _notes(
 
 def _unclear(each: Field, rows: Sequence[Sequence[str]]) -> bool:
     """Return whether values are decimals and none exceeds 1."""
-    values = [value for row in rows if (value := figure(row[each.place].strip())) is not None]
+    values = [value for row in rows if (value := parse_number(row[each.place].strip())) is not None]
     return bool(values) and max(values) <= 1 and any(value % 1 for value in values)

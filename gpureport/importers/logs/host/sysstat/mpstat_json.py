@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.logs.host.day_clock import DayClock, time_of_day
+from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
 from gpureport.importers.logs.host.sysstat.sysstat_json import SysstatJson
 from gpureport.importers.text.text_log import Chunk
 
@@ -43,5 +43,5 @@ class MpstatJson:
 
     def _at(self, said: object) -> int | None:
         time, _, half = said.partition(" ") if isinstance(said, str) else ("", "", "")
-        since_midnight = time_of_day(time, half.strip())
+        since_midnight = parse_time_of_day(time, half.strip())
         return None if since_midnight is None else self._clock.at(since_midnight)

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.block import Blocks
-from gpureport.importers.logs.host.readings import Readings
+from gpureport.importers.logs.host.host_rows import HostRows
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.text_lines import number_lines
+from gpureport.importers.logs.host.tick_totals import TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,
@@ -18,7 +18,7 @@ from gpureport.importers.protocol.reject_reasons import (
     WRONG_CELLS,
 )
 from gpureport.importers.text.text_log import Chunk
-from gpureport.importers.values.timestamps import Moment, stamp
+from gpureport.importers.values.timestamps import Moment, parse_timestamp
 
 _HEADING = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
 _KEYS = 3
@@ -35,8 +35,8 @@ class SadfCsv:
         """Start; its stamps hold a date, so what it lies beside does not matter."""
         del around
         self.zone: str | None = None
-        self._readings = Readings()
-        self._blocks = Blocks(self._readings)
+        self._readings = HostRows()
+        self._blocks = TickTotalsBuilder(self._readings)
         self._fields: Fields | None = None
         self._untold: dict[str, None] = {}
         self._machine: str | None = None
@@ -52,7 +52,7 @@ class SadfCsv:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            for number, line, cut in numbered(piece):
+            for number, line, cut in number_lines(piece):
                 if line.strip():
                     self._line(number, line, cut=cut)
             yield self._readings.counted()
@@ -98,7 +98,7 @@ class SadfCsv:
     def _at(self, text: str) -> int | None:
         """Return the time a stamp states, None where it is none or of another kind than those before."""
         if text != self._text:
-            self._text, self._stamp = text, stamp(text)
+            self._text, self._stamp = text, parse_timestamp(text)
         if self._stamp is None:
             return None
         if self._stated is None:

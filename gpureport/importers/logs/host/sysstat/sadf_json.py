@@ -6,7 +6,7 @@ from typing import ClassVar
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.logs.host.sysstat.sysstat_json import SysstatJson
 from gpureport.importers.text.text_log import Chunk
-from gpureport.importers.values.timestamps import stamp
+from gpureport.importers.values.timestamps import parse_timestamp
 
 
 class SadfJson:
@@ -37,7 +37,7 @@ class SadfJson:
         """Return the time an object states, None where it states none or one of another kind than those before."""
         if not isinstance(said, dict):
             return None
-        found = stamp(f"{said.get('date')} {said.get('time')}")
+        found = parse_timestamp(f"{said.get('date')} {said.get('time')}")
         utc = said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"}
         if found is None:
             return None

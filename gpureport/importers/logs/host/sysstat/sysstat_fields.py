@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gpureport.importers.logs.host.block import CORES, DISKS, PROCESSES, Block
-from gpureport.importers.logs.host.figures import figure, percent, size
+from gpureport.importers.logs.host.printed_numbers import parse_number, parse_percent, parse_size
+from gpureport.importers.logs.host.tick_totals import CORES, DISKS, PROCESSES, TickTotals
 from gpureport.importers.protocol.reject_reasons import MALFORMED
 
 _ALL = {"all", "-1"}
@@ -34,7 +34,7 @@ class Fields:
     """
 
     names: tuple[str, ...]
-    readers: "tuple[Callable[[_Row, Block], None], ...]" = field(compare=False)
+    readers: "tuple[Callable[[_Row, TickTotals], None], ...]" = field(compare=False)
 
     @property
     def known(self) -> bool:
@@ -47,7 +47,7 @@ class Fields:
         here = set(names)
         return cls(tuple(names), tuple(reader for needed, reader in _READERS if needed <= here))
 
-    def take(self, cells: Sequence[str], block: Block) -> None:
+    def take(self, cells: Sequence[str], block: TickTotals) -> None:
         """Take a row of the table.
 
         Raises:
@@ -65,13 +65,13 @@ class _Row:
     cells: dict[str, str]
 
     def figure(self, name: str) -> float:
-        return self._read(name, figure(self.cells[name]))
+        return self._read(name, parse_number(self.cells[name]))
 
     def ratio(self, name: str) -> float:
-        return self._read(name, percent(self.cells[name]))
+        return self._read(name, parse_percent(self.cells[name]))
 
     def bytes(self, name: str) -> float:
-        return self._read(name, size(self.cells[name]))
+        return self._read(name, parse_size(self.cells[name]))
 
     @staticmethod
     def _read(name: str, value: float | None) -> float:
@@ -80,12 +80,12 @@ class _Row:
         return value
 
 
-def _cpu(row: _Row, block: Block) -> None:
+def _cpu(row: _Row, block: TickTotals) -> None:
     waiting = row.ratio("%iowait") if "%iowait" in row.cells else None
     take_cpu(block, row.cells["CPU"], row.ratio("%idle"), waiting)
 
 
-def take_cpu(block: Block, core: str, idle: float, waiting: float | None) -> None:
+def take_cpu(block: TickTotals, core: str, idle: float, waiting: float | None) -> None:
     """Take a line of one core, or of `all`; a core that waits for a disk is not busy, one that is stolen from is.
 
     Raises:
@@ -104,13 +104,13 @@ def take_cpu(block: Block, core: str, idle: float, waiting: float | None) -> Non
         block.greatest("cpu_busiest_core_ratio", busy, CORES)
 
 
-def _memory(row: _Row, block: Block) -> None:
+def _memory(row: _Row, block: TickTotals) -> None:
     parts = {name: row.bytes(f"kb{name}") for name in ("memfree", "memused", "buffers", "cached")}
     slab = row.bytes("kbslab") if "kbslab" in row.cells else None
     take_memory(block, parts, row.ratio("%memused"), slab)
 
 
-def take_memory(block: Block, parts: dict[str, float], used_ratio: float, slab: float | None) -> None:
+def take_memory(block: TickTotals, parts: dict[str, float], used_ratio: float, slab: float | None) -> None:
     """Take what is in use, in bytes; older sysstat counts the page cache to it: there, used and free make the total.
 
     Args:
@@ -133,25 +133,25 @@ def take_memory(block: Block, parts: dict[str, float], used_ratio: float, slab: 
     block.values["host_memory_used_ratio"] = used / total if total else 0.0
 
 
-def _blocks(row: _Row, block: Block) -> None:
+def _blocks(row: _Row, block: TickTotals) -> None:
     take_disk(block, row.figure("bread/s") * _SECTOR, row.figure("bwrtn/s") * _SECTOR)
 
 
-def take_disk(block: Block, read: float, written: float) -> None:
+def take_disk(block: TickTotals, read: float, written: float) -> None:
     """Take what all disks together moved in a second, in bytes."""
     block.values["host_disk_read_bytes_per_second"] = read
     block.values["host_disk_write_bytes_per_second"] = written
 
 
-def _disk(row: _Row, block: Block) -> None:
+def _disk(row: _Row, block: TickTotals) -> None:
     take_one_disk(block, row.cells["DEV"], row.bytes("rkB/s"), row.bytes("wkB/s"))
 
 
-def _old_disk(row: _Row, block: Block) -> None:
+def _old_disk(row: _Row, block: TickTotals) -> None:
     take_one_disk(block, row.cells["DEV"], row.figure("rd_sec/s") * _SECTOR, row.figure("wr_sec/s") * _SECTOR)
 
 
-def take_one_disk(block: Block, name: str, read: float, written: float) -> None:
+def take_one_disk(block: TickTotals, name: str, read: float, written: float) -> None:
     """Take what one disk moved in a second, in bytes; what is made of other disks is not counted again."""
     block.count(DISKS)
     if not _STACKED.match(name):
@@ -159,11 +159,11 @@ def take_one_disk(block: Block, name: str, read: float, written: float) -> None:
         block.added("host_disk_write_bytes_per_second", written, DISKS)
 
 
-def _load(row: _Row, block: Block) -> None:
+def _load(row: _Row, block: TickTotals) -> None:
     block.values["host_load_average"] = row.figure("ldavg-1")
 
 
-def _process_cpu(row: _Row, block: Block) -> None:
+def _process_cpu(row: _Row, block: TickTotals) -> None:
     if row.cells.get("TGID") != "-":
         block.count(PROCESSES)
         block.greatest("process_cpu_cores", _cores(row), PROCESSES)
@@ -176,7 +176,7 @@ def _cores(row: _Row) -> float:
     return parts if parts > _DIVIDED * whole and parts > whole + _ROUNDING else whole
 
 
-def _process_memory(row: _Row, block: Block) -> None:
+def _process_memory(row: _Row, block: TickTotals) -> None:
     if row.cells.get("TGID") != "-":
         if "%CPU" not in row.cells:
             block.count(PROCESSES)

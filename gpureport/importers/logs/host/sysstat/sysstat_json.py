@@ -6,8 +6,7 @@ from typing import Any
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.block import Block, Blocks
-from gpureport.importers.logs.host.readings import Readings
+from gpureport.importers.logs.host.host_rows import HostRows
 from gpureport.importers.logs.host.sysstat.json_objects import Found, Objects
 from gpureport.importers.logs.host.sysstat.sysstat_fields import (
     MalformedError,
@@ -16,6 +15,7 @@ from gpureport.importers.logs.host.sysstat.sysstat_fields import (
     take_memory,
     take_one_disk,
 )
+from gpureport.importers.logs.host.tick_totals import TickTotals, TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME
 from gpureport.importers.text.text_log import Chunk
 
@@ -39,8 +39,8 @@ class SysstatJson:
         """
         self._at = at
         self._see = between
-        self.readings = Readings()
-        self._blocks = Blocks(self.readings)
+        self.readings = HostRows()
+        self._blocks = TickTotalsBuilder(self.readings)
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds, but for the last row; the caller takes the rest when it has its notes."""
@@ -86,7 +86,7 @@ def _kind(line: str) -> LineKind:
     return LineKind.HEADER if _KEY.search(line) else LineKind.NOISE
 
 
-def take(content: Mapping[str, Any], block: Block) -> None:
+def take(content: Mapping[str, Any], block: TickTotals) -> None:
     """Take what an object says of its time.
 
     Raises:

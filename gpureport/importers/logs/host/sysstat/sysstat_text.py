@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.block import Blocks
-from gpureport.importers.logs.host.day_clock import DayClock, dates, time_of_day
-from gpureport.importers.logs.host.figures import figure
-from gpureport.importers.logs.host.readings import Readings
+from gpureport.importers.logs.host.day_clock import DayClock, find_dates, parse_time_of_day
+from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.printed_numbers import parse_number
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
-from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.logs.host.text_lines import number_lines
+from gpureport.importers.logs.host.tick_totals import TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
 
@@ -25,7 +25,7 @@ def banner(line: str) -> str | None:
     cells = line.split()
     if len(cells) < 4 or not cells[2].startswith("(") or not line.endswith("CPU)"):  # noqa: PLR2004 - system, release, host, date
         return None
-    return next((cell for cell in cells[3:] if dates(cell)), None)
+    return next((cell for cell in cells[3:] if find_dates(cell)), None)
 
 
 def headings(line: str) -> tuple[str, ...] | None:
@@ -34,14 +34,14 @@ def headings(line: str) -> tuple[str, ...] | None:
     if cells[:1] == ["#"]:
         return tuple(cells[2:]) or None
     rest = cells[_times(cells) :] if cells else []
-    if len(rest) == len(cells) or len(rest) < 2 or any(figure(cell) is not None for cell in rest):  # noqa: PLR2004 - one name may be a message
+    if len(rest) == len(cells) or len(rest) < 2 or any(parse_number(cell) is not None for cell in rest):  # noqa: PLR2004 - one name may be a message
         return None
     return tuple(rest)
 
 
 def _times(cells: list[str]) -> int:
     """Return how many of the first cells are a time."""
-    if time_of_day(cells[0]) is None:
+    if parse_time_of_day(cells[0]) is None:
         return int(bool(_EPOCH.fullmatch(cells[0])))
     return 2 if len(cells) > 1 and cells[1].upper() in {"AM", "PM"} else 1
 
@@ -63,8 +63,8 @@ class SysstatText:
         self.zone: str | None = None
         self._in_turn = in_turn
         self._clock = DayClock(around)
-        self._readings = Readings()
-        self._blocks = Blocks(self._readings)
+        self._readings = HostRows()
+        self._blocks = TickTotalsBuilder(self._readings)
         self._fields: Fields | None = None
         self._epoch: bool | None = None
         self._untold: dict[str, None] = {}
@@ -72,7 +72,7 @@ class SysstatText:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
         for piece in log:
-            for number, line, cut in numbered(piece):
+            for number, line, cut in number_lines(piece):
                 self._line(number, line, cut=cut)
             yield self._readings.chunk(keep=1) if self._in_turn else self._readings.counted()
         self._blocks.end()
@@ -119,7 +119,7 @@ class SysstatText:
 
     @staticmethod
     def _since_midnight(cells: list[str]) -> int | None:
-        return time_of_day(cells[0], cells[1] if _times(cells) > 1 else "")
+        return parse_time_of_day(cells[0], cells[1] if _times(cells) > 1 else "")
 
     def _row(self, number: int, line: str, cells: list[str]) -> None:
         rest, fields = cells[_times(cells) :], self._fields

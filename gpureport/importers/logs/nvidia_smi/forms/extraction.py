@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
-from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
+from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import Messages
 from gpureport.importers.ordering.row_placement import Rows
@@ -31,8 +31,8 @@ class FormsExtraction(FormExtraction):
 
     def __init__(self, file: RawFile, placement: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
-        self._mixed = Mixed()
-        super().__init__(file, placement, Mixed)
+        self._mixed = MixedForms()
+        super().__init__(file, placement, MixedForms)
         self._form = self._mixed
         self._messages = Messages()
         self._events: list[OddLine] = []

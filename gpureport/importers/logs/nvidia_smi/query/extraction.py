@@ -31,6 +31,7 @@ from gpureport.importers.logs.nvidia_smi.query.timeless import strange
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_places import DAMAGED, MIXED, Places
 from gpureport.importers.ordering.row_placement import Assembly, Rows
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
+from gpureport.importers.protocol.interpretation import PLACE_IN_TICK, Interpretation, Role
 from gpureport.importers.protocol.reject_reasons import (
     GPU_NOT_NAMED,
     MALFORMED,
@@ -38,7 +39,6 @@ from gpureport.importers.protocol.reject_reasons import (
     OUT_OF_SEQUENCE,
     UNUSABLE_HEADER,
 )
-from gpureport.importers.protocol.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import Placed
@@ -233,10 +233,10 @@ class QueryGpuExtraction:
             understanding=self._understanding(plan),
         )
 
-    def _understanding(self, plan: "Plan | None") -> Understanding:
+    def _understanding(self, plan: "Plan | None") -> Interpretation:
         """Return what the columns, the GPUs and the times were told by."""
         header = ("header",) if self._tally.headers else ()
-        return Understanding(
+        return Interpretation(
             columns_by=(*filter(None, (self._opening.told_by,)), *header),
             columns_notes=self._opening.notes,
             gpus_by=(PLACE_IN_TICK,) if self._places and self._places.told else self._devices.told_by,

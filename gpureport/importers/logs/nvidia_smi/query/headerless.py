@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gpureport.columns import strings
-from gpureport.importers.count_text import columns_option
 from gpureport.importers.delimited.layout import STAMP
 from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import absent
 
@@ -65,7 +65,7 @@ def suggest_columns(lines: Sequence[str]) -> str:
     widths = Counter(len(cells) for cells in parted if len(cells) > 1)
     width = widths.most_common(1)[0][0] if widths else 1
     columns = [list(cells) for cells in zip(*(cells for cells in parted if len(cells) == width), strict=True)]
-    return columns_option(list(_names(columns)), [_unit(cells) for cells in columns])
+    return format_columns_option(list(_names(columns)), [_unit(cells) for cells in columns])
 
 
 def _names(columns: Sequence[Sequence[str]]) -> Iterator[str]:

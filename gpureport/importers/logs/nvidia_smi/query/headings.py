@@ -15,7 +15,7 @@ from gpureport.metrics import BY_NAME
 _IDENTITY_FIELDS = {INDEX: "index", MODEL: "name"}
 
 
-def translated(heading: str) -> str | None:
+def find_query_field(heading: str) -> str | None:
     """Return a hand-written heading as nvidia-smi would have it, None when it is none that is known."""
     column_name = recognise_column(heading, GPU_COLUMNS)
     if column_name is None:
@@ -24,16 +24,16 @@ def translated(heading: str) -> str | None:
     return f"{field} [{column_name.unit}]" if column_name.unit else field
 
 
-def column(heading: str) -> Column | None:
+def read_heading(heading: str) -> Column | None:
     """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
     own = fields.column(heading)
     if own is not None and not own.target.startswith("extra_"):
         return own
-    name = translated(heading)
+    name = find_query_field(heading)
     written = None if name is None else fields.column(name)
     return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 
-def about_gpus(heading: str) -> bool:
+def is_gpu_heading(heading: str) -> bool:
     """Return whether a hand-written heading names a GPU or its load, not just any power or temperature."""
-    return translated(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))
+    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(heading_words(heading))

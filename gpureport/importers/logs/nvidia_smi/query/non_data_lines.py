@@ -8,7 +8,7 @@ from gpureport.importers.delimited.layout import Layout, cells, layout
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.headings import about_gpus, column
+from gpureport.importers.logs.nvidia_smi.query.headings import is_gpu_heading, read_heading
 from gpureport.importers.logs.nvidia_smi.query.timeless import with_strict_words
 from gpureport.importers.values.cells import Column, extra_name
 from gpureport.metrics import BY_NAME
@@ -155,8 +155,8 @@ def _declared(headings: Sequence[str]) -> list[Column] | None:
     if own is not None and not any(each.target.startswith(_EXTRA) for each in own):
         return own if any(map(fields.known, own)) else None
     named = [each for heading in headings if (each := fields.column(heading)) is not None]
-    telling = any(map(about_gpus, headings)) or any(map(fields.telling, named))
-    written = _columns(headings, column) if telling and len(headings) > 1 else None
+    telling = any(map(is_gpu_heading, headings)) or any(map(fields.telling, named))
+    written = _columns(headings, read_heading) if telling and len(headings) > 1 else None
     if written is not None and any(each.target in BY_NAME or each.target == CLOCK_EVENTS for each in written):
         return written
     return own if own is not None and any(map(fields.known, own)) else None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.count_text import counted
 from gpureport.importers.decoding.pieces import head as head_of
 from gpureport.importers.decoding.pieces import pieces
 from gpureport.importers.decoding.raw_file import RawFile
@@ -19,6 +18,7 @@ from gpureport.importers.logs.nvidia_smi.query.non_data_lines import (
     arrange_columns,
     headers,
 )
+from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES
 from gpureport.importers.values import absolute_stamps, stamps
 from gpureport.importers.values.cells import Column, absent
@@ -123,7 +123,7 @@ def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
 def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
     """Yield what a reader must know of what the cells leave open."""
     for heading in sorted(unread):
-        column = headings.column(heading)
+        column = headings.read_heading(heading)
         name = heading if column is None else column.source
         yield (
             f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
@@ -134,7 +134,7 @@ def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
 
 def _named(names: Sequence[str], head: _Head) -> Opening:
     """Return the columns a person named: for the rows before any header, and for those a header does not fit."""
-    columns = [headings.column(name) for name in names]
+    columns = [headings.read_heading(name) for name in names]
     wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
     if wrong is not None:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
@@ -145,7 +145,7 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
         return Opening(named, told_by="--columns")
     header, row = len(head.header.columns), _usual(head.after, delimiter)
     if header != row == len(names):
-        which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
+        which = f"{format_count(header, 'column')} and its rows hold {format_count(row, 'cell')}"
         note = f"The header names {which}: --columns was used instead."
         return Opening(named, QueryGpuDialect(instead=named), (note,), told_by="--columns")
     used = any(line.count(delimiter) + 1 == len(names) for line in head.before)

@@ -2,12 +2,12 @@
 
 from itertools import islice
 
-from gpureport.importers.count_text import counted
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.devices.series_assembly import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.opening import every_line
+from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
 
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
@@ -62,7 +62,7 @@ def no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     ((header, row), lines), *_ = tally.misaligned.most_common(1) or [((0, 0), 0)]
     if 2 * lines > rejected:
         names = "its header names" if tally.headers else "--columns names"
-        which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
+        which = f"{format_count(header, 'column')} and its rows hold {format_count(row, 'cell')}"
         return f"{names} {which}, so which is which cannot be told", "name the columns of its rows with --columns"
     what = "its only line is no row that can be used"
     if tally.lines > 1:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gpureport.importers.logs.host import HostLog
-from gpureport.importers.logs.host.recorder_csv.wide_names import meaning
+from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_heading
 from gpureport.importers.protocol.importer import HEAD_BYTES
-from gpureport.importers.values.timestamps import Moment, stamp
+from gpureport.importers.values.timestamps import Moment, parse_timestamp
 from tests.importers.accounts import lines
 from tests.importers.logs.host.series import BEGAN, clock, rejected, text, values
 
@@ -34,7 +34,7 @@ AT = BEGAN * 1_000_000
 )
 def test_stamps(written: str, micros: int | None, *, utc: bool) -> None:
     """A stamp is a moment, in UTC where it says so."""
-    found = stamp(written)
+    found = parse_timestamp(written)
     assert found == (None if micros is None else Moment(micros, utc))
 
 
@@ -60,7 +60,7 @@ def test_stamps(written: str, micros: int | None, *, utc: bool) -> None:
 )
 def test_headings(heading: str, metric: str, scale: float) -> None:
     """What a column holds is told by its heading."""
-    found = meaning(heading)
+    found = interpret_heading(heading)
     assert found is not None
     assert (found.metric, found.scale) == (metric, scale)
 
@@ -68,7 +68,7 @@ def test_headings(heading: str, metric: str, scale: float) -> None:
 @pytest.mark.parametrize("heading", ["cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "gpu", "loss", "swap"])
 def test_other_headings_are_not_guessed(heading: str) -> None:
     """Counters that only rise, clocks and words of another kind are no metric."""
-    assert meaning(heading) is None
+    assert interpret_heading(heading) is None
 
 
 def test_one_column_a_core(tmp_path: Path) -> None:

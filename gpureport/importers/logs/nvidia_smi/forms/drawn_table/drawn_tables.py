@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
-from gpureport.importers.logs.nvidia_smi.forms import terminal
+from gpureport.importers.logs.nvidia_smi.forms import terminal_codes
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_lines import LineShape, TableLines
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_openings import NOWHERE, Opening, openings, opens
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_rows import TableRow, TableRows, absences
-from gpureport.importers.logs.nvidia_smi.forms.strays import stray
+from gpureport.importers.logs.nvidia_smi.forms.lines_between_blocks import classify_stray_line
 from gpureport.importers.protocol.reject_reasons import NOT_OF_FORM, TORN
-from gpureport.importers.text.text_log import Chunk, Record, chunk
+from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 
 _HEADING = re.compile(r"\| *(?:GPU +Name|Fan +Temp|\| +\| +MIG M\.).*")
 _HELD = 256 * 2**10
@@ -82,7 +82,7 @@ class Tables:
     def _plain(self, data: bytes) -> bytes:
         """Return text without what only a terminal understands, in lines that damage does not join."""
         if b"\x1b" in data:
-            self._drawn, data = True, terminal.plain(data)
+            self._drawn, data = True, terminal_codes.remove_terminal_codes(data)
         return data.replace(b"\0", b"\n")
 
     def _read(self, lines: TableLines, found: list[Opening], first: int) -> Iterator[Chunk]:
@@ -91,7 +91,7 @@ class Tables:
         records = list(_records(rows.rows, [self._above, *found], first))
         for _, run in groupby(records, key=lambda record: record.time is None):
             part = list(run)
-            yield chunk(part, lines=len(part))
+            yield make_chunk(part, lines=len(part))
         yield self._rest(lines, rows, found, first)
         self._above = found[-1] if found else self._above
 
@@ -109,7 +109,7 @@ class Tables:
             WATCHED: self._drawn,
         }
         notes = tuple(note for note, holds in conditions.items() if holds) + rows.notes()
-        return chunk((), lines=said, odd=odd, continued=said - len(odd), absent=absences(good), notes=notes)
+        return make_chunk((), lines=said, odd=odd, continued=said - len(odd), absent=absences(good), notes=notes)
 
 
 def _whole(lines: TableLines, found: list[Opening]) -> int:
@@ -144,7 +144,7 @@ def _odd(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -
     stamps = {each.stamp for each in found}
     for line in lines.where(LineShape.TEXT):
         if line not in stamps:
-            yield stray(line + first, lines.text(line))
+            yield classify_stray_line(line + first, lines.text(line))
     for line in lines.where(LineShape.BROKEN):
         yield OddLine(line + first, LineKind.REJECTED, NOT_OF_FORM, lines.text(line))
     taken = rows.taken()

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_lines import LineShape, TableLines
-from gpureport.importers.logs.nvidia_smi.forms.moments import ASCTIME, asctime, moment, names_zone
+from gpureport.importers.logs.nvidia_smi.forms.printed_times import (
+    ASCTIME,
+    names_zone,
+    parse_asctime,
+    parse_printed_time,
+)
 
 _BANNER = b"| NVIDIA-SMI "
 _OPENING = re.compile(rf"\s*(?:\| NVIDIA-SMI \d|{ASCTIME.pattern}\s*$)")
@@ -54,7 +59,9 @@ def opens(line: str) -> bool:
 def openings(lines: TableLines) -> list[Opening]:
     """Return what stands above each table, in their order."""
     banners = {line for line in lines.where(LineShape.FRAME) if _BANNER in lines.raw[line]}
-    stamps = {line: time for line in lines.where(LineShape.TEXT) if (time := asctime(lines.raw[line])) is not None}
+    stamps = {
+        line: time for line in lines.where(LineShape.TEXT) if (time := parse_asctime(lines.raw[line])) is not None
+    }
     found: list[Opening] = []
     stamp = -1
     for line in sorted(banners | stamps.keys()):
@@ -111,7 +118,7 @@ def _above(lines: TableLines, banner: int, first: int = 0) -> Opening:
             if text.count(",") > 1:
                 # a row of a CSV, whose time is its own
                 break
-            time = moment(text)
+            time = parse_printed_time(text)
             if time is not None:
                 driver, zoned = _driver(lines.raw[banner]), names_zone(text)
                 return Opening(line=line, time=time, stamp=line, banner=banner, driver=driver, zoned=zoned)

@@ -8,12 +8,17 @@ import numpy as np
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
-from gpureport.importers.logs.nvidia_smi.forms.full_query.documents import Documents
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passages import MINOR, Passage, Passages, small
+from gpureport.importers.logs.nvidia_smi.forms.full_query.document_reader import DocumentReader
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import step
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Section
-from gpureport.importers.logs.nvidia_smi.forms.moments import moment
-from gpureport.importers.logs.nvidia_smi.forms.strays import stray
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import (
+    MINOR,
+    Subsection,
+    SubsectionCache,
+    parse_small_integer,
+)
+from gpureport.importers.logs.nvidia_smi.forms.lines_between_blocks import classify_stray_line
+from gpureport.importers.logs.nvidia_smi.forms.printed_times import parse_printed_time
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, TORN
 from gpureport.importers.text.text_log import Chunk
 
@@ -38,11 +43,11 @@ class QueryText:
         """Start before the first document."""
         self.zone: str | None = None
         self.averaged = False
-        self._documents = Documents()
+        self._documents = DocumentReader()
         self._section: Section | None = None
         self._above: list[tuple[int, str]] = []
         self._outdented = False
-        self._passages = Passages()
+        self._passages = SubsectionCache()
         self._labelled: dict[str, tuple[int, str, str | None]] = {}
         self._strays: dict[str, OddLine] = {}
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -88,7 +93,7 @@ class QueryText:
         if self._section is None or self._outdented or _TOP.match(passage) is None:
             self._lines(lines, number)
             return
-        part = Passage()
+        part = Subsection()
         self._above = part.above = [(-1, "")]
         self._inside(part, lines, 0)
         part.label = self._above[1][1].partition("/")[0] if len(self._above) > 1 else ""
@@ -102,7 +107,7 @@ class QueryText:
         self._above = [*self._above]
         while at < len(lines):
             if self._section is not None:
-                part = Passage()
+                part = Subsection()
                 at = self._inside(part, lines, at)
                 self._join(self._section, part)
                 self._outdented = len(self._above) > 1 and self._above[1][0] < _MARGIN
@@ -136,7 +141,7 @@ class QueryText:
             self._section = None
             self._outside(number, line)
 
-    def _inside(self, part: Passage, lines: list[str], at: int) -> int:
+    def _inside(self, part: Subsection, lines: list[str], at: int) -> int:
         """Take lines of a GPU's section, from one on; return the line that is none."""
         above, known, paths = self._above, self._labelled, self._paths
         for place in range(at, len(lines)):
@@ -162,7 +167,7 @@ class QueryText:
                 part.take(path, text)
         return len(lines)
 
-    def _join(self, section: Section, part: Passage) -> None:
+    def _join(self, section: Section, part: Subsection) -> None:
         """Add a passage to a section."""
         section.join(part)
         self._documents.continued += part.lines
@@ -196,7 +201,7 @@ class QueryText:
         parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
-            told = stray(number, line)
+            told = classify_stray_line(number, line)
             self._documents.odd(told)
             if len(line) <= _LONGEST and (":" not in line or (parts is not None and label not in _HEAD)):
                 # it is none of any document, wherever it stands
@@ -206,11 +211,11 @@ class QueryText:
             return
         self._documents.above(OddLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":
-            head.time = moment(text)
+            head.time = parse_printed_time(text)
         elif label in {"driver_version", "kmd_version"}:
             head.driver = text
         elif label == "attached_gpus":
-            head.attached = small(text)
+            head.attached = parse_small_integer(text)
 
 
 def _tops(data: bytes) -> tuple[list[int], list[int]]:

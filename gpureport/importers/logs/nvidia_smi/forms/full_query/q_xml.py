@@ -7,11 +7,16 @@ from xml.etree import ElementTree as ET
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
-from gpureport.importers.logs.nvidia_smi.forms.full_query.documents import Documents
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passages import MINOR, Passage, Passages, small
+from gpureport.importers.logs.nvidia_smi.forms.full_query.document_reader import DocumentReader
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import SECTIONS
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Section
-from gpureport.importers.logs.nvidia_smi.forms.moments import moment
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import (
+    MINOR,
+    Subsection,
+    SubsectionCache,
+    parse_small_integer,
+)
+from gpureport.importers.logs.nvidia_smi.forms.printed_times import parse_printed_time
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, ENTITIES, TORN
 from gpureport.importers.text.text_log import Chunk
@@ -46,9 +51,9 @@ class QueryXml:
         """Start before the first document."""
         self.zone: str | None = None
         self.averaged = False
-        self._documents = Documents()
+        self._documents = DocumentReader()
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
-        self._known = Passages()
+        self._known = SubsectionCache()
         self._hostile = False
         self._number = 0
 
@@ -119,11 +124,11 @@ class QueryXml:
             return
         stamp, driver, attached = (pattern.search(text) for pattern in (_STAMP, _DRIVER, _ATTACHED))
         if stamp:
-            head.time = moment(stamp[1].decode(errors="replace"))
+            head.time = parse_printed_time(stamp[1].decode(errors="replace"))
         if driver:
             head.driver = driver[1].decode(errors="replace").strip() or None
         if attached:
-            head.attached = small(attached[1].decode(errors="replace").strip())
+            head.attached = parse_small_integer(attached[1].decode(errors="replace").strip())
 
     def _line(self, line: str, number: int) -> None:
         """Count a line that is of no GPU."""
@@ -162,7 +167,7 @@ class QueryXml:
         for passage in passages:
             section.join(passage)
 
-    def _passages(self, data: bytes) -> tuple[ET.Element, list[Passage]]:
+    def _passages(self, data: bytes) -> tuple[ET.Element, list[Subsection]]:
         """Return the element of a GPU, and what the elements in it hold.
 
         Raises:
@@ -179,15 +184,15 @@ class QueryXml:
         gpu = _parsed(data)
         return gpu, [self._passage(element) for element in gpu]
 
-    def _new(self, text: bytes) -> Passage:
+    def _new(self, text: bytes) -> Subsection:
         """Return what the text of an element holds, and remember it."""
         passage = self._passage(_parsed(text))
         self._known.add(text, passage)
         return passage
 
-    def _passage(self, top: ET.Element) -> Passage:
+    def _passage(self, top: ET.Element) -> Subsection:
         """Return what an element within that of a GPU holds."""
-        found = Passage(label=top.tag)
+        found = Subsection(label=top.tag)
         below = [("", top)]
         while below:
             above, element = below.pop()

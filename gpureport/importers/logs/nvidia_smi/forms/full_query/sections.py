@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passage_values import PassageReader
-from gpureport.importers.logs.nvidia_smi.forms.full_query.passages import Passage, PassageValues, joined
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsection_values import SubsectionReader
+from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import (
+    Subsection,
+    SubsectionValues,
+    join_subsections,
+)
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NO_READING
 from gpureport.importers.text.text_log import Record
@@ -46,12 +50,12 @@ class Section:
     number: int
     bus_id: str
     text: str
-    passages: list[Passage] = field(default_factory=list)
+    passages: list[Subsection] = field(default_factory=list)
     minor: str = ""
     flaw: str = ""
     lost: str = ""
 
-    def join(self, passage: Passage) -> None:
+    def join(self, passage: Subsection) -> None:
         """Take a passage."""
         if passage.cells:
             self.passages.append(passage)
@@ -96,7 +100,7 @@ class Sections:
         self.averaged = False
         self.notes: dict[str, None] = {}
         self.lost: dict[int, str] = {}
-        self._reader = PassageReader()
+        self._reader = SubsectionReader()
         self.kept = self._reader.kept
         self._indices: dict[str, str] = {}
 
@@ -127,7 +131,7 @@ class Sections:
         apart = len(labels) == len(meanings) and "" not in labels
         if not apart or sum(len(each.values) for each in meanings) > len(values):
             # what one passage says another says as well, or otherwise
-            whole = joined(section.passages)
+            whole = join_subsections(section.passages)
             section.flaw = section.flaw or whole.flaw
             meanings = [self._reader.meaning(whole)]
             values = dict(meanings[0].values)
@@ -139,7 +143,7 @@ class Sections:
         self._note(meanings, values)
         return values
 
-    def _note(self, meanings: Sequence[PassageValues], values: dict[str, Value]) -> None:
+    def _note(self, meanings: Sequence[SubsectionValues], values: dict[str, Value]) -> None:
         """Note what a section lacks, and what its power is."""
         lacking = list(chain.from_iterable(each.absent for each in meanings))
         self.absent.update(lacking)
@@ -171,7 +175,7 @@ class Sections:
                     self.notes[NUMBERED] = None
 
 
-def _flaw(meanings: Sequence[PassageValues], *, lost: bool) -> str:
+def _flaw(meanings: Sequence[SubsectionValues], *, lost: bool) -> str:
     """Return why the passages of a section are no row, empty where they are one: a lost GPU needs no values."""
     spoilt = next((each.spoilt for each in meanings if each.spoilt), "")
     if spoilt:

@@ -9,7 +9,7 @@ from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk, Record, chunk
+from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 from gpureport.importers.values.cells import Absent, absent
 from gpureport.units import parse_quantity
 
@@ -167,7 +167,7 @@ class ListReader:
         counted, missing = self._lists.counted, dict(self._lists.absent)
         self._lists.counted = 0
         self._lists.absent.clear()
-        return chunk(
+        return make_chunk(
             records,
             lines=counted + len(odd),
             odd=odd,

@@ -12,7 +12,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk, Record, columns
+from gpureport.importers.text.text_log import Chunk, Record, columns_from_records
 from gpureport.importers.values.cells import extra_name
 from gpureport.metrics import BY_NAME
 
@@ -109,7 +109,7 @@ class Stats:
         return Chunk(
             numbers=np.sort(np.array(list(numbers.values()), dtype=np.int64)),
             times=np.array([time for time, _ in rows], dtype=np.int64),
-            data=columns([Record(number=0, time=None, values=row) for row in rows.values()]),
+            data=columns_from_records([Record(number=0, time=None, values=row) for row in rows.values()]),
             lines=len(ready) + len(odd),
             odd=odd,
             continued=len(ready) - len(rows),

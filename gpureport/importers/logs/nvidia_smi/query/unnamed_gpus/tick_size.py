@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.count_text import counted
+from gpureport.importers.note_text import format_count
 
 _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
@@ -97,7 +97,7 @@ def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | No
     if not 1 < size <= _MOST or alike < _HALF * len(sizes) or more > (1 - _ALIKE) * len(sizes):
         return None
     verb = "holds" if alike == 1 else "hold"
-    evidence = f"{alike:,} of {counted(len(sizes), 'tick')} {verb} {size} rows"
+    evidence = f"{alike:,} of {format_count(len(sizes), 'tick')} {verb} {size} rows"
     sure: Literal["high", "low"] = "high" if alike >= _ALIKE * len(sizes) else "low"
     return alike / len(sizes), Ticks(size=size, confidence=sure, evidence=evidence, gap=limit)
 

@@ -1,0 +1,164 @@
+"""Every step as a group among others: how busy its GPUs were, and what their time and money bought."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp, fsum, log, sqrt
+
+from gpureport.comparison.statistics import quantiles
+from gpureport.comparison.statistics.difference_estimate import LEVEL
+from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION
+from gpureport.comparison.steps.sampled_run import find_coarsest_interval
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, HOUR, PER_WORK, WORK_BATCH
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts import single_run_interval
+from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS, gather_evidence
+
+_LARGEST = 300.0
+"""Logarithm beyond which no figure lies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over the runs of a step.
+
+    Attributes:
+        value: the mean.
+        interval: its ends at a level of 0.95; None where nothing tells its scatter.
+        basis: `within-run` or `replicates`; None without an interval.
+        settled: whether it leaves out start-up and what had not settled.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    basis: str | None
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortRun:
+    """A run too short in its steady state to count, which leaves its step without the figure.
+
+    Attributes:
+        run: the run that holds least.
+        seconds: what it holds of it.
+        least: what a run needs to count.
+    """
+
+    run: str
+    seconds: float
+    least: float = STEADY_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSummary:
+    """One step among others.
+
+    Attributes:
+        label: of the step.
+        runs: how many it has.
+        gpus: GPUs of a run; None where its runs differ.
+        models: of its GPUs.
+        utilisation: GPU utilisation of what had settled; None where not recorded, or `brief`.
+        work_unit: what work is counted in; None where not known.
+        work_per_gpu_hour: work a GPU did in an hour; None where not known.
+        gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
+        cost_per_1000_work: what 1000 units of work cost; None where either is not known.
+        brief: the run that is too short for it; None where utilisation is given, or was not recorded.
+    """
+
+    label: str
+    runs: int
+    gpus: int | None
+    models: tuple[str, ...]
+    utilisation: Mean | None
+    work_unit: str | None
+    work_per_gpu_hour: Mean | None
+    gpu_hour_price: float | None = None
+    cost_per_1000_work: Mean | None = None
+    brief: ShortRun | None = None
+
+
+def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
+    """Return every step as a group among others."""
+    return tuple(_group(step) for step in steps)
+
+
+def gpu_count(step: Step) -> int | None:
+    """Return the GPUs of a run; None where its runs differ."""
+    counts = {len(analysis.run.gpus) for analysis in step.analyses}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _group(step: Step) -> StepSummary:
+    models = {gpu.model for analysis in step.analyses for gpu in analysis.run.gpus if gpu.model}
+    prices = {run.gpu_hour_price for run in step.runs}
+    seconds, brief = _per_work(step, PER_WORK), _brief(step)
+    return StepSummary(
+        label=step.label,
+        runs=len(step.runs),
+        gpus=gpu_count(step),
+        models=tuple(sorted(models)),
+        utilisation=None if brief else _utilisation(step),
+        work_unit=step.work_unit,
+        work_per_gpu_hour=None if seconds is None else _turned(seconds, WORK_BATCH * HOUR),
+        gpu_hour_price=prices.pop() if len(prices) == 1 else None,
+        cost_per_1000_work=_per_work(step, COST_PER_WORK),
+        brief=brief,
+    )
+
+
+def _brief(step: Step) -> ShortRun | None:
+    """Return which run holds too little utilisation that had settled; None where none does, or one recorded none."""
+    interval = find_coarsest_interval(step.runs)
+    if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
+        return None
+    seconds, name = min((run.steady_seconds(UTILISATION, interval), run.analysis.run.name) for run in step.runs)
+    return ShortRun(run=name, seconds=seconds) if seconds < STEADY_SECONDS else None
+
+
+def _utilisation(step: Step) -> Mean | None:
+    """Return the mean over what had settled, of runs that hold enough of it where they hold any."""
+    interval = find_coarsest_interval(step.runs)
+    if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
+        return None
+    if len(step.runs) > 1:
+        return replace(_over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs]), settled=True)
+    (run,) = step.runs
+    value = run.steady_mean(UTILISATION, interval)
+    figure = BY_METRIC[UTILISATION]
+    if single_run_interval.compare_means(run, run, figure, interval).contrast is None:
+        return Mean(value=value, interval=None, basis=None, settled=True)
+    low, high = run.estimate(UTILISATION, interval, figure.finest).interval(LEVEL)
+    return Mean(value=value, interval=(low, high), basis="within-run", settled=True)
+
+
+def _over_runs(values: Sequence[float]) -> Mean:
+    mean = fsum(values) / len(values)
+    error = sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    half = quantiles.student((1 + LEVEL) / 2, len(values) - 1) * error
+    return Mean(value=mean, interval=(mean - half, mean + half), basis="replicates")
+
+
+def _per_work(step: Step, metric: str) -> Mean | None:
+    """Return what work took, of what had settled where training metrics tell, else of whole runs; by logarithms."""
+    own = gather_evidence(step, step, BY_METRIC[metric])
+    if not own.before or own.difference is None:
+        return None
+    if len(step.runs) > 1 and own.figures[0]:
+        found = _over_runs([log(value) for value in own.figures[0]])
+        low, high = found.interval or (0.0, 0.0)
+        return replace(found, value=exp(found.value), interval=(_amount(low), _amount(high)), settled=own.steady)
+    logs = single_run_interval.estimate_work_interval(step.runs[0], metric) if own.steady else None
+    interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
+    return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)
+
+
+def _amount(logarithm: float) -> float:
+    """Return what a logarithm is of; ends of an interval that nothing bounds stay within what a float holds."""
+    return exp(min(max(logarithm, -_LARGEST), _LARGEST))
+
+
+def _turned(mean: Mean, size: float) -> Mean:
+    """Return so much divided by a mean, which turns its interval round."""
+    interval = None if mean.interval is None else (size / mean.interval[1], size / mean.interval[0])
+    return replace(mean, value=size / mean.value, interval=interval)

@@ -1,0 +1,135 @@
+"""Which verdict the evidence on a figure of two steps supports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpureport.comparison.statistics.difference_estimate import (
+    LEVEL,
+    Basis,
+    estimate_runs_needed,
+    estimate_seconds_needed,
+)
+from gpureport.comparison.steps.compared_figures import IDLE, POINTS, UTILISATION
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
+from gpureport.comparison.steps.steps import Needed, Verdict
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.verdicts.comparability import Comparability, find_barrier
+from gpureport.comparison.verdicts.figure_evidence import Evidence
+from gpureport.comparison.verdicts.repetition_noise import Noise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict, and the reason why it is not a surer one; None where it is certain."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How a figure is tested.
+
+    Attributes:
+        level: at which its interval must exclude zero.
+        family: how many comparisons that level allows for.
+        noise: what repetitions in a store differ by; None where that was not measured.
+    """
+
+    level: float = LEVEL
+    family: int = 1
+    noise: Noise | None = None
+
+
+def compute_holm_levels(tested: Sequence[Evidence]) -> list[float]:
+    """Return for each comparison of a family the level at which it was tested.
+
+    Step by step after S. Holm (1979): the surest must hold at 1 - 0.05/m, the next at 1 - 0.05/(m - 1), until one
+    does not; so the chance of any false claim stays at 5 %.
+    """
+    left = list(range(len(tested)))
+    levels = [LEVEL] * len(tested)
+    while left:
+        level = 1 - (1 - LEVEL) / len(left)
+        shown = [place for place in left if _excludes(tested[place], level)]
+        for place in shown or left:
+            levels[place] = level
+        if not shown:
+            break
+        left = [place for place in left if place not in shown]
+    return levels
+
+
+def _excludes(evidence: Evidence, level: float) -> bool:
+    return evidence.contrast is not None and evidence.contrast.excludes_zero(level)
+
+
+def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
+    """Return the verdict on a figure that must not be compared; None where it may be.
+
+    Args:
+        checks: what must agree between the two steps.
+        metric: name of the figure.
+        same: whether the same recordings stand on both sides.
+    """
+    if same:
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+    failed = find_barrier(checks, metric)
+    if failed is None:
+        return None
+    return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
+
+
+def judge_difference(evidence: Evidence, trial: Trial) -> Judgement:
+    """Return the verdict on a figure that may be compared."""
+    contrast = evidence.contrast
+    if contrast is None:
+        return _without_interval(evidence, trial.noise)
+    if not contrast.excludes_zero(trial.level):
+        chance = trial.family > 1 and contrast.excludes_zero()
+        many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=many)
+    if contrast.basis is Basis.WITHIN_RUN or min(map(len, evidence.figures)) == 1:
+        return _pair(evidence, trial.noise)
+    better = evidence.figure.better * contrast.difference
+    verdict = Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS
+    return Judgement(verdict=verdict)
+
+
+def _without_interval(evidence: Evidence, noise: Noise | None) -> Judgement:
+    """Judge one figure a run by what repetitions commonly differ by; a mean without its scatter not at all."""
+    if not evidence.lone:
+        return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=evidence.reason)
+    return _pair(evidence, noise)
+
+
+def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
+    """Judge a run without repetition: it differs in this pair where it does by more than repeating commonly changes."""
+    before, after = evidence.before or 0.0, evidence.after or 0.0
+    margin, noise_kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
+    # a price does not scatter, so cost scatters as GPU time does
+    metric = PER_WORK if evidence.figure.metric == COST_PER_WORK else evidence.figure.metric
+    if noise is not None and (measured := noise.margin(metric, before)) is not None:
+        margin, noise_kind = measured, ReasonKind.WITHIN_STORE_NOISE
+    if abs(after - before) <= margin:
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=noise_kind))
+    return Judgement(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+
+
+def estimate_needed_data(evidence: Evidence) -> Needed | None:
+    """Return what would narrow the interval to two points, or two per cent; None without one, or where runs do so."""
+    contrast = evidence.contrast
+    if contrast is None:
+        return None
+    points = evidence.figure.metric in {UTILISATION, IDLE}
+    half_width = POINTS if points else POINTS * abs(evidence.before or 0.0)
+    if half_width == 0:
+        return None
+    if contrast.basis is Basis.REPLICATES:
+        if contrast.half_width <= half_width:
+            # fewer runs than there are would tell no scatter
+            return None
+        runs = estimate_runs_needed(*evidence.figures, half_width)
+        return Needed(half_width=half_width, seconds=None, runs=runs)
+    seconds = None if evidence.seconds is None else estimate_seconds_needed(contrast, evidence.seconds, half_width)
+    return Needed(half_width=half_width, seconds=seconds, runs=None)

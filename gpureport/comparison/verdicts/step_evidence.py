@@ -1,0 +1,95 @@
+"""The evidence on a figure of two steps: both values, and the interval of their difference or why there is none."""
+
+from collections.abc import Sequence
+
+from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
+from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, Kind
+from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.verdicts import single_run_interval
+from gpureport.comparison.verdicts.figure_evidence import (
+    Evidence,
+    compare_whole_recordings,
+    compute_mean,
+    read_each_run,
+    read_whole_recordings,
+)
+from gpureport.comparison.verdicts.work_evidence import gather_work_evidence
+
+STEADY_SECONDS = 60.0
+"""Steady time below which a run is no observation."""
+
+
+def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return what two steps hold on a figure."""
+    made = {Kind.MEAN: _mean, Kind.PEAK: _single, Kind.TOTAL: _single, Kind.WORK: gather_work_evidence}
+    return made[figure.kind](base, step, figure)
+
+
+def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a mean over time: within runs where each side is one, else over runs."""
+    runs = (*base.runs, *step.runs)
+    interval = find_coarsest_interval(runs)
+    if any(run.recorded_seconds(figure.metric, interval) <= 0 for run in runs):
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
+    if short := _short_steady_state(runs, figure.metric, interval):
+        return compare_whole_recordings(base, step, figure, short)
+    single = len(runs) == 2  # noqa: PLR2004 - one on each side
+    estimate = single_run_interval.compare_means(base.runs[0], step.runs[0], figure, interval) if single else None
+    sides = _means(base.runs, figure.metric, interval), _means(step.runs, figure.metric, interval)
+    contrast = estimate.contrast if estimate else estimate_between_runs(*sides, figure.finest)
+    return Evidence(
+        figure=figure,
+        before=compute_mean(sides[0]),
+        after=compute_mean(sides[1]),
+        steady=True,
+        contrast=contrast,
+        reason=estimate.reason if estimate else None,
+        whole=read_whole_recordings(base, step, figure),
+        figures=((), ()) if single else sides,
+        unseen=estimate.unseen if estimate else None,
+        seconds=min(run.steady_seconds(figure.metric, interval) for run in runs) if single else None,
+    )
+
+
+def _means(runs: Sequence[SampledRun], metric: str, interval: float) -> tuple[float, ...]:
+    return tuple(run.steady_mean(metric, interval) for run in runs)
+
+
+def _short_steady_state(runs: Sequence[SampledRun], metric: str, interval: float) -> Reason | None:
+    """Return which run has too little steady time to be an observation; None when none."""
+    seconds, name = min((run.steady_seconds(metric, interval), run.analysis.run.name) for run in runs)
+    if seconds >= STEADY_SECONDS:
+        return None
+    return Reason(kind=ReasonKind.SHORT_STEADY_STATE, run=name, amount=seconds, least=STEADY_SECONDS)
+
+
+def _single(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a peak or a total: one figure a run."""
+    plain = compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE)
+    if plain.whole.difference is None:
+        return plain
+    sides = [read_each_run(side, figure.metric) for side in (base, step)]
+    if None in sides[0] or None in sides[1]:
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
+    before, after = (tuple(value for value in side if value is not None) for side in sides)
+    if figure.metric in {GPU_SECONDS, ENERGY} and not _same_work(base, step):
+        return compare_whole_recordings(base, step, figure, ReasonKind.UNEQUAL_WORK)
+    contrast = estimate_between_runs(before, after, figure.finest)
+    return Evidence(
+        figure=figure,
+        before=compute_mean(before),
+        after=compute_mean(after),
+        steady=False,
+        contrast=contrast,
+        reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
+        whole=plain.whole,
+        figures=(before, after) if contrast else ((), ()),
+        lone=contrast is None,
+    )
+
+
+def _same_work(base: Step, step: Step) -> bool:
+    works = {run.analysis.run.work for run in (*base.runs, *step.runs)}
+    return len(works) == 1 and None not in works

@@ -1,0 +1,53 @@
+"""What the machines are called whose logs make one run, from the names of files and folders."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpureport.importers.merging.shared_devices import LogContents, Pair
+
+_SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
+_COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
+_LONGEST = 40
+
+
+def name_nodes(logs: "Sequence[LogContents]", clashes: "Collection[Pair]") -> list[str | None]:
+    """Return a node for each log, from file or folder names: the shortest that tell apart those that clash.
+
+    A host log that bears the name of no GPU log is one of no particular node.
+    """
+    for level in _LEVELS:
+        names = [level(Path(log.locator)) for log in logs]
+        told = all(names[one] != names[other] for one, other in clashes)
+        if told and all(name or log.beside for name, log in zip(names, logs, strict=True)):
+            break
+    else:
+        names = [f"{name}-{place}" for place, name in enumerate(names)]
+    gpus = {name for name, log in zip(names, logs, strict=True) if not log.beside}
+    clashing = {place for pair in clashes for place in pair}
+    return [name if name in gpus or place in clashing else None for place, name in enumerate(names)]
+
+
+def strip_suffixes(name: str) -> str:
+    """Return a file name without the suffixes of its kind, its compression and its rotation."""
+    while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
+        name = shorter
+    return name
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name).strip("-_.")[:_LONGEST]
+
+
+def _folder(path: Path) -> str:
+    return _clean(path.resolve().parent.name)
+
+
+_LEVELS: tuple[Callable[[Path], str], ...] = (
+    lambda path: _clean(_COMMON.sub("", strip_suffixes(path.name))),
+    _folder,
+    lambda path: _clean(path.name),
+    lambda path: _clean(f"{_folder(path)}-{path.name}"),
+)

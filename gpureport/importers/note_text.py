@@ -1,0 +1,28 @@
+"""Counts and lists in the notes and errors of importers."""
+
+import shlex
+from collections.abc import Sequence
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """Return at most so many names, and how many more there are: `a, b, c and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def format_columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
+    """Return what to type for rows without a header: the option, and which of its names are still to be found.
+
+    Args:
+        names: one for each cell; `column_3` stands for one that is not known.
+        units: the unit that each cell states, empty for none; nothing where no cell does.
+    """
+    pairs = zip(names, units or [""] * len(names), strict=True)
+    unknown = [f"{name} ({unit})" if unit else name for name, unit in pairs if name.startswith("column_")]
+    line = f"name its columns: --columns {shlex.quote(','.join(names))}"
+    return line + (f", with the fields of --query-gpu in place of {', '.join(unknown)}" if unknown else "")

@@ -1,0 +1,297 @@
+"""What `gpureport compare` shows: the chain of steps, and of every link what changed and what may be doubted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.verdicts.comparability import Comparability
+from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
+from gpureport.comparison.verdicts.setup_changes import SetupChange
+from gpureport.comparison.verdicts.training_quality import TrainingChange
+from gpureport.recording import Recording
+from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.runs import step_chain
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.comparison import (
+    figure_formats,
+    finding_change_lines,
+    remaining_loss_facts,
+    step_charts,
+    step_summary_table,
+    step_table,
+)
+from gpureport.report.sections.findings import finding_cards, open_findings
+from gpureport.report.sections.head import verdict
+from gpureport.report.wording import difference_wording, display, numbered_labels
+from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
+from gpureport.report.wording.difference_wording import FigureFormat
+from gpureport.report.wording.grouping import group_holders
+
+_VALUE = 22
+"""Most characters of a value, so that two stand side by side on a terminal."""
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
+"""Checks that are shown only when they fail."""
+_HARMLESS = {"timezone"}
+"""Checks on which no figure depends."""
+
+_ABSENT = {"timezone": "not known", "work_unit": "not given"}
+_AGREE = {True: "yes", False: "doubtful", None: "unknown"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """A whole comparison, in the order it is read.
+
+    Attributes:
+        subtitle: runs, steps and hardware.
+        sentence: what may be said of the first and the last step.
+        notes: what to know before acting on it.
+        steps: figures of every step and replicate; None where one link says all.
+        links: every step against the one before.
+        since_first: what may be said of steps between second and last against the first.
+        groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
+        remaining: what the last step still loses, and the largest finding left.
+        across: what all steps together say.
+        advice: what is open in the last step: what follows from it, and the steps to take.
+    """
+
+    subtitle: str
+    sentence: str
+    notes: tuple[str, ...]
+    steps: Table | None
+    links: tuple[StepPairView, ...]
+    since_first: tuple[Fact, ...]
+    groups: Table | None
+    remaining: tuple[Fact, ...]
+    across: tuple[Fact, ...]
+    advice: tuple[Fact, ...]
+
+
+def build(
+    runs: Sequence[tuple[Recording, Analysis]],
+    measured: Sequence[SampledRun] | None = None,
+    noise: Noise | None = None,
+) -> ComparisonView:
+    """Return the comparison of runs in the order of their steps.
+
+    Args:
+        runs: recordings with their analyses.
+        measured: the same runs as a comparison takes them, where that is known already.
+        noise: what repetitions in the store differ by, where that was measured.
+    """
+    named = step_chain.shorten_names(runs)
+    comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
+    inputs = step_chain.order_by_step(named, comparison)
+    found = pair_steps(comparison)
+    several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
+    return ComparisonView(
+        subtitle=step_chain.build_subtitle(inputs),
+        sentence=_sentence(comparison, found),
+        notes=tuple(_notes(comparison, found, noise)),
+        steps=step_table.overview(comparison) if several else None,
+        links=views(comparison, found, inputs),
+        since_first=tuple(_since_first(comparison)),
+        groups=step_summary_table.table(comparison.steps) if several else None,
+        remaining=tuple(_remaining(comparison, found, inputs)),
+        across=tuple(step_summary_table.facts(comparison.steps)),
+        advice=tuple(open_findings.facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))),
+    )
+
+
+def part(
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
+) -> ComparisonPart:
+    """Return what a report says of its steps beside their table.
+
+    Args:
+        comparison: the steps.
+        inputs: the runs step by step.
+        told: the findings of the report.
+        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+    """
+    found = pair_steps(comparison)
+    return ComparisonPart(
+        grouped=display.clean(grouped),
+        charts=step_charts.charts(comparison, grouped),
+        estimates=step_summary_table.table(comparison.steps, bars=False),
+        links=views(comparison, found, inputs),
+        remaining=tuple(_remaining(comparison, found, inputs, told)),
+        across=tuple(step_summary_table.facts(comparison.steps)),
+    )
+
+
+def views(comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun]) -> tuple[StepPairView, ...]:
+    """Return every step against the one before, and where that is another one against the first."""
+    first = comparison.steps[0].label
+    since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
+    brief = figure_formats.brief(comparison)
+    return tuple(_link(link, inputs, deltas, brief=brief) for link, deltas in zip(found, since, strict=True))
+
+
+def _remaining(
+    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
+) -> Iterator[Fact]:
+    """Yield what the last step still loses; nothing where it is too short to tell."""
+    if not found[-1].brief:
+        yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
+
+
+def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
+    if not any(link.comparable for link in found):
+        return "Nothing can be compared with these recordings."
+    return verdict.describe_change(comparison)[0]
+
+
+def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
+    short = dict.fromkeys(step.label for link in found for step in link.brief)
+    if short:
+        steps = numbered_labels.list_labels(list(short))
+        yield f"Less than a minute was recorded of {steps}: too short to be set against another."
+    if not any(link.comparable for link in found):
+        return
+    yield from verdict.describe_change(comparison)[1]
+    doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
+    if doubts:
+        yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
+    yield from verdict.caution(comparison)
+    if noise is not None:
+        yield _noise(noise)
+    if not all(step.work_unit for step in comparison.steps):
+        yield verdict.NO_THROUGHPUT
+
+
+def _noise(noise: Noise) -> str:
+    """Return what repetitions in the store differ by."""
+    told = noise_margins(noise)
+    if not told:
+        return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
+    return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(told)}."
+
+
+def noise_margins(noise: Noise) -> list[str]:
+    """Return for each figure how far two runs of one step commonly lie apart."""
+    return [_margin(each, figure_formats.shown(each.metric, None)) for each in noise.metrics]
+
+
+def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
+    size = display.percent(noise.margin) if noise.relative else shown.change(noise.margin).removeprefix("+")
+    return f"{shown.noun} {size}"
+
+
+def _since_first(comparison: Comparison) -> Iterator[Fact]:
+    """Yield what may be said of each step after the second against the first; of the last the headline does."""
+    first = comparison.steps[0].label
+    found = (comparison.judged(first, step.label) for step in comparison.steps[2:-1])
+    judged = [delta for delta in found if delta is not None and delta.difference is not None]
+    for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
+        unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
+        shown = figure_formats.shown(metric, unit, brief=figure_formats.brief(comparison))
+        if len(deltas) > 1:
+            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
+        else:
+            name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
+            yield Fact(name=name, text=difference_wording.difference_sentence(deltas[0], shown))
+
+
+def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
+    """Return what steps have in common that cannot be judged for one reason; any other step stands by itself."""
+    if delta.verdict is Verdict.CANNOT_JUDGE and delta.reason:
+        return delta.metric, delta.reason.of_any_run, ""
+    return delta.metric, None, delta.step
+
+
+def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
+    """Return why several steps cannot be set against the first."""
+    names = numbered_labels.list_labels([display.clean(delta.step) for delta in deltas])
+    reason = deltas[0].reason
+    why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
+    return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
+
+
+def _doubts(link: StepPair) -> Iterator[Comparability]:
+    return (check for check in link.comparability if check.comparable is False)
+
+
+def _link(link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, brief: bool) -> StepPairView:
+    figures = step_table.compared(link.base, link.step, link.deltas, brief=brief)
+    doubtful = {("hardware", check.check) for check in _doubts(link)}
+    return StepPairView(
+        label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
+        changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
+        figures=step_table.differences(figures, (link.base, link.step)),
+        effects=step_table.effects(figures, since, (link.base, link.step)),
+        whole=step_table.whole(figures),
+        verdicts=tuple(_verdicts(figures)),
+        training=tuple(_trained(entry) for entry in link.training),
+        findings=tuple(finding_change_lines.lines(link.fates, inputs)),
+        checks=_checks(link.comparability),
+        doubts=tuple(_doubt(check) for check in _doubts(link)),
+        unknown=_unknown(link.comparability),
+    )
+
+
+def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
+    """Yield the verdict on each figure; why no more is said once where it is the same of several."""
+    first: dict[Reason, str] = {}
+    for shown, delta in figures:
+        name, verdict = shown.of(delta).title, delta.verdict.value.capitalize()
+        reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
+        precision = list(difference_wording.describe_precision(delta, shown))
+        if reason and delta.verdict is Verdict.CANNOT_JUDGE and not precision:
+            if reason in first:
+                yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
+                continue
+            first[reason] = shown.noun
+        why = [display.clean_sentence(describe_reason(reason))] if reason else []
+        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
+
+
+def _change(change: SetupChange) -> Fact:
+    name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
+    before, after = (
+        display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
+    )
+    return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
+
+
+def _trained(entry: TrainingChange) -> Fact:
+    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
+    return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
+
+
+def _checks(checks: Sequence[Comparability]) -> Table:
+    shown = [check for check in checks if check.check not in _SILENT or not check.comparable]
+    rows = tuple(
+        Row(
+            head=Cell(text=CHECKS[check.check]),
+            cells=tuple(
+                Cell(text=display.shorten_middle(text, _VALUE))
+                for text in (_value(check, check.before), _value(check, check.after), _AGREE[check.comparable])
+            ),
+        )
+        for check in shown
+    )
+    return Table(columns=("", "Before", "After", "Comparable"), numeric=(False,) * 3, rows=rows)
+
+
+def _value(check: Comparability, value: str | float | None) -> str:
+    if value is None:
+        return _ABSENT.get(check.check, display.NOT_RECORDED)
+    return display.clean(value) if isinstance(value, str) else display.quantity(value, check.unit)
+
+
+def _doubt(check: Comparability) -> str:
+    values = f"{_value(check, check.before)} against {_value(check, check.after)}"
+    return f"{CHECKS[check.check]}: {values}. {describe_check(check)}"
+
+
+def _unknown(checks: Sequence[Comparability]) -> str:
+    names = [CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
+    return f"Whether they agree cannot be told from what was recorded: {display.join_words(names)}." if names else ""

@@ -1,0 +1,83 @@
+"""What the last step of a chain still loses, and the finding that costs most there."""
+
+from collections.abc import Iterator
+
+from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
+from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Fact
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings import loss_wording
+from gpureport.report.wording import display, terms
+
+
+def describe_remaining_loss(
+    comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...] = ()
+) -> Iterator[Fact]:
+    """Yield what the last step of a chain still loses, in words; nothing where no GPU time was held.
+
+    Args:
+        comparison: the chain.
+        run: a run of its last step, for the names of its devices.
+        cards: findings of the report, to point to the one that is meant.
+    """
+    left = comparison.remaining
+    if not left.held_gpu_seconds:
+        return
+    yield Fact(name="Still lost", text=_lost(comparison.steps[0], comparison.steps[-1], left))
+    largest = left.largest
+    if largest is None:
+        yield Fact(name="Largest left", text="No finding says what it costs.")
+        return
+    where = f", {run.devices(largest.devices)}" if largest.devices else ""
+    title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
+    cost = loss_wording.format_gpu_hours(largest.lost_gpu_seconds * left.runs, left.runs)
+    share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
+    worst = _worst_card(largest, cards)
+    if left.runs == 1:
+        yield Fact(name="Largest left", text=f"{f'{worst.id}: ' if worst else ''}{title}: up to {cost} ({share}).")
+        return
+    found = f"all {left.runs}" if largest.runs == left.runs else f"{largest.runs} of {left.runs}"
+    mean = f"{title}: up to {cost} ({share}), a mean over all runs, found in {found}"
+    if worst and worst.lost_ratio:
+        mean += f"; most in {worst.id}, {display.percent(worst.lost_ratio)} of its run"
+    yield Fact(name="Largest left", text=f"{mean}.")
+
+
+def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> FindingCard | None:
+    """Return the card that lost most of those that hold the finding; None without cards."""
+    known = [card for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints)]
+    return max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
+
+
+def _lost(first: Step, last: Step, left: RemainingLoss) -> str:
+    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
+    ratio = sum(lost.values()) / seconds if seconds else 0.0
+    held = loss_wording.format_gpu_hours(seconds * left.runs, left.runs)
+    held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
+    label, was = display.clean(last.label), _before(first)
+    if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
+        whole = loss_wording.format_gpu_hours(left.held_gpu_seconds * left.runs, left.runs)
+        return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
+    if ratio < loss_wording.NOTHING:
+        return f"Hardly any of {held} in {label}.{was}"
+    bound, classes = (
+        loss_wording.loss_bound(last.analyses).capitalize(),
+        loss_wording.describe_largest_losses(lost, seconds),
+    )
+    return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
+
+
+def _before(first: Step) -> str:
+    """Return the share that the first step lost, as a sentence to go on with; empty where it is not known."""
+    left = measure_remaining_loss(first.label, first.analyses)
+    if not _base_seconds(left):
+        return ""
+    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _base_seconds(left)
+    return f" In {display.clean(first.label)} it was {display.percent(ratio)}."
+
+
+def _base_seconds(left: RemainingLoss) -> float:
+    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
+    few = left.unseen_gpu_seconds > loss_wording.MOST * left.held_gpu_seconds
+    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

@@ -1,0 +1,220 @@
+"""Steps as groups: means with their intervals, how work scales, and which batch fits."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
+
+from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
+from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
+from gpureport.comparison.chain.step_summaries import Mean, ShortRun, StepSummary, summarize_steps
+from gpureport.comparison.steps.step_figures import COST_PER_WORK
+from gpureport.comparison.steps.steps import Step
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.gpus import spending
+from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.grouping import group_holders
+
+_LABEL = 24
+_BAR = 20
+_NAMED = 4
+TOO_SHORT = "too short to judge"
+"""What stands in the place of a figure that was recorded, but for too short."""
+CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure lies beyond."
+"""Said where an interval, which is symmetrical, reaches further."""
+
+
+def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
+    """Return one row a step: utilisation and work per GPU-hour with their intervals.
+
+    Args:
+        steps: the steps.
+        bars: whether each has a bar of characters beside it.
+    """
+    found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
+    rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
+    costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
+    cost = figure_formats.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    busy = display.percent_formatter(
+        [each for group in found if group.utilisation for each in _printed(group.utilisation)]
+    )
+    best, dearest = max(rates, default=0.0), max(costs, default=0.0)
+    rows = tuple(
+        Row(
+            head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
+            cells=(
+                Cell(text=str(group.runs)),
+                *_shown(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
+                *(_shown(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
+                *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
+            ),
+        )
+        for group in found
+    )
+    interval = f"95{display.GAP}% interval"
+    shown = [
+        title_of_means("GPU utilisation", (group.utilisation for group in found)),
+        *([title_of_means("Work per GPU-hour", (group.work_per_gpu_hour for group in found))] if rates else []),
+        *([title_of_means(cost.title, (group.cost_per_1000_work for group in found))] if costs else []),
+    ]
+    names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
+    unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
+    cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
+    numeric = (True, *(True, True, False) * len(shown))
+    notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
+    whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
+    return whole if bars else _without_bars(whole)
+
+
+def title_of_means(title: str, means: Iterable[Mean | None]) -> str:
+    """Return a title that says where figures leave out what had not settled."""
+    return f"{title}{ONCE_SETTLED}" if any(mean.settled for mean in means if mean) else title
+
+
+def _unit(steps: Sequence[Step]) -> str | None:
+    """Return what the work of all steps is counted in; None where not known, or steps differ."""
+    units = {step.work_unit for step in steps}
+    return units.pop() if len(units) == 1 else None
+
+
+def _without_bars(table: Table) -> Table:
+    """Return a table without its columns that have no title."""
+    kept = [place for place, name in enumerate(table.columns[1:]) if name]
+    return replace(
+        table,
+        columns=(table.columns[0], *(table.columns[place + 1] for place in kept)),
+        numeric=tuple(table.numeric[place] for place in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows),
+    )
+
+
+def _label(label: str) -> str:
+    """Return a name that leaves room for bars on a terminal."""
+    return display.shorten_middle(display.clean(label), _LABEL)
+
+
+def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
+    """Return the ends of an interval, cut at nothing and at the most that a figure can be; None without one.
+
+    Args:
+        mean: the figure.
+        most: what it cannot exceed; None where nothing bounds it.
+    """
+    if mean.interval is None or not all(map(isfinite, mean.interval)):
+        return None
+    low, high = mean.interval
+    return max(low, 0.0), high if most is None else min(high, most)
+
+
+def utilisation_absent(group: StepSummary) -> str:
+    """Return what stands in the place of a utilisation that is not told."""
+    return TOO_SHORT if group.brief else display.NOT_RECORDED
+
+
+def brief_note(found: Sequence[StepSummary]) -> str:
+    """Return why the utilisation of some steps is not told though it was recorded; empty where that is so of none."""
+    short = [(group.label, group.brief) for group in found if group.brief]
+    if not short:
+        return ""
+    steps = [f"{display.clean(label)} ({display.duration(brief.seconds)})" for label, brief in short]
+    named = display.join_words(steps) if len(steps) <= _NAMED else _together(short)
+    least = display.duration(short[0][1].least)
+    return (
+        f"Too short to judge GPU utilisation, by the steady state of the shortest run: {named}; a run counts from "
+        f"{least} on."
+    )
+
+
+def _together(short: Sequence[tuple[str, ShortRun]]) -> str:
+    """Return steps with the least and the most of their lengths."""
+    seconds = [brief.seconds for _, brief in short]
+    shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))
+    length = shortest if shortest == longest else f"{shortest} to {longest}"
+    return f"{numbered_labels.list_labels([display.clean(label) for label, _ in short])} ({length})"
+
+
+def _printed(mean: Mean) -> tuple[float, ...]:
+    """Return a mean share and the ends of its interval."""
+    return (mean.value, *(ends(mean, 1.0) or ()))
+
+
+def _cut(mean: Mean | None, most: float | None) -> bool:
+    return mean is not None and ends(mean, most) not in {None, mean.interval}
+
+
+def _shown(
+    mean: Mean | None,
+    text: Callable[[float], str],
+    most: float,
+    *,
+    limit: float | None = None,
+    absent: str = display.NOT_RECORDED,
+) -> Iterator[Cell]:
+    """Yield a mean, its interval, and a bar as long as its share of the most."""
+    if mean is None:
+        yield from (Cell(text=absent), Cell(text=""), Cell(text=""))
+        return
+    yield Cell(text=text(mean.value), value=mean.value)
+    interval = ends(mean, limit)
+    yield Cell(text=f"{text(interval[0])} to {text(interval[1])}" if interval else "")
+    yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
+
+
+def facts(steps: Sequence[Step]) -> Iterator[Fact]:
+    """Yield how work scales with GPUs, and the largest batch that fits, where either can be told."""
+    for found in scaling(steps):
+        yield Fact(name="Scaling", text=_scaled(found))
+    batch = largest_batch(steps)
+    if batch is not None:
+        yield Fact(name="Batch size", text=_batch(batch))
+    fits = memory_fits(steps)
+    for alike in group_holders((_fit_key(fit), fit) for fit in fits if fit.peak_bytes is not None).values():
+        names = numbered_labels.list_labels([display.clean(fit.step) for fit in alike])
+        yield Fact(name="GPU kinds", text=f"{names}: {_fitting(alike[0])}")
+    # the table is the same for every step
+    unknown = max((len(fit.unknown) for fit in fits), default=0)
+    if unknown:
+        yield Fact(name="GPU kinds", text=f"Of {unknown} others the table does not know the memory.")
+
+
+def _fit_key(fit: MemoryFit) -> tuple[str, str, tuple[str, ...]]:
+    """Return what steps have in common whose GPUs would hold the same, as far as it is printed."""
+    return fit.reason, display.memory(fit.peak_bytes or 0), tuple(kind.model for kind in fit.kinds if kind.fits)
+
+
+def _fitting(fit: MemoryFit) -> str:
+    """Return which kinds would hold the peak of a step, the smallest first."""
+    if not fit.kinds or fit.peak_bytes is None:
+        return fit.reason
+    fitting = [kind for kind in fit.kinds if kind.fits]
+    models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fitting[:_NAMED]]
+    models += [f"{len(fitting) - _NAMED} with more memory"] if len(fitting) > _NAMED else []
+    said = f"would fit {display.join_words(models)}" if models else "would fit no kind of the GPU table"
+    doubt = f" {fit.reason}" if fit.reason else ""
+    return (
+        f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "
+        f"free.{doubt}"
+    )
+
+
+def _scaled(found: Scaling) -> str:
+    between = ""
+    if found.interval:
+        between = f" (95{display.GAP}% interval {' to '.join(map(display.percent, found.interval))})"
+    labels = f"{display.clean(found.step)} against {display.clean(found.base)}"
+    return (
+        f"{labels}: {found.gpus[1]} GPUs instead of {found.gpus[0]} do {display.percent(found.efficiency)} of the work "
+        f"per GPU-hour{between}."
+    )
+
+
+def _batch(batch: BatchSize) -> str:
+    sizes = display.join_words([display.integer(size) for size in batch.sizes])
+    if batch.max_batch is None:
+        return f"Recorded at {sizes}. {batch.reason}"
+    return (
+        f"Recorded at {sizes}: one more takes {display.memory(batch.bytes_each)}, so up to "
+        f"{display.integer(batch.max_batch)} would fit with {display.percent(HEADROOM.value)} left free, as far as "
+        "memory goes on growing so."
+    )

@@ -1,0 +1,86 @@
+"""The steps a finding is given, in words."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpureport.analysis.advice import steps_by_loss
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.analysis.advice.step import Step
+from gpureport.analysis.rules.kind_description import AdvicePath
+from gpureport.findings import AdvisedStep, Finding
+from gpureport.report.model.finding_card import AdviceStep
+from gpureport.report.model.shapes import Fact, Section
+from gpureport.report.wording import display
+
+
+def lines(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
+    """Return the steps of findings of one kind and cause, each once, the most promising first.
+
+    What is known for one of them is known: a step is given with the fewest open preconditions.
+    """
+    chosen: dict[str, AdvisedStep] = {}
+    for step in (step for finding in findings for step in finding.steps):
+        if step.name not in chosen or len(step.unknown) < len(chosen[step.name].unknown):
+            chosen[step.name] = step
+    return tuple(_line(STEPS[name], step.unknown) for name, step in chosen.items() if name in STEPS)
+
+
+def _line(step: Step, unknown: Iterable[str]) -> AdviceStep:
+    return AdviceStep(
+        name=step.name,
+        title=step.title,
+        do=step.do,
+        when=step.when,
+        unknown="; ".join(unknown),
+        risk=step.risk,
+        check=step.check,
+        source=step.source,
+    )
+
+
+def sections(kinds: Sequence[str]) -> Iterator[Section]:
+    """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
+    chosen = [(kind, path) for kind in kinds for path in steps_by_loss.PATHS[kind]]
+    several = len(kinds) > 1
+    yield Section(
+        title="Steps, the most promising first",
+        paragraphs=("A step is left out of a report where the recording rules out what it needs.",),
+        facts=tuple(
+            Fact(name=_when(kind, path, several=several), text=number_steps([STEPS[name].title for name in path.steps]))
+            for kind, path in chosen
+        ),
+    )
+    for name in dict.fromkeys(name for _, path in chosen for name in path.steps):
+        yield Section(title=STEPS[name].title, facts=tuple(facts(STEPS[name])))
+
+
+def facts(step: Step) -> Iterator[Fact]:
+    """Yield what there is to say of a step."""
+    yield Fact(name="Do", text=step.do)
+    yield Fact(name="When", text=step.when)
+    if step.conditions:
+        yield Fact(name="Only if", text=display.join_words([condition.words for condition in step.conditions]))
+    yield Fact(name="Risk", text=step.risk)
+    yield Fact(name="Check", text=step.check)
+    yield Fact(name="Source", text=step.source)
+
+
+def titles(kinds: Sequence[str]) -> list[str]:
+    """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
+    chosen = (name for kind in kinds for path in steps_by_loss.PATHS[kind] for name in path.steps)
+    return [STEPS[name].title for name in dict.fromkeys(chosen)]
+
+
+def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
+    cause = (
+        f"cause {' or '.join(path.causes)}"
+        if path.causes
+        else "any other cause"
+        if len(steps_by_loss.PATHS[kind]) > 1
+        else ""
+    )
+    return ", ".join(filter(None, [kind if several else "", cause]))
+
+
+def number_steps(titles: Sequence[str]) -> str:
+    """Return titles of steps with their numbers, as a sentence."""
+    return "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1))

@@ -1,0 +1,62 @@
+"""GPU time lost, in words."""
+
+from collections.abc import Mapping, Sequence
+
+from gpureport.analysis.results import Analysis
+from gpureport.report.sections.findings import finding_groups
+from gpureport.report.wording import display
+
+NOTABLE = 0.005
+"""Share of the GPU time from which a loss is worth naming."""
+
+NOTHING = 0.0005
+"""Share below which a part would print as less than 0.1 %."""
+
+MOST = 0.5
+"""Share of the GPU time without utilisation above which what was lost is told of the observed time alone."""
+
+_NAMED = 3
+REASONS = {
+    "throttled": "to throttling",
+    "waiting_for_input": "waiting for input",
+    "idle": "idle",
+    "unused": "on GPUs never used",
+    "hollow": "busy with little work",
+    "startup": "at start-up",
+    "tail": "after the work ended",
+    "gpu_lost": "on lost GPUs",
+    "low_use": "to low use",
+}
+
+
+def loss_bound(analyses: Sequence[Analysis]) -> str:
+    """Return whether what is known of the loss is its upper or its lower end."""
+    unknown = any(finding_groups.unknown_loss(analysis.findings) for analysis in analyses)
+    return "at least" if unknown else "up to"
+
+
+def describe_largest_losses(lost: Mapping[str, float], held: float) -> str:
+    """Return the largest classes with their shares, and what the others come to.
+
+    Args:
+        lost: GPU-seconds of each class, the largest first.
+        held: GPU-seconds in all.
+    """
+    if len(lost) == 1:
+        return f"all of it {REASONS[next(iter(lost))]}"
+    named = [name for name in lost if lost[name] / held >= NOTABLE][:_NAMED]
+    shares = [f"{display.percent(lost[name] / held)} {REASONS[name]}" for name in named]
+    others = [name for name in lost if name not in named and lost[name] > 0]
+    rest = sum(lost[name] for name in others) / held
+    why = REASONS[others[0]] if len(others) == 1 else "for other reasons"
+    return display.join_words([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
+
+
+def format_gpu_hours(held: float, runs: int) -> str:
+    """Return GPU time as GPU-hours; of several runs their mean.
+
+    Args:
+        held: GPU-seconds of all runs.
+        runs: how many there are.
+    """
+    return f"{display.gpu_hours(held / runs)} a run" if runs > 1 else display.gpu_hours(held)

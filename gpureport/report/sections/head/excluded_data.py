@@ -1,0 +1,51 @@
+"""What a verdict does not rest on: lines that were rejected, and idle time of which no finding was made."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.engine.attribution import OUTSIDE
+from gpureport.analysis.job.phases import NO_WORK
+from gpureport.analysis.results import Analysis
+from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
+from gpureport.recording import Run
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.findings import loss_wording
+from gpureport.report.wording import display
+
+_AROUND = ("startup_idle", "tail_idle")
+"""Kinds that are idle time outside the job."""
+
+
+def rejections(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield of each run of which more lines were rejected than kept how many, why, and what reads them."""
+    for run in runs:
+        found = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
+        count = sum(entry.rows for entry in found)
+        if count <= run.quality.rows_kept:
+            continue
+        most = max(found, key=lambda entry: entry.rows)
+        whose = f" of {display.clean(run.name)}" if len(runs) > 1 else ""
+        noun = "points" if run.tracked else "lines"
+        why = f"{'' if len(found) == 1 else 'most of them: '}{display.clean(most.reason)}"
+        told = "give --interval SECONDS to read them" if most.reason == NO_TIME else "see the data quality"
+        total = display.integer(run.quality.lines)
+        yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {told}."
+
+
+def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Yield what idle time is of which no finding was made, where there is a notable share of it."""
+    held = gpu_time.job_gpu_seconds(analyses)
+    times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
+    seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
+    if not held or seconds / held < loss_wording.NOTABLE:
+        return
+    share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
+    unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
+    if unjudged:
+        yield f"{share}; {display.join_words(unjudged)} could not be judged, so there is no finding of it."
+    else:
+        yield f"{share}, in stretches too short or of too few samples for a finding."
+
+
+def _never_worked(analysis: Analysis) -> bool:
+    """Return whether a finding has all the idle time of a run, since no GPU ever worked."""
+    return any((found.kind, found.cause) == ("startup_idle", NO_WORK) for found in analysis.findings)

@@ -1,0 +1,40 @@
+"""Which jobs a log holds, and for how long none held its GPUs, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.results import Analysis, Job
+from gpureport.recording import Run
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import format_time
+from gpureport.report.sections.findings import loss_wording
+from gpureport.report.wording import display
+
+_LISTED = 6
+"""Jobs that are named one by one."""
+
+
+def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Yield which logs hold several jobs, and how much GPU time no job held, which no share counts."""
+    for analysis in analyses:
+        if len(analysis.jobs) > 1:
+            whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
+            each = job_list(analysis.run, analysis.jobs)
+            jobs = f"{len(analysis.jobs)} jobs, a minute or more apart"
+            yield f"{whose} holds {jobs}: {each}. Add --job N to read one of them."
+    seconds = gpu_time.no_job_gpu_seconds(analyses)
+    held = gpu_time.job_gpu_seconds(analyses)
+    if held and seconds / held >= loss_wording.NOTABLE:
+        free = loss_wording.format_gpu_hours(seconds, len(analyses))
+        yield f"For another {free} no job held a GPU: figures and shares leave that time out."
+
+
+def job_list(run: Run, jobs: Sequence[Job]) -> str:
+    """Return the jobs of a log with their times, the first ones of many."""
+    named = [f"job {job.number}, {_times(run, job)}" for job in jobs[:_LISTED]]
+    more = len(jobs) - len(named)
+    return "; ".join([*named, f"{more} more"] if more else named)
+
+
+def _times(run: Run, job: Job) -> str:
+    span = job.interval
+    return f"{format_time(run, span.start)} to {format_time(run, span.end)} ({display.duration(span.seconds)})"

@@ -1,0 +1,56 @@
+"""How repetitions are given, said where the folders of single runs suggest it."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpureport.recording import Run, Source
+from gpureport.report.sections.comparison import repetition_hint
+from tests.report import examples
+
+
+def runs(*locators: str, step: str | None = None) -> list[Run]:
+    """Return a run for each log."""
+    made = []
+    for locator in locators:
+        run = examples.run(locator, step=step)
+        source = Source(kind="nvidia-smi", locator=locator, sha256="")
+        made.append(replace(run, sources=(source,)))
+    return made
+
+
+def test_folders_of_several_runs_are_shown_as_steps() -> None:
+    """The folder of the logs, or the one that holds a folder for each run."""
+    assert repetition_hint.suggest_by_folder(runs("old/1.csv", "old/2.csv", "new/1.csv", "new/2.csv")) == (
+        "The runs lie in 2 folders: if those of one folder repeat a step, add --by folder, so that repetitions count "
+        "together."
+    )
+    above = repetition_hint.suggest_by_folder(runs(*(f"x/{step}/{k}/smi.csv" for step in "abc" for k in (1, 2, 3))))
+    assert above.startswith("The runs lie in 3 folders: ")
+
+
+@pytest.mark.parametrize(
+    "locators",
+    [
+        ["a.csv", "b.csv", "c.csv", "d.csv"],
+        ["x/a.csv", "x/b.csv", "x/c.csv", "x/d.csv"],
+        ["a/gpu.csv", "b/gpu.csv", "c/gpu.csv"],
+        ["a/1.csv", "a/2.csv", "b/1.csv"],
+        ["-", "a/1.csv"],
+    ],
+)
+def test_other_folders_suggest_nothing(locators: list[str]) -> None:
+    """One folder, none, or one for each run."""
+    assert repetition_hint.suggest_by_folder(runs(*locators)) == ""
+
+
+def test_stores_of_a_tracker_suggest_nothing() -> None:
+    """They hold runs of many kinds, whatever folders they lie in."""
+    stores = runs("s/mlruns#1", "s/mlruns#2", "t/mlruns#3", "t/mlruns#4")
+    tracked = [replace(run, sources=(replace(run.sources[0], kind="mlflow"),)) for run in stores]
+    assert repetition_hint.suggest_by_folder(tracked) == ""
+
+
+def test_labelled_runs_are_steps_already() -> None:
+    """Whoever names steps knows how."""
+    assert repetition_hint.suggest_by_folder(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv", step="one")) == ""
