@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from gpureport.api.analyzing import analyze
 from gpureport.api.results import Analysis, Comparison
 from gpureport.comparison.chain import step_comparison
-from gpureport.comparison.steps.sampled_run import sampled_run
+from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.recording import Recording
 
 Run = Recording | Analysis
@@ -26,7 +26,7 @@ def compare(runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]], *, throughp
         ValueError: when there are fewer than two steps.
     """
     analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else map(_analysed, runs))
-    sampled = [sampled_run(each.recording, each, throughput) for each in analyses]
+    sampled = [build_sampled_run(each.recording, each, throughput) for each in analyses]
     found = step_comparison.compare(sampled) if sampled else None
     if found is None or len(found.steps) == 1:
         msg = "a comparison needs at least two steps"

@@ -10,13 +10,13 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.quantities import POINTS, SHARE
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.statistics.contrasts import Basis
+from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, Kind
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, fates
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
@@ -34,7 +34,7 @@ class BaselineComparison:
     """
 
     deltas: tuple[Delta, ...]
-    fates: tuple[FindingFate, ...]
+    fates: tuple[FindingChange, ...]
     noise: Noise | None
 
 
@@ -45,7 +45,7 @@ def compare_with_baseline(
     sides = [_relabel_step(run, _BASELINE) for run in baseline], [_relabel_step(run, _CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise)
     first, last = comparison.steps
-    return BaselineComparison(deltas=comparison.deltas, fates=fates(first, last), noise=noise)
+    return BaselineComparison(deltas=comparison.deltas, fates=compare_findings(first, last), noise=noise)
 
 
 def _relabel_step(run: SampledRun, label: str) -> SampledRun:
@@ -160,12 +160,12 @@ def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
 
 def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
     """Return the fingerprints of findings that the baseline did not have."""
-    return frozenset(each.fingerprint for each in found.fates if each.fate is Fate.NEW)
+    return frozenset(each.fingerprint for each in found.fates if each.fate is ChangeKind.NEW)
 
 
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
     """Return why it is not known whether findings are new; empty if it is known."""
-    open_ = [e for e in found.fates if e.fate is Fate.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
+    open_ = [e for e in found.fates if e.fate is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
     return "; ".join(
         f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
     )

@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from gpureport.comparison.statistics.batch_means import batch_means
-from gpureport.comparison.statistics.contrasts import between_runs, within_runs
+from gpureport.comparison.statistics.difference_estimate import estimate_between_runs, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.compared_figures import BY_METRIC, POWER
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK
-from gpureport.comparison.steps.steps import steps_of
+from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import Throughput
-from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from tests.comparison.processes import Process, autoregressive, processes
 from tests.comparison.runs import sampled
 
@@ -67,7 +67,8 @@ def pairs(trials: int) -> Iterator[str]:
         for seconds in LENGTHS[:2]:
             rng = np.random.default_rng([SEED, 2, seconds])
             false = sum(
-                within_runs(*(estimate(process, seconds, rng) for _ in range(2))).excludes_zero() for _ in range(trials)
+                estimate_within_runs(*(estimate(process, seconds, rng) for _ in range(2))).excludes_zero()
+                for _ in range(trials)
             )
             cells.append(f"{100 * false / trials:.1f} %")
         yield f"| {process.name} | " + " | ".join(cells) + " |"
@@ -88,9 +89,9 @@ def per_work(trials: int) -> Iterator[str]:
         for _ in range(trials):
             before = _worked(run, phi, rng, rate=100.0, watts=300.0, price=2.0, gpus=1)
             after = _worked(run, phi, rng, rate=110.0, watts=360.0, price=3.0, gpus=2)
-            base, step = steps_of([before, after])
+            base, step = build_steps([before, after])
             for metric, truth in truths.items():
-                found = evidence(base, step, BY_METRIC[metric])
+                found = gather_evidence(base, step, BY_METRIC[metric])
                 if found.contrast is None or not found.before:
                     raise ValueError(found.reason)
                 low, high = (1 + end / found.before for end in found.contrast.interval(0.95))
@@ -137,7 +138,7 @@ def _alone(scatter: float, trials: int, rng: np.random.Generator) -> float:
         for _ in range(2):
             values = 80 + rng.normal(0, scatter * error) + autoregressive(1200, 0.9, 3.0, rng)
             sides.append(MeanEstimate(mean=float(values.mean()), between=batch_means(values)))
-        inside += not within_runs(*sides).excludes_zero()
+        inside += not estimate_within_runs(*sides).excludes_zero()
     return inside / trials
 
 
@@ -145,7 +146,7 @@ def _repeated(scatter: float, runs: int, trials: int, rng: np.random.Generator) 
     inside = 0
     for _ in range(trials):
         sides = rng.normal(0, np.hypot(1.0, scatter), (2, runs)).tolist()
-        found = between_runs(*sides)
+        found = estimate_between_runs(*sides)
         inside += found is not None and not found.excludes_zero()
     return inside / trials
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport.analysis import analyze
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.recording import TRAINING_SCHEMA, Device, Work
@@ -48,7 +48,7 @@ def sampled(  # noqa: PLR0913 - each argument is something a test varies
     )
     run = replace(made.run, id=name, name=name, step=step, work=work, params=tuple(params), devices=gpus)
     recording = replace(made, run=run, training=_table(training))
-    return sampled_run(recording, analyze(recording))
+    return build_sampled_run(recording, analyze(recording))
 
 
 def _table(points: Sequence[tuple[float, int, str, float]]) -> "pa.Table":

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.comparison.chain.step_groups import groups
+from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
-from gpureport.comparison.steps.steps import Verdict, steps_of
+from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.recording import Device, Work
 from tests.comparison.runs import compared, delta, level, sampled
@@ -85,7 +85,7 @@ def test_groups_tell_cost_with_its_interval() -> None:
     l4 = [run(f"l4-{k}", 20.0 + k / 10, 0.72, k, step="L4", device=devices["L4"]) for k in range(3)]
     h100 = run("h100", 100.0, 3.6, 9, step="H100", device=devices["H100"])
     none = run("none", 100.0, None, 9, step="none")
-    found = {group.label: group for group in groups(list(steps_of([*l4, h100, none])))}
+    found = {group.label: group for group in summarize_steps(list(build_steps([*l4, h100, none])))}
     cheap, dear = found["L4"].cost_per_1000_work, found["H100"].cost_per_1000_work
     assert cheap is not None
     assert dear is not None
@@ -131,7 +131,7 @@ def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() ->
         )
         for k, amount in enumerate((1e-100, 1e100))
     ]
-    (group,) = groups(list(steps_of(runs)))
+    (group,) = summarize_steps(list(build_steps(runs)))
     for mean in (group.cost_per_1000_work, group.work_per_gpu_hour):
         assert mean is not None
         assert mean.interval is not None

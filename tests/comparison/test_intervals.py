@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gpureport.comparison.statistics import dependence
 from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
-from gpureport.comparison.statistics.contrasts import within_runs
+from gpureport.comparison.statistics.difference_estimate import estimate_within_runs
 from gpureport.comparison.statistics.gap_count import GapCount, gap_lengths
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.steady_state import settled
@@ -101,7 +101,7 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
     false = 0
     for _ in range(200):
         sides = [estimate(50 + autoregressive(3600, 0.9, 5.0, rng)) for _ in range(2)]
-        false += within_runs(*sides).excludes_zero()
+        false += estimate_within_runs(*sides).excludes_zero()
     assert false <= 14
 
 
@@ -133,7 +133,7 @@ def test_the_mean_lies_in_its_interval(values: list[float], level: float) -> Non
 def test_a_series_against_itself_has_zero_in_its_interval(values: list[float]) -> None:
     """The difference is zero, and the interval lies around it."""
     found = estimate(np.array(values))
-    contrast = within_runs(found, found)
+    contrast = estimate_within_runs(found, found)
     low, high = contrast.interval(0.95)
     assert contrast.difference == 0
     assert low <= 0 <= high

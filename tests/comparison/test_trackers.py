@@ -10,10 +10,10 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_pairs import links
-from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.chain.step_pairs import pair_steps
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.verdicts.comparability import Comparability, comparability
+from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
 from gpureport.recording import Device, Recording, Source
 from gpureport.report.wording.comparison_reasons import describe_reason
 from tests.comparison.runs import delta, level, sampled
@@ -31,7 +31,7 @@ SHORT = "Less than a minute was recorded"
 
 def measured(recording: Recording) -> SampledRun:
     """Return a run as a comparison takes it."""
-    return sampled_run(recording, analyze(recording))
+    return build_sampled_run(recording, analyze(recording))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def neptune() -> list[SampledRun]:
 def failed(before: SampledRun, after: SampledRun) -> dict[str, Comparability]:
     """Return the checks that fail between two runs."""
     base, step = compare([before, after]).steps
-    return {check.check: check for check in comparability(base, step) if check.comparable is False}
+    return {check.check: check for check in check_comparability(base, step) if check.comparable is False}
 
 
 def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
@@ -62,7 +62,7 @@ def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
         assert all(describe_reason(each.reason).startswith(SHORT) for each in found if each.difference is not None)
         assert all(each.interval is None for each in found)
     chain = compare(mlflow)
-    assert not any(link.comparable for link in links(chain))
+    assert not any(link.comparable for link in pair_steps(chain))
 
 
 def test_a_run_that_stopped_for_a_while_is_not_wholly_sampled(mlflow: list[SampledRun]) -> None:
@@ -97,7 +97,7 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRu
     assert "holds 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
-    (link,) = links(comparison)
+    (link,) = pair_steps(comparison)
     assert {check.check for check in link.comparability if check.comparable is False} == set()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpureport import analyze, read
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Verdict
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent")) / "ab_pairs"
@@ -40,7 +40,7 @@ def runs() -> dict[int, list[SampledRun]]:
     for clock in CLOCKS:
         for path in sorted(CORPUS.glob(f"clk{clock}_r*.csv")):
             (recording,) = read(path)
-            run = labelled(sampled_run(recording, analyze(recording)), str(clock))
+            run = labelled(build_sampled_run(recording, analyze(recording)), str(clock))
             found.setdefault(clock, []).append(run)
     return found
 

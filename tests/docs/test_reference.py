@@ -12,8 +12,8 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
 from gpureport.cli.main import gpureport
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
 from gpureport.comparison.across_runs.memory_fit import MemoryFit
-from gpureport.comparison.chain.step_groups import Group
-from gpureport.comparison.steps.remaining_loss import Remaining
+from gpureport.comparison.chain.step_summaries import StepSummary
+from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.findings import Answer, Check, ChecklistEntry, CheckOutcome
 from gpureport.metrics import METRICS
@@ -104,7 +104,7 @@ def test_every_part_of_a_difference_is_described() -> None:
     page = (REFERENCE / "comparison-json.md").read_text(encoding="utf-8")
     described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
     assert {field.name for field in fields(Delta)} - described == set()
-    parts = {field.name for kind in (Group, MemoryFit, Remaining) for field in fields(kind)}
+    parts = {field.name for kind in (StepSummary, MemoryFit, RemainingLoss) for field in fields(kind)}
     assert parts - described == set()
     assert [kind for kind in (SCALING, BATCH_SIZE, GPU_KINDS) if f"| `{kind}` |" not in page] == []
     assert [verdict.value for verdict in Verdict if f"`{verdict.value}`" not in page] == []

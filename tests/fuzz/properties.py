@@ -16,8 +16,8 @@ from gpureport.analysis.results import Analysis
 from gpureport.checks import check_json, policy_evaluation
 from gpureport.checks.policy import Policy
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
-from gpureport.comparison.steps.steps import steps_of
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
+from gpureport.comparison.steps.steps import build_steps
 from gpureport.metrics import BY_NAME
 from gpureport.nightly.history import capture
 from gpureport.nightly.site import figure_exports
@@ -25,7 +25,7 @@ from gpureport.recording import Recording
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
 from gpureport.report.formats.text import terminal_comparison
-from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.sections.comparison import comparison_content
 from tests.fuzz.recordings import recording
 
 ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
@@ -59,7 +59,7 @@ def pair(number: int) -> Pair:
 @lru_cache(GROUP)
 def measured(number: int) -> SampledRun:
     """Return the recording of a number as comparisons take it."""
-    return sampled_run(*pair(number))
+    return build_sampled_run(*pair(number))
 
 
 def judged(number: int) -> None:
@@ -101,10 +101,10 @@ def compared(number: int) -> None:
     runs, sampled = [pair(each) for each in numbers], [measured(each) for each in numbers]
     comparison = compare(sampled)
     _strict(comparison_json.render(comparison, None))
-    _strict(analysis_json.render([analysis for _, analysis in runs], tuple(steps_of(sampled))))
+    _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare
-        view = comparison_view.build(runs, sampled, None)
+        view = comparison_content.build(runs, sampled, None)
         assert terminal_comparison.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
 
 LAST = "last step"
@@ -182,7 +182,7 @@ def sentences(text: str, place: str, step: str) -> Iterator[Labelled]:
         yield Labelled(label="lost", of=step, text=found[1], place=f"{place}: {found[0]}")
         told.append(found[2])
     for classes in told:
-        for name, reason in loss.REASONS.items():
+        for name, reason in loss_wording.REASONS.items():
             for share in re.findall(rf"{_SHARE} {reason}(?:,| and|;|$)", classes):
                 yield Labelled(label=f"time: {terms.CLASSES[name]}", of=step, text=share, place=f"{place}: {classes}")
 

@@ -11,7 +11,7 @@ from gpureport.report import build, render
 from gpureport.report.explain.explained_classes import KINDS_BY_CLASS
 from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
 from tests.report import examples, labelled, sample_reports
@@ -93,7 +93,7 @@ def test_one_label_has_one_figure_in_a_chain(name: str) -> None:
     content = _report(runs)
     steps = list(dict.fromkeys(recording.run.step or recording.run.name for recording, _ in runs))
     found = _figures(content, steps)
-    view = comparison_view.build(runs)
+    view = comparison_content.build(runs)
     found += labelled.sentences(terminal_comparison.render(view, width=400), "compare", steps[-1])
     document = json.dumps(asdict(view))
     found += labelled.figures(document, ".json", steps)

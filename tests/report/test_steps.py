@@ -16,7 +16,7 @@ from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Table
-from gpureport.report.sections.comparison import comparison_view, step_figures, step_table
+from gpureport.report.sections.comparison import comparison_content, figure_formats, step_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import sampled
@@ -111,7 +111,7 @@ def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
 )
 def test_two_shares_have_the_same_decimals(before: float, after: float | None, expected: tuple[str, str]) -> None:
     """Their difference, which has a decimal, is the one that a reader reckons from them."""
-    shown = step_figures.shown("gpu_utilization_ratio", None)
+    shown = figure_formats.shown("gpu_utilization_ratio", None)
     assert tuple(map(plain, shown.format_pair(before, after))) == expected
 
 
@@ -250,7 +250,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
-    view = comparison_view.build(runs)
+    view = comparison_content.build(runs)
     assert view.sentence.startswith(f"From old to new, {title}")
     assert view.steps is not None
     assert title in view.steps.columns
@@ -348,11 +348,17 @@ def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
     """Amounts of a run, and the card of the finding that costs most."""
     assert [(fact.name, plain(fact.text)) for fact in compared(repeated).remaining] == [
         ("Still lost", "Up to 10 % of 0.224 GPU-h a run in new: all of it idle. In old it was 10 %."),
-        ("Largest left", "F1: Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0 %), in 3 of 3 runs."),
+        (
+            "Largest left",
+            (
+                "Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0 %), a mean over all runs, found in all 3; most in F1, "
+                "5.0 % of its run."
+            ),
+        ),
     ]
     for text in (terminal.render(repeated), markdown.render(repeated)):
         assert "still lost" in text.lower()
-        assert "F1: Idle gaps, GPU 0: up to 0.011" in " ".join(plain(text).split())
+        assert "Idle gaps, GPU 0: up to 0.011" in " ".join(plain(text).split())
         assert "Persisting" in text
 
 

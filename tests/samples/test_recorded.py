@@ -18,11 +18,11 @@ import gpureport
 from gpureport import columns
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.sampled_run import sampled_run
+from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.findings import Finding
 from gpureport.recording import HOST, Recording, Work
-from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
@@ -232,7 +232,7 @@ def chain() -> tuple[tuple[Recording, Analysis], ...]:
 
 def test_the_chain_of_steps_is_judged() -> None:
     """Three runs a step show what more workers gain, and that each later gain is too small for three short runs."""
-    found = compare([sampled_run(*run) for run in chain()])
+    found = compare([build_sampled_run(*run) for run in chain()])
     judged = {step: found.judged(STEPS[0], step) for step in STEPS[1:]}
     assert {delta.verdict for delta in judged.values() if delta} == {Verdict.BETTER}
     (more_workers, *later) = (found.judged(one, other) for one, other in pairwise(STEPS))
@@ -243,7 +243,7 @@ def test_the_chain_of_steps_is_judged() -> None:
 
 def test_what_differs_by_less_than_is_printed_is_not_told_beside() -> None:
     """Pinned memory takes 2 MiB of 10.2 GiB: the table says so, and the sentence above it does not say `still`."""
-    view = comparison_view.build([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
+    view = comparison_content.build([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
     (beside,) = (line for line in view.notes if line.startswith("Beside it"))
     assert "energy" in beside
     assert "memory" not in beside

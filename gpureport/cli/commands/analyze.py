@@ -47,9 +47,9 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
 def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
-    from gpureport.comparison.steps.steps import steps_of  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.steps.steps import build_steps  # noqa: PLC0415 - loads numpy
     from gpureport.report.formats.json import analysis_json  # noqa: PLC0415 - as above
 
     several = len(analysed.runs) > 1
     measured = run_sampling.sample_runs(analysed.runs, options.tracker.throughput) if several else []
-    return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(steps_of(measured)))
+    return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(build_steps(measured)))

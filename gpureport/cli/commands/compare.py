@@ -64,7 +64,7 @@ def _noise(options: SourceOptions, analysis: AnalysisOptions) -> "Noise":
 
 def _tell(noise: "Noise") -> int:
     """Print the noise of the store alone."""
-    from gpureport.report.sections.comparison.comparison_view import noise_margins  # noqa: PLC0415 - loads the report
+    from gpureport.report.sections.comparison.comparison_content import noise_margins  # noqa: PLC0415 - loads the report
 
     if not noise.metrics:
         click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
@@ -92,9 +92,9 @@ def _show(analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None
 
 def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
     """Return the exit code, and say on standard error when nothing can be judged."""
-    from gpureport.comparison.chain.step_pairs import links  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.chain.step_pairs import pair_steps  # noqa: PLC0415 - loads numpy
 
-    if any(link.comparable for link in links(comparison)):
+    if any(link.comparable for link in pair_steps(comparison)):
         return 0
     named = ", ".join(make_printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(

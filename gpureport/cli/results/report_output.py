@@ -78,10 +78,10 @@ def print_report(content: "Report", *, full: bool = False) -> None:
 def print_comparison(analysed: "AnalysedRuns", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
     """Print a comparison for people, as `terminal` prints a report."""
     from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
-    from gpureport.report.sections.comparison import comparison_view  # noqa: PLC0415 - loads the report
+    from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    view = comparison_view.build(analysed.runs, measured, noise)
+    view = comparison_content.build(analysed.runs, measured, noise)
     click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 

@@ -19,8 +19,8 @@ def sample_runs(runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = 
         runs: recordings with their analyses.
         key: training metric that counts work, whatever its name.
     """
-    from gpureport.comparison.steps.sampled_run import sampled_run  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.steps.sampled_run import build_sampled_run  # noqa: PLC0415 - loads numpy
 
     with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1) or 1) as pool:
         # NumPy lets go of the interpreter while it computes
-        return list(pool.map(lambda run: sampled_run(run[0], run[1], key), runs))
+        return list(pool.map(lambda run: build_sampled_run(run[0], run[1], key), runs))

@@ -7,13 +7,13 @@ from math import isfinite
 
 from gpureport.analysis.job import precision_params
 from gpureport.comparison.across_runs.memory_fit import HEADROOM
-from gpureport.comparison.chain.step_groups import Group, Mean, gpu_count, groups
-from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.chain.step_summaries import gpu_count
+from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Device
 
 _ADVANCE = "Memory was taken in advance, so its peak says nothing about the batch."
@@ -78,7 +78,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 def _scaled(base: Step, step: Step, gpus: tuple[int, int]) -> Scaling | None:
     """Return the ratio of GPU-seconds for the same work, the other way round."""
-    found = evidence(base, step, BY_METRIC[PER_WORK])
+    found = gather_evidence(base, step, BY_METRIC[PER_WORK])
     if not found.before or not found.after:
         return None
     interval = None
@@ -154,6 +154,3 @@ def _doubtful(steps: Sequence[Step], bytes_each: float) -> str:
     if len({precision and precision[1] for precision in told}) > 1:
         return _PRECISION
     return _FLAT if bytes_each <= 0 else ""
-
-
-__all__ = ["HEADROOM", "BatchSize", "Group", "Mean", "Scaling", "groups", "largest_batch", "scaling"]

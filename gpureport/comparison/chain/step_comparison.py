@@ -4,18 +4,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import in_samples
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
-from gpureport.comparison.steps.remaining_loss import remaining
+from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.comparison.steps.steps import Comparison, Delta, Step, steps_of
-from gpureport.comparison.verdicts.comparability import comparability, same_runs
-from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
+from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
-from gpureport.comparison.verdicts.judging import Judgement, Trial, holm, judged, needed, obstacle
 from gpureport.comparison.verdicts.repetition_noise import Noise
+from gpureport.comparison.verdicts.significance import (
+    Judgement,
+    Trial,
+    compute_holm_levels,
+    estimate_needed_data,
+    find_obstacle,
+    judge_difference,
+)
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 UNSEEN = 3.0
 """Of gaps that come at random none is seen in three times their distance in one case of twenty."""
@@ -23,7 +30,7 @@ UNSEEN = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One figure of two steps: what they hold, and what must be said of it whatever they hold."""
+    """The evidence on one figure of two steps, and the verdict where it must not be compared."""
 
     base: Step
     step: Step
@@ -32,7 +39,7 @@ class _Entry:
 
     @property
     def testable(self) -> bool:
-        """Whether an interval of it can be held against zero."""
+        """Whether its interval can be tested against zero."""
         return self.obstacle is None and self.evidence.contrast is not None
 
 
@@ -43,13 +50,13 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
         runs: in the order of their steps; those of one label are repetitions of it.
         noise: what repetitions in a store differ by, where that was measured.
     """
-    steps = tuple(steps_of(in_samples(runs)))
+    steps = tuple(build_steps(in_samples(runs)))
     entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
     primary = PER_WORK if _one_work(steps) else UTILISATION
     tested = [entry for entry in entries if entry.testable and entry.evidence.figure.metric == primary]
     levels = {
         id(entry): Trial(level=level, family=len(tested), noise=noise)
-        for entry, level in zip(tested, holm([entry.evidence for entry in tested]), strict=True)
+        for entry, level in zip(tested, compute_holm_levels([entry.evidence for entry in tested]), strict=True)
     }
     plain = Trial(noise=noise)
     deltas = (_delta(entry, levels.get(id(entry), plain), primary) for entry in entries)
@@ -59,7 +66,7 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
         deltas=tuple(deltas),
         primary=primary,
         tested=len(tested),
-        remaining=remaining(last.label, last.analyses),
+        remaining=measure_remaining_loss(last.label, last.analyses),
     )
 
 
@@ -70,13 +77,13 @@ def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
 
 
 def _entries(base: Step, step: Step) -> Iterator[_Entry]:
-    checks, same = comparability(base, step), same_runs(base, step)
+    checks, same = check_comparability(base, step), is_same_recording(base, step)
     for figure in FIGURES:
-        found = evidence(base, step, figure)
+        found = gather_evidence(base, step, figure)
         barred = (
             None
             if found.whole.difference is None and found.contrast is None
-            else obstacle(checks, figure.metric, same=same)
+            else find_obstacle(checks, figure.metric, same=same)
         )
         yield _Entry(base=base, step=step, evidence=found, obstacle=barred)
 
@@ -88,7 +95,7 @@ def _one_work(steps: Sequence[Step]) -> bool:
 
 def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
     found, contrast = entry.evidence, entry.evidence.contrast
-    judgement = entry.obstacle or judged(found, trial)
+    judgement = entry.obstacle or judge_difference(found, trial)
     return Delta(
         metric=found.figure.metric,
         unit=found.figure.unit,
@@ -108,6 +115,6 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         whole=found.whole,
         primary=found.figure.metric == primary,
         runs=(len(entry.base.runs), len(entry.step.runs)),
-        needed=needed(found),
+        needed=estimate_needed_data(found),
         unseen_gap_seconds=None if found.unseen is None else found.unseen / UNSEEN,
     )

@@ -3,19 +3,19 @@
 from dataclasses import replace
 from math import exp, fsum, isfinite, log, log1p, sqrt
 
-from gpureport.comparison.chain.step_groups import Mean
+from gpureport.comparison.chain.step_summaries import Mean
 from gpureport.comparison.statistics import quantiles
-from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.verdicts.evidence import evidence
 from gpureport.comparison.verdicts.figure_evidence import Evidence
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 
 def per_work_mean(step: Step) -> Mean | None:
     """Return the GPU-seconds of a batch of work, a mean of logarithms over runs; None where they are not known."""
-    own = evidence(step, step, BY_METRIC[PER_WORK])
+    own = gather_evidence(step, step, BY_METRIC[PER_WORK])
     if not own.before:
         return None
     values = own.figures[0]

@@ -1,27 +1,27 @@
-"""Every two neighbouring steps of a chain with all that is said of them."""
+"""Neighbouring steps of a chain, with everything that changed between them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
-from gpureport.comparison.verdicts.comparability import Comparability, comparability
-from gpureport.comparison.verdicts.finding_changes import FindingFate, fates
-from gpureport.comparison.verdicts.setup_changes import Change, changes
-from gpureport.comparison.verdicts.training_quality import Trained, trained
+from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
+from gpureport.comparison.verdicts.finding_changes import FindingChange, compare_findings
+from gpureport.comparison.verdicts.setup_changes import SetupChange, compare_setups
+from gpureport.comparison.verdicts.training_quality import TrainingChange, compare_training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class StepPair:
     """One step against the step before it."""
 
     base: Step
     step: Step
     deltas: tuple[Delta, ...]
     comparability: tuple[Comparability, ...]
-    fates: tuple[FindingFate, ...]
-    changes: tuple[Change, ...]
-    training: tuple[Trained, ...]
+    fates: tuple[FindingChange, ...]
+    changes: tuple[SetupChange, ...]
+    training: tuple[TrainingChange, ...]
 
     @property
     def brief(self) -> tuple[Step, ...]:
@@ -34,17 +34,17 @@ class Link:
         return any(delta.verdict is not Verdict.CANNOT_JUDGE for delta in self.deltas)
 
 
-def links(comparison: Comparison) -> tuple[Link, ...]:
+def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
     """Return the links of a chain in order."""
     return tuple(
-        Link(
+        StepPair(
             base=base,
             step=step,
             deltas=comparison.between(base.label, step.label),
-            comparability=comparability(base, step),
-            fates=fates(base, step),
-            changes=changes(base, step),
-            training=trained(base, step),
+            comparability=check_comparability(base, step),
+            fates=compare_findings(base, step),
+            changes=compare_setups(base, step),
+            training=compare_training(base, step),
         )
         for base, step in pairwise(comparison.steps)
     )

@@ -9,7 +9,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.findings import Finding, Severity
 
 USED = ("computing", "short_pauses", "no_samples", "no_job")
-"""Classes of GPU time that are not lost, or of which nothing is known, or that are of no job."""
+"""Classes of GPU time that are used, unknown, or outside any job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class LargestFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remaining:
+class RemainingLoss:
     """What a step loses; amounts are means over its runs.
 
     Attributes:
@@ -67,7 +67,7 @@ class Remaining:
         return fsum(amount for _, amount in self.lost_gpu_seconds)
 
 
-def remaining(label: str, analyses: Sequence[Analysis]) -> Remaining:
+def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> RemainingLoss:
     """Return what a step loses.
 
     Args:
@@ -76,7 +76,7 @@ def remaining(label: str, analyses: Sequence[Analysis]) -> Remaining:
     """
     seconds = _by_class(analyses)
     lost = [(name, amount) for name, amount in seconds.items() if name not in USED and amount > 0]
-    return Remaining(
+    return RemainingLoss(
         step=label,
         runs=len(analyses),
         held_gpu_seconds=fsum(amount for name, amount in seconds.items() if name != "no_job"),

@@ -1,18 +1,18 @@
-"""Optimization steps in the order given, and what is said of the difference between two of them."""
+"""Optimization steps in the order given, and the differences between them with their verdicts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.remaining_loss import Remaining
+from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.verdict_reason import Reason
 
 
 class Verdict(StrEnum):
-    """What may be said of a difference."""
+    """The verdict on a difference."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -41,7 +41,7 @@ class Step:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit its work is counted in, as said or as training metrics tell; None when neither, or runs differ."""
+        """The unit of its work, as stated or found in training metrics; None without either, or where runs differ."""
         units = {run.work_unit for run in self.runs}
         return units.pop() if len(units) == 1 else None
 
@@ -149,7 +149,7 @@ class Comparison:
     deltas: tuple[Delta, ...]
     primary: str
     tested: int
-    remaining: Remaining
+    remaining: RemainingLoss
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""
@@ -160,7 +160,7 @@ class Comparison:
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
 
-def steps_of(runs: Sequence[SampledRun]) -> Iterator[Step]:
+def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
     """Yield one step a label; a run without a label is a step of its own, named after the run."""
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for position, run in enumerate(runs):

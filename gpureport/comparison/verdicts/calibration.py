@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from math import log
 
 from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, Kind
-from gpureport.comparison.steps.sampled_run import SampledRun, coarsest
+from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
-from gpureport.comparison.steps.steps import Step, steps_of
-from gpureport.comparison.verdicts.evidence import STEADY_SECONDS
-from gpureport.comparison.verdicts.per_work import per_work
-from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise, pooled
+from gpureport.comparison.steps.steps import Step, build_steps
+from gpureport.comparison.verdicts.per_work import compute_per_work
+from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise, pool_noise
+from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 from gpureport.recording import Run
 
 SHARES = (UTILISATION, IDLE)
-"""Figures whose scatter is in points; that of others is in per cent."""
+"""Figures whose scatter is measured in points; that of all others is relative."""
 
 
 def alike(run: Run) -> tuple[object, ...]:
@@ -32,7 +32,7 @@ def calibrated(runs: Sequence[SampledRun]) -> Noise:
     for run in runs:
         if run.analysis.run.step is not None:
             groups.setdefault(alike(run.analysis.run), []).append(run)
-    repeated = [step for group in groups.values() for step in steps_of(group)]
+    repeated = [step for group in groups.values() for step in build_steps(group)]
     found = (_noise(repeated, figure) for figure in FIGURES if figure.kind is not Kind.TOTAL)
     return Noise(metrics=tuple(each for each in found if each is not None))
 
@@ -43,9 +43,11 @@ def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
     for step in steps:
         if figure.kind is Kind.WORK and step.work_unit is None:
             continue
-        values = [value for run in step.runs if (value := _value(run, figure, coarsest(step.runs))) is not None]
+        values = [
+            value for run in step.runs if (value := _value(run, figure, find_coarsest_interval(step.runs))) is not None
+        ]
         groups.append([log(value) for value in values if value > 0] if relative else values)
-    return pooled(figure.metric, groups, relative=relative)
+    return pool_noise(figure.metric, groups, relative=relative)
 
 
 def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
@@ -63,7 +65,7 @@ def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
 def _per_work(run: SampledRun, metric: str) -> float | None:
     """Return a figure per unit of work: by training metrics where they tell of its unit, else of the whole run."""
     if run.rates is not None:
-        return per_work(run, metric) if run.rate_seconds >= STEADY_SECONDS else None
+        return compute_per_work(run, metric) if run.rate_seconds >= STEADY_SECONDS else None
     if (run.analysis.run.ended - run.analysis.run.started) / 1e6 < STEADY_SECONDS:
         return None
     found = measures([run.analysis], [run.gpu_hour_price])

@@ -72,7 +72,7 @@ class _Property:
     touches: tuple[str, ...] = ()
 
 
-def comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
+def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
     """Return every check of two steps, those that agree included."""
     return tuple(_checked(base, step, each) for each in _PROPERTIES)
 
@@ -100,12 +100,12 @@ def _checked(base: Step, step: Step, each: _Property) -> Comparability:
     )
 
 
-def barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
+def find_barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
     """Return the first check that fails and forbids comparing a figure; None where none does."""
     return next((check for check in checks if check.comparable is False and metric in check.touches), None)
 
 
-def same_runs(base: Step, step: Step) -> bool:
+def is_same_recording(base: Step, step: Step) -> bool:
     """Return whether the very same recordings stand on both sides."""
     sides = [sorted(analysis.run.id for analysis in side.analyses) for side in (base, step)]
     return sides[0] == sides[1]

@@ -1,10 +1,10 @@
-"""What two steps hold on one figure, and whole recordings side by side where no more can be told."""
+"""Evidence on one figure of two steps, from whole recordings where nothing better is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from gpureport.comparison.statistics.contrasts import Contrast
+from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Plain, Step
@@ -36,7 +36,7 @@ class Evidence:
     before: float | None
     after: float | None
     steady: bool
-    contrast: Contrast | None
+    contrast: DifferenceEstimate | None
     reason: Reason | None
     whole: Plain
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
@@ -50,15 +50,15 @@ class Evidence:
         return replace(self.whole, before=self.before, after=self.after).difference
 
 
-def whole_of(base: Step, step: Step, figure: Figure) -> Plain:
+def read_whole_recordings(base: Step, step: Step, figure: Figure) -> Plain:
     """Return a figure over whole recordings."""
     return Plain(before=base.value(figure.metric), after=step.value(figure.metric))
 
 
-def told(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
+def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
     """Return whole recordings side by side, with the reason why nothing more is known of their difference."""
     reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
-    whole = replace(whole_of(base, step, figure), comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
+    whole = replace(read_whole_recordings(base, step, figure), comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
     missing = whole.before is None or whole.after is None
     return Evidence(
         figure=figure,
@@ -71,7 +71,7 @@ def told(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) ->
     )
 
 
-def each_run(step: Step, metric: str) -> list[float | None]:
+def read_each_run(step: Step, metric: str) -> list[float | None]:
     """Return a figure of each run over its whole recording."""
     return [
         next((each.value for each in measures([run.analysis], [run.gpu_hour_price]) if each.metric == metric), None)
@@ -79,6 +79,6 @@ def each_run(step: Step, metric: str) -> list[float | None]:
     ]
 
 
-def average(values: Sequence[float]) -> float:
+def compute_mean(values: Sequence[float]) -> float:
     """Return the mean of some values."""
     return fsum(values) / len(values)

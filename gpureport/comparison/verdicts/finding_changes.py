@@ -1,4 +1,4 @@
-"""What became of the findings of one step in the next: new, still there, gone, or not to be told."""
+"""What became of the findings of one step in the next: new, persisting, resolved or unknown."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gpureport.findings import AdvisedStep, Finding, Severity
 _SEVERITIES = list(Severity)
 
 
-class Fate(StrEnum):
+class ChangeKind(StrEnum):
     """What became of a finding, in the order shown."""
 
     NEW = "new"
@@ -22,7 +22,7 @@ class Fate(StrEnum):
     CANNOT_TELL = "cannot_tell"
 
 
-class Unknown(StrEnum):
+class UnknownCause(StrEnum):
     """Why a step cannot say that a finding is absent there."""
 
     TOO_SHORT = "too_short"
@@ -30,7 +30,7 @@ class Unknown(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class StepFindings:
     """The findings of one kind, cause and set of devices in the runs of one step.
 
     Attributes:
@@ -47,7 +47,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindingFate:
+class FindingChange:
     """One kind of finding on the same devices, in a step and in the one before.
 
     Attributes:
@@ -69,14 +69,14 @@ class FindingFate:
 
     base: str
     step: str
-    fate: Fate
+    fate: ChangeKind
     kind: str
     cause: str | None
     devices: tuple[str, ...]
     fingerprint: str
-    before: Side | None
-    after: Side | None
-    unknown: Unknown | None
+    before: StepFindings | None
+    after: StepFindings | None
+    unknown: UnknownCause | None
     judged: tuple[int, int] | None = None
     root: str | None = None
     steps: tuple[AdvisedStep, ...] = ()
@@ -86,7 +86,7 @@ _Groups = dict[str, list[tuple[int, Finding]]]
 """Findings with the position of their run, by fingerprint."""
 
 
-def fates(base: Step, step: Step) -> tuple[FindingFate, ...]:
+def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     """Return the findings of two steps, matched by fingerprint, else by kind, cause and a device they share."""
     before, after = _groups(base), _groups(step)
     found = [_fate(base, step, before.get(ours), after.get(theirs)) for ours, theirs in _matched(before, after)]
@@ -119,7 +119,7 @@ def _alike(first: Sequence[tuple[int, Finding]], second: Sequence[tuple[int, Fin
 
 def _fate(
     base: Step, step: Step, before: Sequence[tuple[int, Finding]] | None, after: Sequence[tuple[int, Finding]] | None
-) -> FindingFate:
+) -> FindingChange:
     finding = (after or before or [])[0][1]
     unknown, judged = None, None
     if not before or not after:
@@ -127,11 +127,11 @@ def _fate(
         count = sum(can_tell(analysis, finding) for analysis in other.analyses)
         unknown = None if count else _why_unknown(other)
         judged = (count, len(other.analyses)) if count else None
-    fate = Fate.PERSISTING if before and after else Fate.RESOLVED if before else Fate.NEW
-    return FindingFate(
+    fate = ChangeKind.PERSISTING if before and after else ChangeKind.RESOLVED if before else ChangeKind.NEW
+    return FindingChange(
         base=base.label,
         step=step.label,
-        fate=Fate.CANNOT_TELL if unknown else fate,
+        fate=ChangeKind.CANNOT_TELL if unknown else fate,
         kind=finding.kind,
         cause=finding.cause,
         devices=finding.devices,
@@ -153,15 +153,15 @@ def can_tell(analysis: Analysis, finding: Finding) -> bool:
     return not any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps)
 
 
-def _why_unknown(other: Step) -> Unknown:
-    return Unknown.TOO_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else Unknown.NOT_JUDGED
+def _why_unknown(other: Step) -> UnknownCause:
+    return UnknownCause.TOO_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else UnknownCause.NOT_JUDGED
 
 
-def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> Side | None:
+def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> StepFindings | None:
     if not group:
         return None
     lost = [finding.lost_gpu_seconds for _, finding in group if finding.lost_gpu_seconds is not None]
-    return Side(
+    return StepFindings(
         runs=len({position for position, _ in group}),
         findings=len(group),
         severity=max((finding.severity for _, finding in group), key=_SEVERITIES.index),
@@ -169,9 +169,9 @@ def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> Side | Non
     )
 
 
-def _place(entry: FindingFate) -> tuple[int, int, float, str, tuple[str, ...]]:
+def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]:
     """Sort by fate, then the gravest, then what costs most."""
     sides = [side for side in (entry.before, entry.after) if side is not None]
     gravest = max(_SEVERITIES.index(side.severity) for side in sides)
     lost = max(side.lost_gpu_seconds or 0.0 for side in sides)
-    return list(Fate).index(entry.fate), -gravest, -lost, entry.kind, entry.devices
+    return list(ChangeKind).index(entry.fate), -gravest, -lost, entry.kind, entry.devices

@@ -13,7 +13,7 @@ from gpureport.comparison.steps.step_figures import (
 _POWER = "gpu_power_watts"
 
 
-def per_work(run: SampledRun, metric: str) -> float | None:
+def compute_per_work(run: SampledRun, metric: str) -> float | None:
     """Return the rate of work, or what WORK_BATCH units of it took; None where training metrics do not tell.
 
     Args:

@@ -1,11 +1,11 @@
-"""What repetitions of one and the same step in a store differ by: the floor below which no pair is told apart."""
+"""How far repetitions of a step differ: the smallest difference that a pair of runs can show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, fsum, sqrt
 
 from gpureport.comparison.statistics import quantiles
-from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.statistics.difference_estimate import LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Noise:
         return None if found is None else found.margin * abs(before) if found.relative else found.margin
 
 
-def pooled(metric: str, groups: Sequence[Sequence[float]], *, relative: bool) -> MetricNoise | None:
+def pool_noise(metric: str, groups: Sequence[Sequence[float]], *, relative: bool) -> MetricNoise | None:
     """Return the scatter of a figure within groups of repetitions; None without two runs in any.
 
     Args:

@@ -18,7 +18,7 @@ _HARDWARE: tuple[tuple[str, Callable[[Step], Value]], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SetupChange:
     """Something that is not the same in two steps.
 
     Attributes:
@@ -38,11 +38,11 @@ class Change:
     after: str | None
 
 
-def changes(base: Step, step: Step) -> tuple[Change, ...]:
+def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
     """Return everything recorded that is not the same in two steps, params first."""
     found = [*_labels(base, step, "param"), *_labels(base, step, "tag"), *_hardware(base, step)]
     return tuple(
-        Change(base=base.label, step=step.label, kind=kind, key=key, before=before, after=after)
+        SetupChange(base=base.label, step=step.label, kind=kind, key=key, before=before, after=after)
         for kind, key, before, after in found
     )
 

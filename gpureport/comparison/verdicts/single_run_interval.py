@@ -1,4 +1,4 @@
-"""One run against one: how sure their difference is by what lies within them, or why that cannot be told."""
+"""One run against one: the interval of their difference from the scatter within each run, or why there is none."""
 
 from dataclasses import dataclass
 from math import inf, isfinite, log
@@ -6,13 +6,13 @@ from math import inf, isfinite, log
 import numpy as np
 
 from gpureport.comparison.statistics.batch_means import FEWEST, BatchMeans, batch_means
-from gpureport.comparison.statistics.contrasts import LEVEL, Contrast, within_runs
+from gpureport.comparison.statistics.difference_estimate import LEVEL, DifferenceEstimate, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
 from gpureport.comparison.steps.compared_figures import POWER, Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.per_work import per_work
+from gpureport.comparison.verdicts.per_work import compute_per_work
 
 SHORTEST_SECONDS = 600.0
 """Recorded time below which one run says nothing about its own scatter."""
@@ -25,7 +25,7 @@ _SMALLEST_BATCH = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
+class SingleRunDifference:
     """The difference of one run against another.
 
     Attributes:
@@ -35,12 +35,12 @@ class Within:
             of them or more often would have been seen, with a probability of 95 %.
     """
 
-    contrast: Contrast | None
+    contrast: DifferenceEstimate | None
     reason: Reason | None = None
     unseen: float | None = None
 
 
-def mean(before: SampledRun, after: SampledRun, figure: Figure, interval: float) -> Within:
+def compare_means(before: SampledRun, after: SampledRun, figure: Figure, interval: float) -> SingleRunDifference:
     """Return the difference of a mean over time."""
     runs = (before, after)
     for run in runs:
@@ -48,29 +48,29 @@ def mean(before: SampledRun, after: SampledRun, figure: Figure, interval: float)
         seconds = series.recorded_seconds(figure.metric) if series else 0.0
         width = series.width if series else 1.0
         if short := _too_short(run, seconds, width):
-            return Within(contrast=None, reason=short)
+            return SingleRunDifference(contrast=None, reason=short)
     estimates = [run.estimate(figure.metric, interval, figure.finest) for run in runs]
     if any(estimate.between.degrees < 1 for estimate in estimates):
-        return Within(contrast=None, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST))
+        return SingleRunDifference(contrast=None, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST))
     quiet = [
         run.steady_seconds(figure.metric, interval)
         for run, estimate in zip(runs, estimates, strict=True)
         if estimate.seen == 0
     ]
-    return Within(contrast=within_runs(*estimates), unseen=min(quiet, default=None))
+    return SingleRunDifference(contrast=estimate_within_runs(*estimates), unseen=min(quiet, default=None))
 
 
-def work(before: SampledRun, after: SampledRun, figure: Figure) -> Within:
+def compare_work(before: SampledRun, after: SampledRun, figure: Figure) -> SingleRunDifference:
     """Return the difference of the logarithms of a figure per unit of work."""
     estimates = []
     for run in (before, after):
         if short := _short_of_work(run):
-            return Within(contrast=None, reason=short)
+            return SingleRunDifference(contrast=None, reason=short)
         estimates.append(_log_estimate(run, figure.metric))
-    return Within(contrast=within_runs(*estimates))
+    return SingleRunDifference(contrast=estimate_within_runs(*estimates))
 
 
-def alone(run: SampledRun, metric: str) -> tuple[float, float] | None:
+def estimate_work_interval(run: SampledRun, metric: str) -> tuple[float, float] | None:
     """Return the interval of the logarithm of a figure per unit of work in one run; None where it tells none."""
     if _short_of_work(run):
         return None
@@ -101,7 +101,7 @@ def _too_short(
 
 def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:
     """Return the logarithm of a figure, its error that of rate and power together, which are taken as independent."""
-    rates, value = run.rates, per_work(run, metric)
+    rates, value = run.rates, compute_per_work(run, metric)
     speed = batch_means(rates if rates is not None else np.zeros(0))
     error, degrees = _relative(speed.error, speed.mean), speed.degrees
     if metric == ENERGY_PER_WORK:

@@ -9,7 +9,7 @@ from gpureport.comparison.steps.steps import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainingChange:
     """A training metric at the end of two steps, each a mean over its runs; None where it was not recorded.
 
     Attributes:
@@ -27,11 +27,11 @@ class Trained:
     after: float | None
 
 
-def trained(base: Step, step: Step) -> tuple[Trained, ...]:
+def compare_training(base: Step, step: Step) -> tuple[TrainingChange, ...]:
     """Return how well two steps trained, by every metric that either recorded."""
     names = sorted({figure.name for side in (base, step) for run in side.runs for figure in run.training})
     return tuple(
-        Trained(
+        TrainingChange(
             base=base.label,
             step=step.label,
             name=name,

@@ -6,7 +6,7 @@ from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
 from gpureport.comparison.steps import step_figures
-from gpureport.comparison.verdicts.per_work import per_work
+from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
 
@@ -115,7 +115,7 @@ def _figure_per_work(run: "SampledRun", name: str) -> float | None:
     """Return a figure per unit of work from the training metrics."""
     if name == step_figures.COST_PER_WORK and run.gpu_hour_price is None:
         return None
-    return per_work(run, name)
+    return compute_per_work(run, name)
 
 
 def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:

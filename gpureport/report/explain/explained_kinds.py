@@ -8,7 +8,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
 from gpureport.report.model.shapes import Explanation, Fact, Section
-from gpureport.report.sections.findings import advised
+from gpureport.report.sections.findings import advice_steps
 from gpureport.report.wording import display, terms
 
 _UNITS = {"Cel": "°C", "By": "bytes"}
@@ -28,7 +28,7 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         *_limits(rule),
         Section(title="What it needs", facts=tuple(_needs(rule))),
         Section(title="What to do", facts=tuple(_advice(kinds, rule))),
-        *advised.sections(kinds),
+        *advice_steps.sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
 
@@ -42,13 +42,13 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
         rule: the rule that finds them, with its limits.
     """
     whole = explain_kinds(name, kinds, rule)
-    steps = advised.titles(kinds)
+    steps = advice_steps.titles(kinds)
     return Explanation(
         title=whole.title,
         sections=(
             Section(title="When it is found", paragraphs=tuple(_condition(rule))[:1]),
             Section(title="What it needs", facts=tuple(_needs(rule))),
-            Section(title="What to do", paragraphs=(f"{advised.listed(steps)}.",)),
+            Section(title="What to do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
             Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
         ),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Recording
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, format_gpu_models, label_runs
@@ -29,7 +29,7 @@ def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Reco
 
 def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
     """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
-    return [sampled_run(recording, analysis, key) for recording, analysis in runs]
+    return [build_sampled_run(recording, analysis, key) for recording, analysis in runs]
 
 
 def apply_names(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:

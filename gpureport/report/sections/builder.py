@@ -12,9 +12,9 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import comparison_view, step_table
+from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
-from gpureport.report.sections.findings import answers, cards, judgement
+from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.wording import display
@@ -43,7 +43,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
     comparison = compare(step_chain.sample_runs(runs, throughput))
     inputs = step_chain.order_by_step(runs, comparison)
-    found = cards.cards(inputs)
+    found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
     bars = gpu_time.build_time_bars(inputs)
@@ -51,10 +51,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
-        verdict=verdict.verdict(comparison, findings),
-        tiles=tiles.tiles(comparison, findings),
+        verdict=verdict.build_verdict(comparison, findings),
+        tiles=tiles.build_tiles(comparison, findings),
         steps=step_table.table(comparison) if several else None,
-        comparison=comparison_view.part(comparison, inputs, found, grouped) if several else None,
+        comparison=comparison_content.part(comparison, inputs, found, grouped) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -67,8 +67,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         method=method.method(inputs, rules, command, version),
         clocks=clock_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=answers.matrices(inputs, found),
-        checklists=answers.checklists(inputs),
+        answers=kind_answers.matrices(inputs, found),
+        checklists=kind_answers.checklists(inputs),
         policy=policy_table.table(checks),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gpureport.analysis.rules import phrases
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.finding_changes import FindingFate, Unknown
+from gpureport.comparison.verdicts.finding_changes import FindingChange, UnknownCause
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
@@ -17,21 +17,21 @@ _REASONS = {
     ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and that both did the same work is not known.",
     ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
     ReasonKind.SINGLE_FIGURE: (
-        "It is one figure a run, so one run on each side says nothing about scatter: only what lies beyond what "
-        "repeating a run commonly changes is told."
+        "It is one figure a run, so one run on each side shows no scatter: only a difference larger than repeating a "
+        "run usually makes is reported."
     ),
     ReasonKind.FEW_BATCHES: f"Too little is left between gaps for {{least:.0f}} batches: {_REPEAT}.",
     ReasonKind.SAME_RECORDING: "The same recording stands on both sides.",
     ReasonKind.MANY_COMPARISONS: (
-        "It would be one comparison's difference, but not one of {amount:.0f}: with so many, some differ by chance."
+        "A single comparison would show it, but not one of {amount:.0f}: among so many, some differ by chance."
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
     ReasonKind.WITHIN_STORE_NOISE: "It is no larger than what repeating a run of this store changed.",
     ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
 }
 _UNKNOWN = {
-    Unknown.TOO_SHORT: "less than a minute of it was recorded",
-    Unknown.NOT_JUDGED: "the kind could not be judged there",
+    UnknownCause.TOO_SHORT: "less than a minute of it was recorded",
+    UnknownCause.NOT_JUDGED: "the kind could not be judged there",
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
 
@@ -134,7 +134,7 @@ def _with_names(reason: Reason, names: str) -> str:
     return f"{names[:1].upper()}{names[1:]}: {display.lower_first(display.clean_sentence(describe_reason(reason)))}"
 
 
-def describe_unknown_change(change: FindingFate) -> str:
+def describe_unknown_change(change: FindingChange) -> str:
     """Return why it is not known what became of a finding, with the step that does not tell; empty where it is."""
     if change.unknown is None:
         return ""

@@ -9,7 +9,7 @@ from gpureport import gpus
 from gpureport.comparison.across_runs.across_findings import GPU_KINDS, across_findings
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import steps_of
+from gpureport.comparison.steps.steps import build_steps
 from tests.comparison.runs import level, sampled
 
 GROWING = np.linspace(4.0, 20.0, 300)
@@ -18,7 +18,7 @@ GROWING = np.linspace(4.0, 20.0, 300)
 
 def fits(*runs: SampledRun) -> tuple[MemoryFit, ...]:
     """Return what would hold each step."""
-    return memory_fits(list(steps_of(runs)))
+    return memory_fits(list(build_steps(runs)))
 
 
 def test_no_memory_in_use_fits_no_kind() -> None:
@@ -55,7 +55,7 @@ def test_nothing_is_said_from_a_preallocated_peak() -> None:
         (found,) = fits(one)
         assert (found.kinds, found.smallest) == ((), None)
         assert found.reason.startswith("Memory was taken in advance")
-    assert across_findings(list(steps_of([run]))) == ()
+    assert across_findings(list(build_steps([run]))) == ()
 
 
 def test_memory_that_never_moved_may_have_been_taken_in_advance() -> None:
@@ -64,7 +64,7 @@ def test_memory_that_never_moved_may_have_been_taken_in_advance() -> None:
     (found,) = fits(run)
     assert found.reason.startswith("Memory kept its first value")
     assert {kind.fits for kind in found.kinds} == {True, None}
-    assert across_findings(list(steps_of([run]))) == ()
+    assert across_findings(list(build_steps([run]))) == ()
 
 
 def test_memory_that_was_not_recorded_is_not_zero() -> None:
@@ -75,7 +75,7 @@ def test_memory_that_was_not_recorded_is_not_zero() -> None:
 
 def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
     """In the form findings of one run have, as information."""
-    (found,) = across_findings(list(steps_of([sampled("a", util=level(90, 300), memory=GROWING)])))
+    (found,) = across_findings(list(build_steps([sampled("a", util=level(90, 300), memory=GROWING)])))
     assert (found.finding.kind, found.finding.severity.value, found.steps) == (GPU_KINDS, "info", ("a",))
     assert "would fit L4" in found.finding.summary
     assert found.finding.evidence[0].observed == 20 * 2**30

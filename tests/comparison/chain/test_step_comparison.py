@@ -11,7 +11,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.repetition_noise import Noise, pooled
+from gpureport.comparison.verdicts.repetition_noise import Noise, pool_noise
 from gpureport.recording import Device, Work
 from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
 
@@ -46,7 +46,7 @@ def test_a_pair_within_what_repeating_changes_is_no_difference() -> None:
 def test_noise_that_was_measured_stands_in_for_the_usual() -> None:
     """A quiet store tells a point apart, a loud one not even twenty."""
     runs = sampled("a", util=level(60, seed=1)), sampled("b", util=level(61, seed=2))
-    quiet, loud = (pooled(UTILISATION, [[0.5, 0.5 + by]] * 20, relative=False) for by in (0.001, 0.2))
+    quiet, loud = (pool_noise(UTILISATION, [[0.5, 0.5 + by]] * 20, relative=False) for by in (0.001, 0.2))
     assert quiet is not None
     assert loud is not None
     assert delta(compared(*runs, noise=Noise(metrics=(quiet,)))).verdict is Verdict.PAIR

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.remaining_loss import USED, remaining
+from gpureport.comparison.steps.remaining_loss import USED, measure_remaining_loss
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.wording import terms
 from tests.report import examples
@@ -37,7 +37,9 @@ def run(name: str, findings: Sequence[Finding], idle: float = 60.0) -> Analysis:
 def test_findings_of_one_kind_and_cause_count_together() -> None:
     """Two gaps of 30 s for data come before one of 50 s for a checkpoint; a mean over the runs of the step."""
     gaps = [finding("idle_gap", 30.0, "data"), finding("idle_gap", 30.0, "data", "gpu:1")]
-    found = remaining("last", [run("a", [*gaps, finding("idle_gap", 50.0, "checkpoint")]), run("b", gaps[:1])])
+    found = measure_remaining_loss(
+        "last", [run("a", [*gaps, finding("idle_gap", 50.0, "checkpoint")]), run("b", gaps[:1])]
+    )
     assert found.largest is not None
     assert (found.largest.kind, found.largest.cause, found.largest.findings, found.largest.runs) == (
         "idle_gap",
@@ -54,20 +56,20 @@ def test_what_follows_from_another_finding_is_counted_there() -> None:
     """Gaps inside a CPU-bound episode are its consequences."""
     gap = finding("idle_gap", 100.0, "data")
     root = replace(finding("cpu_bound", 80.0), consequences=(gap.fingerprint,))
-    found = remaining("last", [run("a", [gap, root])])
+    found = measure_remaining_loss("last", [run("a", [gap, root])])
     assert found.largest is not None
     assert found.largest.kind == "cpu_bound"
 
 
 def test_findings_that_do_not_say_what_they_cost_are_none() -> None:
     """Unknown is not zero, and no largest is made up."""
-    assert remaining("last", [run("a", [finding("hw_throttle", None)])]).largest is None
+    assert measure_remaining_loss("last", [run("a", [finding("hw_throttle", None)])]).largest is None
 
 
 def test_the_order_of_runs_changes_nothing() -> None:
     """Of two kinds that lost as much the name decides."""
     runs = [run("a", [finding("tail_idle", 0.1), finding("idle_gap", 0.3)]), run("b", [finding("tail_idle", 0.2)])]
-    assert remaining("last", runs) == remaining("last", runs[::-1])
+    assert measure_remaining_loss("last", runs) == measure_remaining_loss("last", runs[::-1])
 
 
 def test_classes_are_those_that_reports_call_lost() -> None:

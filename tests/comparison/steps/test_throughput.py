@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, SCALING, across_findings
-from gpureport.comparison.across_runs.across_runs import groups, largest_batch, scaling
-from gpureport.comparison.chain.step_groups import Brief
+from gpureport.comparison.across_runs.across_runs import largest_batch, scaling
+from gpureport.comparison.chain.step_summaries import ShortRun, summarize_steps
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict, steps_of
+from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.throughput import named, throughput
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.training_quality import trained
+from gpureport.comparison.verdicts.training_quality import compare_training
 from gpureport.findings import Severity
 from gpureport.recording import Work
 from tests.builders import recording, with_training
@@ -132,8 +132,8 @@ def test_other_units_of_work_are_not_compared() -> None:
 
 def test_a_step_that_trains_worse_is_seen() -> None:
     """Loss at the end of both, over the last tenth of its points."""
-    first, second = (next(steps_of([run(name, steps(2.0))])) for name in "ab")
-    (entry,) = trained(first, second)
+    first, second = (next(build_steps([run(name, steps(2.0))])) for name in "ab")
+    (entry,) = compare_training(first, second)
     assert entry.name == "loss"
     assert entry.before == pytest.approx(1.05, abs=0.01)
 
@@ -154,7 +154,9 @@ def scaled(gpus: int, amount: float, k: int) -> SampledRun:
 
 def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
     """Four GPUs that do three times the work of one are at 75 %."""
-    found = list(steps_of([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)]))
+    found = list(
+        build_steps([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)])
+    )
     (four,) = scaling(found)
     assert four.gpus == (1, 4)
     assert four.efficiency == pytest.approx(0.75, rel=0.01)
@@ -165,7 +167,7 @@ def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
 
 def test_groups_have_means_with_intervals() -> None:
     """Work of a GPU in an hour over three runs: 1001 steps in 300 s."""
-    (group,) = groups(list(steps_of([scaled(1, 1000.0, k) for k in range(3)])))
+    (group,) = summarize_steps(list(build_steps([scaled(1, 1000.0, k) for k in range(3)])))
     assert group.work_per_gpu_hour is not None
     assert group.work_per_gpu_hour.value == pytest.approx(1001 * 12, rel=0.01)
     assert (group.work_per_gpu_hour.basis, group.gpus, group.work_unit) == ("replicates", 1, "steps")
@@ -175,9 +177,9 @@ def test_groups_have_means_with_intervals() -> None:
 
 def test_a_group_that_recorded_too_little_says_so() -> None:
     """Utilisation of 45 s is recorded, but too short to judge; a group without any says no more than that."""
-    short, long, none = groups(
+    short, long, none = summarize_steps(
         list(
-            steps_of(
+            build_steps(
                 [
                     sampled("a", step="short", util=level(90, 45)),
                     sampled("b", step="short", util=level(90, 300)),
@@ -188,7 +190,7 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
         )
     )
     assert short.utilisation is None
-    assert short.brief == Brief(run="a", seconds=45.0, least=60.0)
+    assert short.brief == ShortRun(run="a", seconds=45.0, least=60.0)
     assert (long.utilisation is None, long.brief) == (False, None)
     assert (none.utilisation, none.brief) == (None, None)
 
@@ -201,7 +203,7 @@ def test_the_largest_batch_that_fits() -> None:
         )
         for size in (8, 16, 32)
     ]
-    found = largest_batch(list(steps_of(runs)))
+    found = largest_batch(list(build_steps(runs)))
     assert found is not None
     assert (found.sizes, found.max_batch, found.reason) == ((8, 16, 32), 132, "")
     huge = [
@@ -214,12 +216,12 @@ def test_the_largest_batch_that_fits() -> None:
         )
         for size in ("1e300", "2e300")
     ]
-    assert largest_batch(list(steps_of(huge))) is None
+    assert largest_batch(list(build_steps(huge))) is None
     flat = [sampled(s, util=level(90, 120), memory=70.0, params=[("batch_size", s)]) for s in ("8", "16")]
-    held = largest_batch(list(steps_of(flat)))
+    held = largest_batch(list(build_steps(flat)))
     assert held is not None
     assert (held.max_batch, bool(held.reason)) == (None, True)
-    assert largest_batch(list(steps_of(runs[:1]))) is None
+    assert largest_batch(list(build_steps(runs[:1]))) is None
 
 
 def test_batches_of_different_precision_tell_nothing_of_what_a_sample_takes() -> None:
@@ -235,13 +237,13 @@ def test_batches_of_different_precision_tell_nothing_of_what_a_sample_takes() ->
         )
         for size, amp, peak in recorded
     ]
-    found = largest_batch(list(steps_of(runs)))
+    found = largest_batch(list(build_steps(runs)))
     assert found is not None
     assert (found.max_batch, found.reason) == (
         None,
         "The runs differ in precision, and so in what a sample takes of memory.",
     )
-    alike = largest_batch(list(steps_of(runs[1:])))
+    alike = largest_batch(list(build_steps(runs[1:])))
     assert alike is not None
     assert (alike.max_batch, alike.reason) == (1033, "")
 
@@ -253,13 +255,13 @@ def test_batches_of_different_numbers_of_gpus_tell_nothing_of_memory() -> None:
         sampled("32", step="32", util=level(90, 120), memory=20.0, params=[("batch_size", "32")]),
         sampled("64", step="64", util=pair, memory=26.0, params=[("batch_size", "64")]),
     ]
-    assert largest_batch(list(steps_of(runs))) is None
+    assert largest_batch(list(build_steps(runs))) is None
 
 
 def test_findings_over_several_runs_have_the_form_of_others() -> None:
     """Information with evidence: the efficiency with its interval, and the largest batch with the room it leaves."""
     scaling_steps = list(
-        steps_of([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)])
+        build_steps([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)])
     )
     (found,) = [each for each in across_findings(scaling_steps) if each.finding.kind == SCALING]
     assert (found.steps, found.finding.severity, found.finding.devices) == (("1 GPUs", "4 GPUs"), Severity.INFO, ())
@@ -271,7 +273,7 @@ def test_findings_over_several_runs_have_the_form_of_others() -> None:
         sampled(str(size), util=level(90, 120), memory=rising * (10 + 0.5 * size), params=[("batch_size", str(size))])
         for size in (8, 16, 32)
     ]
-    (batch,) = [each for each in across_findings(list(steps_of(runs))) if each.finding.kind == BATCH_SIZE]
+    (batch,) = [each for each in across_findings(list(build_steps(runs))) if each.finding.kind == BATCH_SIZE]
     largest = batch.finding.evidence[0]
     assert (largest.metric, largest.observed, batch.steps) == ("max_batch", 132.0, ("8", "16", "32"))
     assert largest.threshold is not None

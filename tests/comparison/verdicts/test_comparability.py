@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_pairs import links
+from gpureport.comparison.chain.step_pairs import pair_steps
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.recording import Device, Run, Work
 from gpureport.report.wording.comparison_reasons import describe_check
@@ -24,7 +24,7 @@ H100 = Device(
 
 def checks(before: Analysis, after: Analysis) -> dict[str, Comparability]:
     """Return the checks of two runs by name."""
-    (link,) = links(compare(examples.sampled(before, after)))
+    (link,) = pair_steps(compare(examples.sampled(before, after)))
     return {check.check: check for check in link.comparability}
 
 
@@ -107,7 +107,7 @@ def test_the_same_work_in_less_time_is_no_doubt() -> None:
 
 def test_less_than_a_minute_is_too_short() -> None:
     """A link with a short step cannot be compared."""
-    (link,) = links(compare(examples.sampled(analysis("a"), analysis("b", examples.run("b", seconds=50)))))
+    (link,) = pair_steps(compare(examples.sampled(analysis("a"), analysis("b", examples.run("b", seconds=50)))))
     assert [step.label for step in link.brief] == ["b"]
     assert not link.comparable
     assert {check.check: check.comparable for check in link.comparability}["observed_time"] is False

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Unknown, fates
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, UnknownCause, compare_findings
 from gpureport.findings import Finding, NotJudged
 from gpureport.report import build
-from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording.comparison_reasons import describe_unknown_change
 from tests.report import examples
 
@@ -22,9 +22,9 @@ def analysis(
     return examples.analysis(examples.run(name, step=step, seconds=seconds), findings=findings, not_judged=missing)
 
 
-def fates_of(*analyses: Analysis) -> tuple[FindingFate, ...]:
+def fates_of(*analyses: Analysis) -> tuple[FindingChange, ...]:
     """Return what became of the findings of the first of two steps."""
-    return fates(*compare(examples.sampled(*analyses)).steps)
+    return compare_findings(*compare(examples.sampled(*analyses)).steps)
 
 
 def test_new_persisting_and_resolved() -> None:
@@ -32,9 +32,9 @@ def test_new_persisting_and_resolved() -> None:
     later = examples.idle_gap("gpu:1", 100, 120)
     found = fates_of(analysis("a", GAP, examples.idle_gap("gpu:0", 200, 230), HOT), analysis("b", GAP, later))
     assert [(entry.fate, entry.kind, entry.devices) for entry in found] == [
-        (Fate.NEW, "idle_gap", ("gpu:1",)),
-        (Fate.PERSISTING, "idle_gap", ("gpu:0",)),
-        (Fate.RESOLVED, "thermal_throttle", ("gpu:0",)),
+        (ChangeKind.NEW, "idle_gap", ("gpu:1",)),
+        (ChangeKind.PERSISTING, "idle_gap", ("gpu:0",)),
+        (ChangeKind.RESOLVED, "thermal_throttle", ("gpu:0",)),
     ]
     persisting = found[1]
     assert persisting.before is not None
@@ -47,9 +47,12 @@ def test_new_persisting_and_resolved() -> None:
 def test_a_finding_on_more_devices_is_the_same_finding() -> None:
     """Kind, cause and a shared device make it persist; another cause does not."""
     both = replace(GAP, devices=("gpu:0", "gpu:1"))
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", both))] == [Fate.PERSISTING]
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", both))] == [ChangeKind.PERSISTING]
     other = replace(GAP, cause="another")
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", other))] == [Fate.NEW, Fate.RESOLVED]
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", other))] == [
+        ChangeKind.NEW,
+        ChangeKind.RESOLVED,
+    ]
 
 
 def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
@@ -58,29 +61,31 @@ def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
     resolved = fates_of(analysis("a", GAP), analysis("b", missing=missing))
     new = fates_of(analysis("a", missing=missing), analysis("b", GAP))
     assert [(entry.fate, describe_unknown_change(entry)) for entry in (*resolved, *new)] == [
-        (Fate.CANNOT_TELL, "b: the kind could not be judged there"),
-        (Fate.CANNOT_TELL, "a: the kind could not be judged there"),
+        (ChangeKind.CANNOT_TELL, "b: the kind could not be judged there"),
+        (ChangeKind.CANNOT_TELL, "a: the kind could not be judged there"),
     ]
 
 
 def test_another_device_not_judged_does_not_matter() -> None:
     """What could not be judged of GPU 1 says nothing about GPU 0."""
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device="gpu:1"),)
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", missing=missing))] == [Fate.RESOLVED]
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", missing=missing))] == [
+        ChangeKind.RESOLVED
+    ]
 
 
 def test_a_short_step_cannot_tell() -> None:
     """Less than a minute shows too little for a finding to be gone."""
     (entry,) = fates_of(analysis("a", GAP), analysis("b", seconds=50))
-    assert (entry.fate, entry.after) == (Fate.CANNOT_TELL, None)
-    assert entry.unknown is Unknown.TOO_SHORT
+    assert (entry.fate, entry.after) == (ChangeKind.CANNOT_TELL, None)
+    assert entry.unknown is UnknownCause.TOO_SHORT
 
 
 def test_replicates_are_counted_and_their_loss_averaged() -> None:
     """Of two runs one has the finding: half its loss is that of a run."""
     (entry,) = fates_of(analysis("a", GAP, step="s"), analysis("b", step="s"), analysis("c", GAP))
     assert entry.before is not None
-    assert (entry.fate, entry.before.runs, entry.before.lost_gpu_seconds) == (Fate.PERSISTING, 1, 10.0)
+    assert (entry.fate, entry.before.runs, entry.before.lost_gpu_seconds) == (ChangeKind.PERSISTING, 1, 10.0)
 
 
 def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
@@ -88,8 +93,8 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
     runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
     (entry,) = fates_of(*runs)
-    assert (entry.fate, entry.unknown, entry.judged) == (Fate.RESOLVED, None, (2, 3))
-    view = comparison_view.build([(examples.recording(each.run), each) for each in runs])
+    assert (entry.fate, entry.unknown, entry.judged) == (ChangeKind.RESOLVED, None, (2, 3))
+    view = comparison_content.build([(examples.recording(each.run), each) for each in runs])
     (line,) = (fact.text for link in view.links for fact in link.findings)
     assert line.endswith("; only 2 of 3 runs of s could be judged")
     content = build(
@@ -102,4 +107,4 @@ def test_a_repetition_too_short_to_tell_is_not_counted() -> None:
     """A run of 50 s beside two of ten minutes."""
     runs = [analysis("b", step="s"), analysis("c", step="s", seconds=50), analysis("d", step="s")]
     (entry,) = fates_of(analysis("a", GAP), *runs)
-    assert (entry.fate, entry.judged) == (Fate.RESOLVED, (2, 3))
+    assert (entry.fate, entry.judged) == (ChangeKind.RESOLVED, (2, 3))

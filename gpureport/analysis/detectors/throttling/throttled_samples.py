@@ -55,13 +55,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledSamples:
-    """Throttled rows with how they were told, or why they could not be told.
+    """Throttled rows and how they were detected, or why they could not be.
 
     Attributes:
-        rows: rows told by what they hold, those left out beside which the driver's counters rose.
-        is_direct: whether event bits or counters told.
-        reason: why they could not be told; empty when they could.
-        missing_metrics: metrics that would tell.
+        rows: rows detected by their own values, except those beside which the driver's counters rose.
+        is_direct: whether event bits or counters show them.
+        reason: why they could not be detected; empty if they could.
+        missing_metrics: metrics that would show them.
         counted: what the driver counted, None where it counted nothing of this kind.
     """
 
@@ -73,7 +73,7 @@ class ThrottledSamples:
 
     @property
     def lowered(self) -> BoolArray:
-        """Rows whose own clock is a lowered one."""
+        """Rows whose recorded clock is a lowered one."""
         return self.rows if self.counted is None else self.rows | (self.counted.held_rows & self.counted.adjacent_rows)
 
     @property
@@ -95,7 +95,7 @@ class ThrottledSamples:
         )
 
     def find_detected_rows(self, series: DeviceSeries) -> BoolArray:
-        """Return the rows whose clock is no reference for others."""
+        """Return all throttled rows, whose clocks are no reference for others."""
         if self.counted is None:
             return self.rows
         return self.lowered | (self.counted.compute_row_shares(series, self.counted.spans) >= COUNTED_SHARE)
@@ -149,7 +149,7 @@ def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str
 
 
 def _drop_counted_rows(rows: BoolArray, counted: CountedTime | None) -> BoolArray:
-    """Return the rows with an event beside which no counter rose: a bit is believed where its counter stands still."""
+    """Return the rows with an event bit whose counter did not rise; those with a rise are counted by it."""
     return rows if counted is None else rows & ~counted.adjacent_rows
 
 
@@ -165,10 +165,10 @@ def detect_heat(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> 
 
 
 def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> BoolArray:
-    """Return the rows whose clock is held by heat, as clock, temperature and power tell.
+    """Return the rows whose clock is lowered by heat, by clock, temperature and power.
 
-    A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
-    the load wavers by more than that, the means around a sample tell which of the two holds the clock.
+    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
+    more than that difference, so means around each sample decide between the two.
     """
     cool = signals.busy & (signals.temperature < signals.temperature_limit - limits.cool)
     full = estimate_full_clock(signals.clock, cool)
@@ -186,7 +186,7 @@ def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limit
 
 
 def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
-    """Return rows with all that lie between two of them, where none in between says that it had ended."""
+    """Return rows and all rows between two of them, unless one in between shows the end of throttling."""
     at = np.flatnonzero(rows)
     joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
     steps = np.zeros(len(rows) + 1, dtype=np.int64)

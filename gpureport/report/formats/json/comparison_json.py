@@ -11,13 +11,13 @@ from typing import Any
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
-from gpureport.comparison.chain.step_groups import groups
-from gpureport.comparison.chain.step_pairs import Link, links
+from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
+from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
 from gpureport.comparison.verdicts.comparability import Comparability
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
@@ -33,7 +33,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         comparison: steps and their differences.
         noise: what repetitions in the store differ by, where that was measured.
     """
-    found = links(comparison)
+    found = pair_steps(comparison)
     document = {
         "schema": SCHEMA,
         "primary": comparison.primary,
@@ -43,9 +43,9 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "comparability": [_check(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
         "training": [asdict(entry) for link in found for entry in link.training],
-        "findings": {fate.value: _fates(found, fate) for fate in Fate},
+        "findings": {fate.value: _fates(found, fate) for fate in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
-        "groups": [asdict(group) for group in groups(comparison.steps)],
+        "groups": [asdict(group) for group in summarize_steps(comparison.steps)],
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
         "across_runs": across_runs_json(comparison.steps),
@@ -123,10 +123,10 @@ def _check(check: Comparability) -> dict[str, Any]:
     return fields | {"note": describe_check(check), "touches": touches}
 
 
-def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:
+def _fates(found: Sequence[StepPair], fate: ChangeKind) -> list[dict[str, Any]]:
     return [_fate(entry) for link in found for entry in link.fates if entry.fate is fate]
 
 
-def _fate(entry: FindingFate) -> dict[str, Any]:
+def _fate(entry: FindingChange) -> dict[str, Any]:
     fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "fate"}
     return fields | {"reason": describe_unknown_change(entry), "steps": steps_json(entry.steps)}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpureport.report.formats.text import terminal_tables
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.shapes import ReportSection
-from gpureport.report.sections.comparison.comparison_view import ComparisonView
+from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Side
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, StepFindings
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import finding_groups
@@ -12,14 +12,14 @@ from gpureport.report.wording.comparison_reasons import describe_unknown_change
 from gpureport.report.wording.grouping import group_holders
 
 _FATES = {
-    Fate.NEW: "New",
-    Fate.PERSISTING: "Persisting",
-    Fate.RESOLVED: "Resolved",
-    Fate.CANNOT_TELL: "Cannot tell",
+    ChangeKind.NEW: "New",
+    ChangeKind.PERSISTING: "Persisting",
+    ChangeKind.RESOLVED: "Resolved",
+    ChangeKind.CANNOT_TELL: "Cannot tell",
 }
 
 
-def lines(fates: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
+def lines(fates: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
     """Yield what became of findings, those of one fate, kind and cause together; the fate is the name.
 
     Args:
@@ -39,7 +39,7 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> Iterator
         yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
 
 
-def _why(entry: FindingFate) -> str:
+def _why(entry: FindingChange) -> str:
     """Return why a fate cannot be told, or on how many repetitions it rests where not on all; empty else."""
     if entry.judged is None or entry.judged[0] == entry.judged[1]:
         return display.clean(describe_unknown_change(entry))
@@ -48,7 +48,7 @@ def _why(entry: FindingFate) -> str:
     return f"only {count} of {runs} runs of {display.clean(without)} could be judged"
 
 
-def _root(entry: FindingFate, inputs: Sequence[ReportRun]) -> str:
+def _root(entry: FindingChange, inputs: Sequence[ReportRun]) -> str:
     """Return what a finding follows from, in words; empty where from none."""
     found = (
         finding
@@ -61,21 +61,21 @@ def _root(entry: FindingFate, inputs: Sequence[ReportRun]) -> str:
     return f"; follows from {terms.kind_title(display.clean(root.kind), root.cause)}" if root else ""
 
 
-def _step(entry: FindingFate) -> str:
+def _step(entry: FindingChange) -> str:
     return entry.step if entry.after else entry.base
 
 
-def _became(entries: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> str:
+def _became(entries: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> str:
     before = [entry.before for entry in entries if entry.before]
     after = [entry.after for entry in entries if entry.after]
-    was = _said(before, entries[0].base, entries, inputs)
-    now = _said(after, entries[0].step, entries, inputs)
+    was = _describe_findings(before, entries[0].base, entries, inputs)
+    now = _describe_findings(after, entries[0].step, entries, inputs)
     if before and after:
         return f"{was}, then {now}"
     return now if after else f"was {was}"
 
 
-def _in_run(position: int, run: ReportRun, entries: Sequence[FindingFate]) -> Group | None:
+def _in_run(position: int, run: ReportRun, entries: Sequence[FindingChange]) -> Group | None:
     """Return what the one run of a step shows as one card; None where it has none."""
     asked = entries[0]
     devices = {device for entry in entries for device in entry.devices}
@@ -87,7 +87,9 @@ def _in_run(position: int, run: ReportRun, entries: Sequence[FindingFate]) -> Gr
     return Group(position=position, run=run, findings=found, alone=True) if found else None
 
 
-def _said(sides: Sequence[Side], step: str, entries: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> str:
+def _describe_findings(
+    sides: Sequence[StepFindings], step: str, entries: Sequence[FindingChange], inputs: Sequence[ReportRun]
+) -> str:
     """Return how many findings a step has, counted as on their card, and what they cost; of several runs a mean."""
     if not sides:
         return ""

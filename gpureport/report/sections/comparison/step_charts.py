@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from gpureport.comparison.chain.step_groups import Group, Mean, groups
 from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
-from gpureport.report.sections.comparison import step_figures
-from gpureport.report.sections.comparison.group_view import ends, title_of_means, utilisation_absent
+from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
@@ -40,20 +40,20 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     """Yield the figure that the chain is judged by, then utilisation."""
     steps = comparison.steps
     if comparison.primary == PER_WORK:
-        brief = step_figures.brief(comparison)
-        means = [_as_printed(per_work_mean(step), partial(step_figures.per_work, brief=brief)) for step in steps]
-        title = step_figures.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
+        brief = figure_formats.brief(comparison)
+        means = [_as_printed(per_work_mean(step), partial(figure_formats.per_work, brief=brief)) for step in steps]
+        title = figure_formats.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
         title = title_of_means(title, means)
         yield IntervalChart(
             title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))
         )
-    rows = tuple(_utilisation_rows(steps, groups(steps)))
+    rows = tuple(_utilisation_rows(steps, summarize_steps(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
 
 
 def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     """Yield utilisation, then work per GPU-hour where it is known."""
-    found = groups(steps)
+    found = summarize_steps(steps)
     rows = tuple(_utilisation_rows(steps, found))
     yield IntervalChart(title=_UTILISATION, form="bars", share=True, rows=rows)
     units = {group.work_unit for group in found}
@@ -77,7 +77,7 @@ def _as_printed(mean: Mean | None, value: Callable[[float], float]) -> Mean | No
     return replace(mean, value=value(mean.value), interval=interval)
 
 
-def _utilisation_rows(steps: Sequence[Step], found: Sequence[Group]) -> Iterator[IntervalRow]:
+def _utilisation_rows(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterator[IntervalRow]:
     """Yield utilisation, and where it is not told whether it was recorded for too short."""
     rows = _rows(steps, [group.utilisation for group in found], _percent, most=1.0)
     for group, row in zip(found, rows, strict=True):

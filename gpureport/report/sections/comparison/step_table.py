@@ -8,8 +8,8 @@ from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WO
 from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.sections.comparison import step_figures
-from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
+from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
@@ -22,7 +22,7 @@ _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 def table(comparison: Comparison) -> Table:
     """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
     steps = comparison.steps
-    brief = step_figures.brief(comparison)
+    brief = figure_formats.brief(comparison)
     figures = _beside(_figures(steps, brief=brief), [step.value for step in steps])
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
@@ -90,9 +90,9 @@ def _analyses(steps: Sequence[Step]) -> list[Analysis]:
 def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
-        f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
-        "not tell. With each stands its difference from the row above, marked where it is of what had settled and the "
-        f"figure is not, and the 95{display.GAP}% interval of that."
+        f"The verdict is on {title}, {against}. Figures cover whole recordings, or the settled part where whole "
+        "recordings do not show them. Below a figure stands its difference from the row above, with a "
+        f'95{display.GAP}% interval; "settled" marks a difference of the settled part below a figure of the whole.'
     )
 
 
@@ -117,7 +117,7 @@ def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dic
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
-    return {metric: step_figures.shown(metric, unit, currency, brief=brief) for metric in metrics}
+    return {metric: figure_formats.shown(metric, unit, currency, brief=brief) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
@@ -132,7 +132,7 @@ def overview(comparison: Comparison) -> Table:
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
-    brief = step_figures.brief(comparison)
+    brief = figure_formats.brief(comparison)
     figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
     per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""

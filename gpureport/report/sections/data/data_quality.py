@@ -8,7 +8,7 @@ from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import log_events, sampling_wording
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_time
-from gpureport.report.sections.head import jobs
+from gpureport.report.sections.head import job_sentences
 from gpureport.report.wording import display, terms
 
 _LISTED = 12
@@ -41,7 +41,7 @@ def _facts(run: ReportRun) -> Iterator[Fact]:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
             yield Fact(name=name, text=display.shorten(text, _LONGEST))
     if len(run.analysis.jobs) > 1:
-        yield Fact(name="Jobs", text=jobs.job_list(info, run.analysis.jobs))
+        yield Fact(name="Jobs", text=job_sentences.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
     yield Fact(name="Readings", text=sampling_wording.describe_readings(run))
     untimed = data.synthetic_time

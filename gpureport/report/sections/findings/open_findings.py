@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.findings import Severity
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
-from gpureport.report.sections.findings import advised
+from gpureport.report.sections.findings import advice_steps
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
@@ -31,7 +31,7 @@ def facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
         yield Fact(name=severity.capitalize(), text=f"{title}{seen}: {'; '.join(parts)}.")
         steps = dict.fromkeys(step.title for card in same for step in card.steps)
         if steps:
-            yield Fact(name="Steps", text=f"{advised.listed(list(steps))}.")
+            yield Fact(name="Steps", text=f"{advice_steps.number_steps(list(steps))}.")
 
 
 def _lost(same: Sequence[FindingCard], runs: int) -> str:

@@ -8,8 +8,8 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.report_content import Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_gpu_models
-from gpureport.report.sections.comparison import step_figures
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.verdict import Findings
@@ -27,7 +27,7 @@ _APART, _NAMED = 0.02, 3
 """Difference from which the idle share and the class are told apart, and classes named at most."""
 
 
-def tiles(comparison: Comparison, findings: Findings) -> tuple[Tile, ...]:
+def build_tiles(comparison: Comparison, findings: Findings) -> tuple[Tile, ...]:
     """Return GPU-hours, idle share, GPU-hours lost and open findings of the last step."""
     step = comparison.steps[-1]
     return (
@@ -50,9 +50,9 @@ def _hours_tile(comparison: Comparison) -> Tile:
     gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
-        shown = step_figures.shown(PER_WORK, step.work_unit, brief=step_figures.brief(comparison))
+        shown = figure_formats.shown(PER_WORK, step.work_unit, brief=figure_formats.brief(comparison))
         shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
-        spent = loss.hours(held, len(step.analyses))
+        spent = loss_wording.format_gpu_hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
     value = display.precise_number(held / _HOUR / len(step.analyses)) if held else unheld
@@ -97,7 +97,7 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     if idle - apart < _APART or not others:
         return ""
     named = display.join_words([terms.CLASSES[name] for name in others])
-    if apart < loss.NOTHING:
+    if apart < loss_wording.NOTHING:
         return f"; counted below under {named}"
     return f"; {printed} of all GPU time counts as idle below, the rest under {named}"
 
@@ -106,22 +106,25 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     label, analyses = "GPU-hours lost", step.analyses
     if not any(analysis.run.gpus for analysis in analyses):
         return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
-    if verdict.untold(step, findings):
+    if verdict.explain_unknown_loss(step, findings):
         context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
         return Tile(label=label, value=_CANNOT, context=context)
     held, lost = gpu_time.job_gpu_seconds(analyses), sum(gpu_time.lost_seconds_by_class(analyses).values())
     if not held:
         return Tile(label=label, value=_CANNOT, context="rows of several GPUs may be mixed")
-    if not lost and loss.bound(analyses) == "at least":
+    if not lost and loss_wording.loss_bound(analyses) == "at least":
         return Tile(label=label, value="not known", context="some was lost to throttling")
     hours = lost / _HOUR / len(analyses)
     unseen = gpu_time.unobserved_ratio(analyses)
     seen = held * (1 - unseen)
-    if unseen > loss.MOST:
-        base, ratio = f"the {loss.hours(seen, len(analyses))} observed; of the rest it cannot be told", lost / seen
+    if unseen > loss_wording.MOST:
+        base, ratio = (
+            f"the {loss_wording.format_gpu_hours(seen, len(analyses))} observed; of the rest it cannot be told",
+            lost / seen,
+        )
     else:
         base, ratio = "all GPU-hours", lost / held
-    context = f"{loss.bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
+    context = f"{loss_wording.loss_bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
     amount = spending.lost_cost(analyses)
     if amount is not None:
         price = spending.common_price(analyses)

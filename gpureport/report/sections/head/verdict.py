@@ -17,10 +17,10 @@ from gpureport.recording import Run
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import folders, step_figures, step_table
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.comparison import figure_formats, repetition_hint, step_table
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head import jobs, left_out, use
+from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
 from gpureport.report.wording import difference_wording, display, numbered_labels
 
 _UNSEEN = 0.05
@@ -66,13 +66,13 @@ class Findings:
         return [card for card in called if card.root not in named]
 
 
-def verdict(comparison: Comparison, findings: Findings) -> Result:
+def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
     brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
-    sentence, aside = change(comparison) if several and not apart else ("", ())
+    sentence, aside = describe_change(comparison) if several and not apart else ("", ())
     lost = _describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
@@ -86,16 +86,16 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     return Result(sentence=sentence, details=tuple(details))
 
 
-def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
+def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     """Return what may be said of first and last step, and what to know beside it; empty where nothing may."""
     first, last = comparison.steps[0], comparison.steps[-1]
     judged = comparison.judged(first.label, last.label)
     if judged is None or judged.difference is None:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
-    brief = step_figures.brief(comparison)
+    brief = figure_formats.brief(comparison)
     sentence = difference_wording.difference_sentence(
-        judged, step_figures.shown(judged.metric, last.work_unit, brief=brief)
+        judged, figure_formats.shown(judged.metric, last.work_unit, brief=brief)
     )
     besides = " ".join(_besides(others, last.work_unit, brief=brief))
     return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
@@ -113,7 +113,7 @@ def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Itera
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         judged = [delta.metric for delta in others if delta.verdict is verdict]
-        names = [step_figures.shown(metric, unit, brief=brief).noun for metric in judged]
+        names = [figure_formats.shown(metric, unit, brief=brief).noun for metric in judged]
         if names:
             yield f"Besides, {verdict.value}: {display.join_words(names)}."
 
@@ -122,9 +122,9 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
-    currency, brief = spending.currency(last.analyses), step_figures.brief(comparison)
+    currency, brief = spending.currency(last.analyses), figure_formats.brief(comparison)
     named = [
-        (delta, step_figures.shown(delta.metric, last.work_unit, currency, brief=brief))
+        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, brief=brief))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -141,7 +141,7 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     if delta.metric != "gpu_graphics_clock_hertz":
         return False
     clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
-    shown = step_figures.shown(delta.metric, None)
+    shown = figure_formats.shown(delta.metric, None)
     return any(
         shown.format_pair(each.before, each.after) == shown.format_pair(delta.before, delta.after) for each in clocks
     )
@@ -177,7 +177,7 @@ def _alike(verdict: str, steps: Sequence[str]) -> str:
     )
 
 
-def untold(step: Step, findings: Findings) -> str:
+def explain_unknown_loss(step: Step, findings: Findings) -> str:
     """Return why nothing can be said about GPU time; empty when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return "No GPU was recorded, so nothing can be said about GPU time."
@@ -186,67 +186,69 @@ def untold(step: Step, findings: Findings) -> str:
         count = display.plural(findings.samples, "sample")
         length = f"in {display.duration(findings.seconds)}" if findings.seconds > 0 else "in all"
         return f"Too short to judge: {count}{whose} {length}."
-    if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss.NOTHING:
+    if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss_wording.NOTHING:
         return "GPU time could not be judged: no utilisation was recorded."
     return ""
 
 
 def _describe_loss(step: Step, findings: Findings) -> str:
     """Return what the step lost; a share begins with a small letter, so that words may stand before it."""
-    if reason := untold(step, findings):
+    if reason := explain_unknown_loss(step, findings):
         return reason
     held = gpu_time.job_gpu_seconds(step.analyses)
     if not held or (not findings.judged and findings.missing):
         return "Nothing could be judged with this data."
     lost = gpu_time.lost_seconds_by_class(step.analyses)
     whole, unseen = held, gpu_time.unobserved_ratio(step.analyses)
-    if unseen > loss.MOST:
+    if unseen > loss_wording.MOST:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
     ratio = sum(lost.values()) / held
-    if ratio < loss.NOTABLE and not findings.open:
+    if ratio < loss_wording.NOTABLE and not findings.open:
         return _nothing_found(step, findings)
-    if ratio < loss.NOTABLE and loss.bound(step.analyses) == "at least":
+    if ratio < loss_wording.NOTABLE and loss_wording.loss_bound(step.analyses) == "at least":
         return "GPU time was lost, how much is not known."
-    if ratio < loss.NOTABLE:
+    if ratio < loss_wording.NOTABLE:
         grave = sum(card.severity == "problem" for card in findings.open)
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
-        low = use.is_low(step.analyses)
+        low = low_use_sentences.is_low(step.analyses)
         begin = (
-            f"{use.work_done(step.analyses)}, and the log does not show why" if low else "Hardly any GPU time was lost"
+            f"{low_use_sentences.work_done(step.analyses)}, and the log does not show why"
+            if low
+            else "Hardly any GPU time was lost"
         )
         return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
-    share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
-    of, rest = loss.hours(held, len(step.analyses)), ""
+    share = f"{loss_wording.loss_bound(step.analyses)} {display.percent(ratio)}"
+    of, rest = loss_wording.format_gpu_hours(held, len(step.analyses)), ""
     if whole > held:
         of, rest = (
             f"the {of} observed",
-            f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told",
+            f"; of the other {loss_wording.format_gpu_hours(whole - held, len(step.analyses))} it cannot be told",
         )
-    return f"{share} of {of} was lost: {loss.told(lost, held)}{rest}."
+    return f"{share} of {of} was lost: {loss_wording.describe_largest_losses(lost, held)}{rest}."
 
 
 def _nothing_found(step: Step, findings: Findings) -> str:
     kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
     text = f"No loss found among {kinds} that could be judged"
-    if use.is_low(step.analyses):
-        text = f"{use.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
+    if low_use_sentences.is_low(step.analyses):
+        text = f"{low_use_sentences.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
     return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
 
 
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
-    yield from jobs.sentences(final)
-    if not findings.too_short and use.is_low(final):
-        yield use.levels_sentence(final)
-    yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
+    yield from job_sentences.sentences(final)
+    if not findings.too_short and low_use_sentences.is_low(final):
+        yield low_use_sentences.levels_sentence(final)
+    yield from excluded_data.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
     if findings.open and not findings.too_short:
         card = findings.open[0]
         yield f"Look first at {card.id}: {card.title}, {card.lost}."
     if not findings.too_short:
-        yield from left_out.at_rest(final)
-    if _UNSEEN < unseen < 1 - loss.NOTHING and not findings.too_short:
+        yield from excluded_data.at_rest(final)
+    if _UNSEEN < unseen < 1 - loss_wording.NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from single_runs(comparison)
     known = comparison.primary == PER_WORK or all(
@@ -275,4 +277,6 @@ def single_runs(comparison: Comparison) -> Iterator[str]:
     """Yield what single runs cannot tell of steps."""
     if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
         yield "Each step is a single run: what is said of a pair need not hold when it is run again."
-        yield from filter(None, (folders.advice([run for step in comparison.steps for run in _runs(step)]),))
+        yield from filter(
+            None, (repetition_hint.suggest_by_folder([run for step in comparison.steps for run in _runs(step)]),)
+        )

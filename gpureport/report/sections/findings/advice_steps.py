@@ -45,7 +45,7 @@ def sections(kinds: Sequence[str]) -> Iterator[Section]:
         title="Steps, the most promising first",
         paragraphs=("A step is left out of a report where the recording rules out what it needs.",),
         facts=tuple(
-            Fact(name=_when(kind, path, several=several), text=listed([STEPS[name].title for name in path.steps]))
+            Fact(name=_when(kind, path, several=several), text=number_steps([STEPS[name].title for name in path.steps]))
             for kind, path in chosen
         ),
     )
@@ -81,6 +81,6 @@ def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
     return ", ".join(filter(None, [kind if several else "", cause]))
 
 
-def listed(titles: Sequence[str]) -> str:
+def number_steps(titles: Sequence[str]) -> str:
     """Return titles of steps with their numbers, as a sentence."""
     return "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1))

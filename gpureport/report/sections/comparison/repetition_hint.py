@@ -6,7 +6,7 @@ from gpureport.comparison.steps.step_folders import step_folders
 from gpureport.recording import Run
 
 
-def advice(runs: Sequence[Run]) -> str:
+def suggest_by_folder(runs: Sequence[Run]) -> str:
     """Return how to give runs as repetitions; empty where they are labelled, or their folders do not suggest it.
 
     They do where there are several, and two runs or more in each on average.

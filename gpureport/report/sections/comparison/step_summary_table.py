@@ -6,11 +6,11 @@ from math import isfinite
 
 from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
-from gpureport.comparison.chain.step_groups import Brief, Group, Mean, groups
+from gpureport.comparison.chain.step_summaries import Mean, ShortRun, StepSummary, summarize_steps
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
-from gpureport.report.sections.comparison import step_figures
+from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
@@ -32,10 +32,10 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
         steps: the steps.
         bars: whether each has a bar of characters beside it.
     """
-    found, analyses = groups(steps), [analysis for step in steps for analysis in step.analyses]
+    found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
-    cost = step_figures.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    cost = figure_formats.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
     busy = display.percent_formatter(
         [each for group in found if group.utilisation for each in _printed(group.utilisation)]
     )
@@ -107,12 +107,12 @@ def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
     return max(low, 0.0), high if most is None else min(high, most)
 
 
-def utilisation_absent(group: Group) -> str:
+def utilisation_absent(group: StepSummary) -> str:
     """Return what stands in the place of a utilisation that is not told."""
     return TOO_SHORT if group.brief else display.NOT_RECORDED
 
 
-def brief_note(found: Sequence[Group]) -> str:
+def brief_note(found: Sequence[StepSummary]) -> str:
     """Return why the utilisation of some steps is not told though it was recorded; empty where that is so of none."""
     short = [(group.label, group.brief) for group in found if group.brief]
     if not short:
@@ -126,7 +126,7 @@ def brief_note(found: Sequence[Group]) -> str:
     )
 
 
-def _together(short: Sequence[tuple[str, Brief]]) -> str:
+def _together(short: Sequence[tuple[str, ShortRun]]) -> str:
     """Return steps with the least and the most of their lengths."""
     seconds = [brief.seconds for _, brief in short]
     shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.recording import Run, Source
-from gpureport.report.sections.comparison import folders
+from gpureport.report.sections.comparison import repetition_hint
 from tests.report import examples
 
 
@@ -21,11 +21,11 @@ def runs(*locators: str, step: str | None = None) -> list[Run]:
 
 def test_folders_of_several_runs_are_shown_as_steps() -> None:
     """The folder of the logs, or the one that holds a folder for each run."""
-    assert folders.advice(runs("old/1.csv", "old/2.csv", "new/1.csv", "new/2.csv")) == (
+    assert repetition_hint.suggest_by_folder(runs("old/1.csv", "old/2.csv", "new/1.csv", "new/2.csv")) == (
         "The runs lie in 2 folders: if those of one folder repeat a step, add --by folder, so that repetitions count "
         "together."
     )
-    above = folders.advice(runs(*(f"x/{step}/{k}/smi.csv" for step in "abc" for k in (1, 2, 3))))
+    above = repetition_hint.suggest_by_folder(runs(*(f"x/{step}/{k}/smi.csv" for step in "abc" for k in (1, 2, 3))))
     assert above.startswith("The runs lie in 3 folders: ")
 
 
@@ -41,16 +41,16 @@ def test_folders_of_several_runs_are_shown_as_steps() -> None:
 )
 def test_other_folders_suggest_nothing(locators: list[str]) -> None:
     """One folder, none, or one for each run."""
-    assert folders.advice(runs(*locators)) == ""
+    assert repetition_hint.suggest_by_folder(runs(*locators)) == ""
 
 
 def test_stores_of_a_tracker_suggest_nothing() -> None:
     """They hold runs of many kinds, whatever folders they lie in."""
     stores = runs("s/mlruns#1", "s/mlruns#2", "t/mlruns#3", "t/mlruns#4")
     tracked = [replace(run, sources=(replace(run.sources[0], kind="mlflow"),)) for run in stores]
-    assert folders.advice(tracked) == ""
+    assert repetition_hint.suggest_by_folder(tracked) == ""
 
 
 def test_labelled_runs_are_steps_already() -> None:
     """Whoever names steps knows how."""
-    assert folders.advice(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv", step="one")) == ""
+    assert repetition_hint.suggest_by_folder(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv", step="one")) == ""

@@ -1,52 +1,52 @@
-"""What two steps hold on a figure: both values, and how sure their difference is or why that cannot be told."""
+"""The evidence on a figure of two steps: both values, and the interval of their difference or why there is none."""
 
 from collections.abc import Sequence
 
-from gpureport.comparison.statistics.contrasts import between_runs
+from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
 from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, Kind
-from gpureport.comparison.steps.sampled_run import SampledRun, coarsest
+from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
 from gpureport.comparison.verdicts.figure_evidence import (
     Evidence,
-    average,
-    each_run,
-    told,
-    whole_of,
+    compare_whole_recordings,
+    compute_mean,
+    read_each_run,
+    read_whole_recordings,
 )
-from gpureport.comparison.verdicts.work_evidence import of_work
+from gpureport.comparison.verdicts.work_evidence import gather_work_evidence
 
 STEADY_SECONDS = 60.0
 """Steady time below which a run is no observation."""
 
 
-def evidence(base: Step, step: Step, figure: Figure) -> Evidence:
+def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return what two steps hold on a figure."""
-    made = {Kind.MEAN: _mean, Kind.PEAK: _single, Kind.TOTAL: _single, Kind.WORK: of_work}
+    made = {Kind.MEAN: _mean, Kind.PEAK: _single, Kind.TOTAL: _single, Kind.WORK: gather_work_evidence}
     return made[figure.kind](base, step, figure)
 
 
 def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return a mean over time: within runs where each side is one, else over runs."""
     runs = (*base.runs, *step.runs)
-    interval = coarsest(runs)
+    interval = find_coarsest_interval(runs)
     if any(run.recorded_seconds(figure.metric, interval) <= 0 for run in runs):
-        return told(base, step, figure, ReasonKind.NOT_RECORDED)
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if short := _short_steady_state(runs, figure.metric, interval):
-        return told(base, step, figure, short)
+        return compare_whole_recordings(base, step, figure, short)
     single = len(runs) == 2  # noqa: PLR2004 - one on each side
-    estimate = single_run_interval.mean(base.runs[0], step.runs[0], figure, interval) if single else None
+    estimate = single_run_interval.compare_means(base.runs[0], step.runs[0], figure, interval) if single else None
     sides = _means(base.runs, figure.metric, interval), _means(step.runs, figure.metric, interval)
-    contrast = estimate.contrast if estimate else between_runs(*sides, figure.finest)
+    contrast = estimate.contrast if estimate else estimate_between_runs(*sides, figure.finest)
     return Evidence(
         figure=figure,
-        before=average(sides[0]),
-        after=average(sides[1]),
+        before=compute_mean(sides[0]),
+        after=compute_mean(sides[1]),
         steady=True,
         contrast=contrast,
         reason=estimate.reason if estimate else None,
-        whole=whole_of(base, step, figure),
+        whole=read_whole_recordings(base, step, figure),
         figures=((), ()) if single else sides,
         unseen=estimate.unseen if estimate else None,
         seconds=min(run.steady_seconds(figure.metric, interval) for run in runs) if single else None,
@@ -67,20 +67,20 @@ def _short_steady_state(runs: Sequence[SampledRun], metric: str, interval: float
 
 def _single(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return a peak or a total: one figure a run."""
-    plain = told(base, step, figure, ReasonKind.SINGLE_FIGURE)
+    plain = compare_whole_recordings(base, step, figure, ReasonKind.SINGLE_FIGURE)
     if plain.whole.difference is None:
         return plain
-    sides = [each_run(side, figure.metric) for side in (base, step)]
+    sides = [read_each_run(side, figure.metric) for side in (base, step)]
     if None in sides[0] or None in sides[1]:
-        return told(base, step, figure, ReasonKind.NOT_RECORDED)
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     before, after = (tuple(value for value in side if value is not None) for side in sides)
     if figure.metric in {GPU_SECONDS, ENERGY} and not _same_work(base, step):
-        return told(base, step, figure, ReasonKind.UNEQUAL_WORK)
-    contrast = between_runs(before, after, figure.finest)
+        return compare_whole_recordings(base, step, figure, ReasonKind.UNEQUAL_WORK)
+    contrast = estimate_between_runs(before, after, figure.finest)
     return Evidence(
         figure=figure,
-        before=average(before),
-        after=average(after),
+        before=compute_mean(before),
+        after=compute_mean(after),
         steady=False,
         contrast=contrast,
         reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),

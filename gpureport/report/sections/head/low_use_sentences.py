@@ -6,7 +6,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
@@ -39,6 +39,6 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss.NOTHING else ""
+    took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
     return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.join_words(below)}{took}."

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from math import exp, fsum, log, sqrt
 
 from gpureport.comparison.statistics import quantiles
-from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION
-from gpureport.comparison.steps.sampled_run import coarsest
+from gpureport.comparison.steps.sampled_run import find_coarsest_interval
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, HOUR, PER_WORK, WORK_BATCH
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts import single_run_interval
-from gpureport.comparison.verdicts.evidence import STEADY_SECONDS, evidence
+from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS, gather_evidence
 
 _LARGEST = 300.0
 """Logarithm beyond which no figure lies."""
@@ -35,8 +35,8 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
-    """Why a figure is not told though it was recorded: a run holds too little of what had settled.
+class ShortRun:
+    """A run too short in its steady state to count, which leaves its step without the figure.
 
     Attributes:
         run: the run that holds least.
@@ -50,7 +50,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class StepSummary:
     """One step among others.
 
     Attributes:
@@ -63,7 +63,7 @@ class Group:
         work_per_gpu_hour: work a GPU did in an hour; None where not known.
         gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
         cost_per_1000_work: what 1000 units of work cost; None where either is not known.
-        brief: why utilisation is not told though it was recorded; None where it is told, or was not recorded.
+        brief: the run that is too short for it; None where utilisation is given, or was not recorded.
     """
 
     label: str
@@ -75,10 +75,10 @@ class Group:
     work_per_gpu_hour: Mean | None
     gpu_hour_price: float | None = None
     cost_per_1000_work: Mean | None = None
-    brief: Brief | None = None
+    brief: ShortRun | None = None
 
 
-def groups(steps: Sequence[Step]) -> tuple[Group, ...]:
+def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
     """Return every step as a group among others."""
     return tuple(_group(step) for step in steps)
 
@@ -89,11 +89,11 @@ def gpu_count(step: Step) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _group(step: Step) -> Group:
+def _group(step: Step) -> StepSummary:
     models = {gpu.model for analysis in step.analyses for gpu in analysis.run.gpus if gpu.model}
     prices = {run.gpu_hour_price for run in step.runs}
     seconds, brief = _per_work(step, PER_WORK), _brief(step)
-    return Group(
+    return StepSummary(
         label=step.label,
         runs=len(step.runs),
         gpus=gpu_count(step),
@@ -107,18 +107,18 @@ def _group(step: Step) -> Group:
     )
 
 
-def _brief(step: Step) -> Brief | None:
+def _brief(step: Step) -> ShortRun | None:
     """Return which run holds too little utilisation that had settled; None where none does, or one recorded none."""
-    interval = coarsest(step.runs)
+    interval = find_coarsest_interval(step.runs)
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
     seconds, name = min((run.steady_seconds(UTILISATION, interval), run.analysis.run.name) for run in step.runs)
-    return Brief(run=name, seconds=seconds) if seconds < STEADY_SECONDS else None
+    return ShortRun(run=name, seconds=seconds) if seconds < STEADY_SECONDS else None
 
 
 def _utilisation(step: Step) -> Mean | None:
     """Return the mean over what had settled, of runs that hold enough of it where they hold any."""
-    interval = coarsest(step.runs)
+    interval = find_coarsest_interval(step.runs)
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
     if len(step.runs) > 1:
@@ -126,7 +126,7 @@ def _utilisation(step: Step) -> Mean | None:
     (run,) = step.runs
     value = run.steady_mean(UTILISATION, interval)
     figure = BY_METRIC[UTILISATION]
-    if single_run_interval.mean(run, run, figure, interval).contrast is None:
+    if single_run_interval.compare_means(run, run, figure, interval).contrast is None:
         return Mean(value=value, interval=None, basis=None, settled=True)
     low, high = run.estimate(UTILISATION, interval, figure.finest).interval(LEVEL)
     return Mean(value=value, interval=(low, high), basis="within-run", settled=True)
@@ -141,14 +141,14 @@ def _over_runs(values: Sequence[float]) -> Mean:
 
 def _per_work(step: Step, metric: str) -> Mean | None:
     """Return what work took, of what had settled where training metrics tell, else of whole runs; by logarithms."""
-    own = evidence(step, step, BY_METRIC[metric])
+    own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before or own.difference is None:
         return None
     if len(step.runs) > 1 and own.figures[0]:
         found = _over_runs([log(value) for value in own.figures[0]])
         low, high = found.interval or (0.0, 0.0)
         return replace(found, value=exp(found.value), interval=(_amount(low), _amount(high)), settled=own.steady)
-    logs = single_run_interval.alone(step.runs[0], metric) if own.steady else None
+    logs = single_run_interval.estimate_work_interval(step.runs[0], metric) if own.steady else None
     interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
     return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)
 

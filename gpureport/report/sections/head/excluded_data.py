@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display
 
 _AROUND = ("startup_idle", "tail_idle")
@@ -36,7 +36,7 @@ def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
     held = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
-    if not held or seconds / held < loss.NOTABLE:
+    if not held or seconds / held < loss_wording.NOTABLE:
         return
     share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})

@@ -9,7 +9,7 @@ from gpureport.findings import Confidence, Evidence, Severity
 from gpureport.report.model.finding_card import EvidenceLine, FindingCard
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import advised, finding_groups
+from gpureport.report.sections.findings import advice_steps, finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
@@ -31,7 +31,7 @@ class _Family:
     others: tuple[tuple[FindingCard, bool], ...] = ()
 
 
-def cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
+def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     """Return the findings of all runs as cards: open ones first, then by lost GPU time.
 
     What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs: of
@@ -157,7 +157,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         ruled_out=_unique(iter(worst.ruled_out)),
         explains=(),
         fingerprints=group.fingerprints,
-        steps=advised.lines(group.findings),
+        steps=advice_steps.lines(group.findings),
     )
 
 

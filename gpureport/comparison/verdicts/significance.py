@@ -1,21 +1,26 @@
-"""From what two steps hold on a figure to what may be said of it."""
+"""Which verdict the evidence on a figure of two steps supports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.comparison.statistics.contrasts import LEVEL, Basis, runs_needed, seconds_needed
+from gpureport.comparison.statistics.difference_estimate import (
+    LEVEL,
+    Basis,
+    estimate_runs_needed,
+    estimate_seconds_needed,
+)
 from gpureport.comparison.steps.compared_figures import IDLE, POINTS, UTILISATION
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Needed, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.comparability import Comparability, barrier
+from gpureport.comparison.verdicts.comparability import Comparability, find_barrier
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What may be said of a difference, and why no more; None where nothing is held back."""
+    """A verdict, and the reason why it is not a surer one; None where it is certain."""
 
     verdict: Verdict
     reason: Reason | None = None
@@ -36,7 +41,7 @@ class Trial:
     noise: Noise | None = None
 
 
-def holm(tested: Sequence[Evidence]) -> list[float]:
+def compute_holm_levels(tested: Sequence[Evidence]) -> list[float]:
     """Return for each comparison of a family the level at which it was tested.
 
     Step by step after S. Holm (1979): the surest must hold at 1 - 0.05/m, the next at 1 - 0.05/(m - 1), until one
@@ -59,8 +64,8 @@ def _excludes(evidence: Evidence, level: float) -> bool:
     return evidence.contrast is not None and evidence.contrast.excludes_zero(level)
 
 
-def obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    """Return what must be said of a figure whatever it holds; None where it may be judged.
+def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
+    """Return the verdict on a figure that must not be compared; None where it may be.
 
     Args:
         checks: what must agree between the two steps.
@@ -69,14 +74,14 @@ def obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Jud
     """
     if same:
         return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
-    failed = barrier(checks, metric)
+    failed = find_barrier(checks, metric)
     if failed is None:
         return None
     return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
 
 
-def judged(evidence: Evidence, trial: Trial) -> Judgement:
-    """Return what may be said of a figure that nothing stands in the way of."""
+def judge_difference(evidence: Evidence, trial: Trial) -> Judgement:
+    """Return the verdict on a figure that may be compared."""
     contrast = evidence.contrast
     if contrast is None:
         return _without_interval(evidence, trial.noise)
@@ -111,7 +116,7 @@ def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
     return Judgement(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
-def needed(evidence: Evidence) -> Needed | None:
+def estimate_needed_data(evidence: Evidence) -> Needed | None:
     """Return what would narrow the interval to two points, or two per cent; None without one, or where runs do so."""
     contrast = evidence.contrast
     if contrast is None:
@@ -124,7 +129,7 @@ def needed(evidence: Evidence) -> Needed | None:
         if contrast.half_width <= half_width:
             # fewer runs than there are would tell no scatter
             return None
-        runs = runs_needed(*evidence.figures, half_width)
+        runs = estimate_runs_needed(*evidence.figures, half_width)
         return Needed(half_width=half_width, seconds=None, runs=runs)
-    seconds = None if evidence.seconds is None else seconds_needed(contrast, evidence.seconds, half_width)
+    seconds = None if evidence.seconds is None else estimate_seconds_needed(contrast, evidence.seconds, half_width)
     return Needed(half_width=half_width, seconds=seconds, runs=None)

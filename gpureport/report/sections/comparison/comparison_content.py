@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_pairs import Link, links
+from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.comparison.verdicts.setup_changes import Change
-from gpureport.comparison.verdicts.training_quality import Trained
+from gpureport.comparison.verdicts.setup_changes import SetupChange
+from gpureport.comparison.verdicts.training_quality import TrainingChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
@@ -20,14 +20,14 @@ from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
+    figure_formats,
     finding_change_lines,
-    group_view,
-    remaining,
+    remaining_loss_facts,
     step_charts,
-    step_figures,
+    step_summary_table,
     step_table,
 )
-from gpureport.report.sections.findings import cards, open_findings
+from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
@@ -89,7 +89,7 @@ def build(
     named = step_chain.shorten_names(runs)
     comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
     inputs = step_chain.order_by_step(named, comparison)
-    found = links(comparison)
+    found = pair_steps(comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
@@ -98,10 +98,10 @@ def build(
         steps=step_table.overview(comparison) if several else None,
         links=views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
-        groups=group_view.table(comparison.steps) if several else None,
+        groups=step_summary_table.table(comparison.steps) if several else None,
         remaining=tuple(_remaining(comparison, found, inputs)),
-        across=tuple(group_view.facts(comparison.steps)),
-        advice=tuple(open_findings.facts(cards.cards(inputs), len(comparison.steps[-1].runs))),
+        across=tuple(step_summary_table.facts(comparison.steps)),
+        advice=tuple(open_findings.facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))),
     )
 
 
@@ -116,47 +116,47 @@ def part(
         told: the findings of the report.
         grouped: param or tag whose values the steps are; empty where they are steps of a chain.
     """
-    found = links(comparison)
+    found = pair_steps(comparison)
     return ComparisonPart(
         grouped=display.clean(grouped),
         charts=step_charts.charts(comparison, grouped),
-        estimates=group_view.table(comparison.steps, bars=False),
+        estimates=step_summary_table.table(comparison.steps, bars=False),
         links=views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
-        across=tuple(group_view.facts(comparison.steps)),
+        across=tuple(step_summary_table.facts(comparison.steps)),
     )
 
 
-def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[ReportRun]) -> tuple[StepPairView, ...]:
+def views(comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun]) -> tuple[StepPairView, ...]:
     """Return every step against the one before, and where that is another one against the first."""
     first = comparison.steps[0].label
     since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
-    brief = step_figures.brief(comparison)
+    brief = figure_formats.brief(comparison)
     return tuple(_link(link, inputs, deltas, brief=brief) for link, deltas in zip(found, since, strict=True))
 
 
 def _remaining(
-    comparison: Comparison, found: Sequence[Link], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
+    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
     if not found[-1].brief:
-        yield from remaining.facts(comparison, inputs[-1], told)
+        yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
-def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
+def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
     if not any(link.comparable for link in found):
         return "Nothing can be compared with these recordings."
-    return verdict.change(comparison)[0]
+    return verdict.describe_change(comparison)[0]
 
 
-def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -> Iterator[str]:
+def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
     short = dict.fromkeys(step.label for link in found for step in link.brief)
     if short:
         steps = numbered_labels.list_labels(list(short))
         yield f"Less than a minute was recorded of {steps}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
-    yield from verdict.change(comparison)[1]
+    yield from verdict.describe_change(comparison)[1]
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
@@ -177,7 +177,7 @@ def _noise(noise: Noise) -> str:
 
 def noise_margins(noise: Noise) -> list[str]:
     """Return for each figure how far two runs of one step commonly lie apart."""
-    return [_margin(each, step_figures.shown(each.metric, None)) for each in noise.metrics]
+    return [_margin(each, figure_formats.shown(each.metric, None)) for each in noise.metrics]
 
 
 def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
@@ -192,7 +192,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
     judged = [delta for delta in found if delta is not None and delta.difference is not None]
     for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
-        shown = step_figures.shown(metric, unit, brief=step_figures.brief(comparison))
+        shown = figure_formats.shown(metric, unit, brief=figure_formats.brief(comparison))
         if len(deltas) > 1:
             yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:
@@ -215,11 +215,11 @@ def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
 
 
-def _doubts(link: Link) -> Iterator[Comparability]:
+def _doubts(link: StepPair) -> Iterator[Comparability]:
     return (check for check in link.comparability if check.comparable is False)
 
 
-def _link(link: Link, inputs: Sequence[ReportRun], since: Sequence[Delta], *, brief: bool) -> StepPairView:
+def _link(link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, brief: bool) -> StepPairView:
     figures = step_table.compared(link.base, link.step, link.deltas, brief=brief)
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return StepPairView(
@@ -253,7 +253,7 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
         yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
 
 
-def _change(change: Change) -> Fact:
+def _change(change: SetupChange) -> Fact:
     name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
@@ -261,7 +261,7 @@ def _change(change: Change) -> Fact:
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
 
 
-def _trained(entry: Trained) -> Fact:
+def _trained(entry: TrainingChange) -> Fact:
     before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
     return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 

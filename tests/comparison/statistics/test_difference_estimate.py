@@ -7,15 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.comparison.statistics.contrasts import Basis, Contrast, between_runs, runs_needed, seconds_needed
-from gpureport.comparison.verdicts.repetition_noise import pooled
+from gpureport.comparison.statistics.difference_estimate import (
+    Basis,
+    DifferenceEstimate,
+    estimate_between_runs,
+    estimate_runs_needed,
+    estimate_seconds_needed,
+)
+from gpureport.comparison.verdicts.repetition_noise import pool_noise
 
 FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 
 
-def between(before: list[float], after: list[float], finest: float = 0.0) -> Contrast:
+def between(before: list[float], after: list[float], finest: float = 0.0) -> DifferenceEstimate:
     """Return a difference that can be told."""
-    found = between_runs(before, after, finest)
+    found = estimate_between_runs(before, after, finest)
     assert found is not None
     return found
 
@@ -36,9 +42,9 @@ def test_students_t_pools_two_runs_a_side() -> None:
 
 def test_one_run_on_either_side_has_no_scatter() -> None:
     """Two figures say nothing of how far runs lie apart; three do."""
-    assert between_runs([1.0], [2.0]) is None
-    assert between_runs([], [1.0, 2.0, 3.0]) is None
-    assert between_runs([1.0], [2.0, 3.0]) is not None
+    assert estimate_between_runs([1.0], [2.0]) is None
+    assert estimate_between_runs([], [1.0, 2.0, 3.0]) is None
+    assert estimate_between_runs([1.0], [2.0, 3.0]) is not None
 
 
 def test_runs_that_agree_to_the_digit_scatter_by_rounding() -> None:
@@ -89,16 +95,16 @@ def test_a_difference_as_large_as_the_detectable_one_is_shown_four_times_in_five
 def test_what_it_takes_to_be_surer() -> None:
     """Half the width takes four times as long; more runs until Student's t is narrow enough."""
     found = between([1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
-    assert seconds_needed(found, 600, found.half_width / 2) == pytest.approx(2400)
-    assert runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1.0) == 9
-    assert runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1e-6) is None
+    assert estimate_seconds_needed(found, 600, found.half_width / 2) == pytest.approx(2400)
+    assert estimate_runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1.0) == 9
+    assert estimate_runs_needed([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 1e-6) is None
 
 
 def test_scatter_is_pooled_over_steps() -> None:
     """Two steps of two runs, one and three apart: a variance of 2.5 on two degrees of freedom."""
-    found = pooled("x", [[1.0, 2.0], [5.0, 8.0], [9.0]], relative=False)
+    found = pool_noise("x", [[1.0, 2.0], [5.0, 8.0], [9.0]], relative=False)
     assert found is not None
     assert found.deviation**2 == pytest.approx(2.5)
     assert (found.degrees, found.groups) == (2, 2)
     assert found.margin == pytest.approx(4.303 * np.sqrt(2.5) * np.sqrt(2), rel=1e-3)
-    assert pooled("x", [[1.0], [2.0]], relative=False) is None
+    assert pool_noise("x", [[1.0], [2.0]], relative=False) is None

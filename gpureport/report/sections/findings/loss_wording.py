@@ -29,13 +29,13 @@ REASONS = {
 }
 
 
-def bound(analyses: Sequence[Analysis]) -> str:
+def loss_bound(analyses: Sequence[Analysis]) -> str:
     """Return whether what is known of the loss is its upper or its lower end."""
     unknown = any(finding_groups.unknown_loss(analysis.findings) for analysis in analyses)
     return "at least" if unknown else "up to"
 
 
-def told(lost: Mapping[str, float], held: float) -> str:
+def describe_largest_losses(lost: Mapping[str, float], held: float) -> str:
     """Return the largest classes with their shares, and what the others come to.
 
     Args:
@@ -52,7 +52,7 @@ def told(lost: Mapping[str, float], held: float) -> str:
     return display.join_words([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
 
 
-def hours(held: float, runs: int) -> str:
+def format_gpu_hours(held: float, runs: int) -> str:
     """Return GPU time as GPU-hours; of several runs their mean.
 
     Args:

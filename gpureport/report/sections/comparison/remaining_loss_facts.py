@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 
-from gpureport.comparison.steps.remaining_loss import LargestFinding, Remaining, remaining
+from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
 
 
-def facts(comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...] = ()) -> Iterator[Fact]:
+def describe_remaining_loss(
+    comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...] = ()
+) -> Iterator[Fact]:
     """Yield what the last step of a chain still loses, in words; nothing where no GPU time was held.
 
     Args:
@@ -29,19 +31,17 @@ def facts(comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...]
         return
     where = f", {run.devices(largest.devices)}" if largest.devices else ""
     title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
-    cost = loss.hours(largest.lost_gpu_seconds * left.runs, left.runs)
+    cost = loss_wording.format_gpu_hours(largest.lost_gpu_seconds * left.runs, left.runs)
     share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
     worst = _worst_card(largest, cards)
     if left.runs == 1:
         yield Fact(name="Largest left", text=f"{f'{worst.id}: ' if worst else ''}{title}: up to {cost} ({share}).")
         return
-    most = (
-        f"; most in {worst.id} ({display.percent(worst.lost_ratio)} of its run)" if worst and worst.lost_ratio else ""
-    )
-    seen = f"in {largest.runs} of {left.runs} runs"
-    yield Fact(
-        name="Largest left", text=f"{title}: up to {cost} ({share}), a mean over {left.runs} runs, {seen}{most}."
-    )
+    found = f"all {left.runs}" if largest.runs == left.runs else f"{largest.runs} of {left.runs}"
+    mean = f"{title}: up to {cost} ({share}), a mean over all runs, found in {found}"
+    if worst and worst.lost_ratio:
+        mean += f"; most in {worst.id}, {display.percent(worst.lost_ratio)} of its run"
+    yield Fact(name="Largest left", text=f"{mean}.")
 
 
 def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> FindingCard | None:
@@ -50,31 +50,34 @@ def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> Find
     return max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
 
 
-def _lost(first: Step, last: Step, left: Remaining) -> str:
+def _lost(first: Step, last: Step, left: RemainingLoss) -> str:
     lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
     ratio = sum(lost.values()) / seconds if seconds else 0.0
-    held = loss.hours(seconds * left.runs, left.runs)
+    held = loss_wording.format_gpu_hours(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
     label, was = display.clean(last.label), _before(first)
-    if left.unseen_gpu_seconds >= (1 - loss.NOTHING) * left.held_gpu_seconds:
-        whole = loss.hours(left.held_gpu_seconds * left.runs, left.runs)
+    if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
+        whole = loss_wording.format_gpu_hours(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
-    if ratio < loss.NOTHING:
+    if ratio < loss_wording.NOTHING:
         return f"Hardly any of {held} in {label}.{was}"
-    bound, classes = loss.bound(last.analyses).capitalize(), loss.told(lost, seconds)
+    bound, classes = (
+        loss_wording.loss_bound(last.analyses).capitalize(),
+        loss_wording.describe_largest_losses(lost, seconds),
+    )
     return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
 
 
 def _before(first: Step) -> str:
     """Return the share that the first step lost, as a sentence to go on with; empty where it is not known."""
-    left = remaining(first.label, first.analyses)
+    left = measure_remaining_loss(first.label, first.analyses)
     if not _base_seconds(left):
         return ""
     ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _base_seconds(left)
     return f" In {display.clean(first.label)} it was {display.percent(ratio)}."
 
 
-def _base_seconds(left: Remaining) -> float:
+def _base_seconds(left: RemainingLoss) -> float:
     """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
-    few = left.unseen_gpu_seconds > loss.MOST * left.held_gpu_seconds
+    few = left.unseen_gpu_seconds > loss_wording.MOST * left.held_gpu_seconds
     return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

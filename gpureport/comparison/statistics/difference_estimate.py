@@ -21,19 +21,19 @@ _MOST_RUNS = 1000
 
 
 class Basis(StrEnum):
-    """What the uncertainty of a difference was told from."""
+    """What the uncertainty of a difference was estimated from."""
 
     WITHIN_RUN = "within-run"
     REPLICATES = "replicates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
+class DifferenceEstimate:
     """The difference between two steps.
 
     Attributes:
         difference: after - before.
-        basis: what its uncertainty was told from.
+        basis: what its uncertainty was estimated from.
         interval: the ends of the interval that holds it at a level.
         reach: how many times half the interval a difference must measure to be shown four times in five.
     """
@@ -60,7 +60,7 @@ class Contrast:
         return low > 0 or high < 0
 
 
-def within_runs(before: MeanEstimate, after: MeanEstimate) -> Contrast:
+def estimate_within_runs(before: MeanEstimate, after: MeanEstimate) -> DifferenceEstimate:
     """Return the difference of one run against another, as sure as their own scatter makes it (MOVER)."""
     difference = after.mean - before.mean
 
@@ -72,10 +72,12 @@ def within_runs(before: MeanEstimate, after: MeanEstimate) -> Contrast:
         return difference - below, difference + above
 
     degrees = min(before.between.degrees, after.between.degrees)
-    return Contrast(difference=difference, basis=Basis.WITHIN_RUN, interval=interval, reach=_reach(degrees))
+    return DifferenceEstimate(difference=difference, basis=Basis.WITHIN_RUN, interval=interval, reach=_reach(degrees))
 
 
-def between_runs(before: Sequence[float], after: Sequence[float], finest: float = 0.0) -> Contrast | None:
+def estimate_between_runs(
+    before: Sequence[float], after: Sequence[float], finest: float = 0.0
+) -> DifferenceEstimate | None:
     """Return the difference of the means of runs, each run one observation; None with one run on either side.
 
     Welch's t from three runs a side on; with fewer, both sides are taken to scatter alike, and Student's t pools them.
@@ -98,7 +100,7 @@ def between_runs(before: Sequence[float], after: Sequence[float], finest: float 
         half = quantiles.student((1 + level) / 2, degrees) * error
         return difference - half, difference + half
 
-    return Contrast(difference=difference, basis=Basis.REPLICATES, interval=interval, reach=_reach(degrees))
+    return DifferenceEstimate(difference=difference, basis=Basis.REPLICATES, interval=interval, reach=_reach(degrees))
 
 
 def _welch(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
@@ -127,12 +129,12 @@ def _reach(degrees: float) -> float:
     return 1 + quantiles.student(_POWER, degrees) / quantiles.student((1 + LEVEL) / 2, degrees) if degrees >= 1 else inf
 
 
-def seconds_needed(contrast: Contrast, seconds: float, half_width: float) -> float:
+def estimate_seconds_needed(contrast: DifferenceEstimate, seconds: float, half_width: float) -> float:
     """Return how long each run must be for an interval of plus and minus `half_width`: it shrinks with the root."""
     return seconds * (contrast.half_width / half_width) ** 2
 
 
-def runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
+def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:
     """Return how many runs a side give an interval of plus and minus `half_width`; None above a thousand."""
     means = [fsum(side) / len(side) for side in (before, after)]
     squares = fsum((value - mean) ** 2 for side, mean in zip((before, after), means, strict=True) for value in side)

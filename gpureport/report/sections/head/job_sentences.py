@@ -6,7 +6,7 @@ from gpureport.analysis.results import Analysis, Job
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_time
-from gpureport.report.sections.findings import loss
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display
 
 _LISTED = 6
@@ -23,8 +23,8 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
             yield f"{whose} holds {jobs}: {each}. Add --job N to read one of them."
     seconds = gpu_time.no_job_gpu_seconds(analyses)
     held = gpu_time.job_gpu_seconds(analyses)
-    if held and seconds / held >= loss.NOTABLE:
-        free = loss.hours(seconds, len(analyses))
+    if held and seconds / held >= loss_wording.NOTABLE:
+        free = loss_wording.format_gpu_hours(seconds, len(analyses))
         yield f"For another {free} no job held a GPU: figures and shares leave that time out."
 
 
