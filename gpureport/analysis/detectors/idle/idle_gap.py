@@ -18,7 +18,7 @@ from gpureport.analysis.detectors.idle import (
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import checkpoint_times, training_signs
 from gpureport.analysis.job.checkpoint_times import JobEvents
-from gpureport.analysis.job.phases import LATE, STRAY_KERNEL, UTILISATION
+from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
@@ -141,14 +141,12 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: ClassVar[Threshold] = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
-    bridge_busy: ClassVar[Threshold] = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: ClassVar[Threshold] = STRAY_KERNEL
-    null: ClassVar[Threshold] = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
-    chance: ClassVar[Threshold] = pragmatic(
-        0.05, "1", "the usual level of significance, over all places a run could be"
-    )
-    neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    bridge: ClassVar[Threshold] = idle_runs.BRIDGE_SECONDS
+    bridge_busy: ClassVar[Threshold] = idle_runs.BRIDGE_BUSY
+    bridge_ratio: ClassVar[Threshold] = idle_runs.BRIDGE_RATIO
+    null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
+    chance: ClassVar[Threshold] = idle_runs.CHANCE
+    neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
     resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
@@ -208,26 +206,13 @@ class IdleGap(Rule):
             agree = self.agree_few if stall.gap_count < self.few.value else self.agree
             yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
 
-    def _build_limits(self, shortest: float) -> idle_runs.Limits:
-        return idle_runs.Limits(
-            idle=self.idle.value + 1e-6,
-            still=self.still.value + 1e-6,
-            bridge_seconds=self.bridge.value,
-            bridge_busy=self.bridge_busy.value,
-            bridge_ratio=self.bridge_ratio.value,
-            null_seconds=self.null.value,
-            shortest_seconds=shortest,
-            chance=self.chance.value,
-            neighbours=round(self.neighbours.value),
-            resting=self.resting.value,
-        )
-
     def _find_gaps(
         self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
     ) -> Iterator[Finding]:
         series = context.series[device]
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
-        runs = idle_runs.find_idle_runs(series, self._build_limits(shortest), window)
+        limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
+        runs = idle_runs.find_idle_runs(series, limits, window)
         candidates = [
             part
             for job in context.jobs
