@@ -47,7 +47,7 @@ class Limits:
     rows: float
     shortest: float
     bridge: float
-    bins: float
+    bins: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
