@@ -53,7 +53,7 @@ class ReadOptions:
 
     def beside(self, span: tuple[int, int]) -> "ReadOptions":
         """Return how a file is read that lies beside a log of this span, in microseconds."""
-        return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
+        return replace(self, around=span if self.tz is None else zones.local_span(span, zones.load_zone(self.tz)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
