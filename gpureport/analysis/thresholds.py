@@ -31,6 +31,7 @@ def read_limits(rule: object, wanted: type[Limits]) -> Limits:
 
     Args:
         rule: the rule.
-        wanted: a dataclass of numbers, with one field a threshold.
+        wanted: a dataclass of numbers, with one field a threshold; what the rule lacks keeps its default.
     """
-    return wanted(**{field.name: getattr(rule, field.name).value for field in fields(wanted)})
+    names = [field.name for field in fields(wanted) if hasattr(rule, field.name)]
+    return wanted(**{name: getattr(rule, name).value for name in names})

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and errors of the disk as errors of the store."""
+"""Writes files and folders that appear whole or not at all; errors of the disk become errors of the store."""
 
 import errno
 import os
@@ -17,13 +17,13 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def temporary_path(runs: Path, name: str) -> Path:
-    """Return a path beside the runs that no reader looks at, and that is swept when its writer was killed."""
+    """Return a path beside the runs that readers ignore, and that is removed later if its writer was killed."""
     return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 @contextmanager
 def raise_store_errors(store: Path) -> Iterator[None]:
-    """Turn what the system says while the store is written into an error of the store.
+    """Turn errors of the system while the store is written into errors of the store.
 
     Raises:
         StoreError: when the system refuses, as on a full disk.
@@ -40,11 +40,11 @@ def raise_store_errors(store: Path) -> Iterator[None]:
 
 @contextmanager
 def write_folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
-    """Give a folder to write to; move it to the place of its name when all went well, else remove it.
+    """Give a folder to write to; on success move it to the place of its name, else remove it.
 
     Args:
         runs: folder of the runs.
-        name: returns the name; asked for when all is written.
+        name: returns the name; called when all is written.
     """
     part = temporary_path(runs, "run")
     try:
@@ -62,7 +62,7 @@ def write_folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
 
 
 def write_text(path: Path, content: str, runs: Path) -> None:
-    """Write a small file of text whole or not at all; `whole` says what each argument means."""
+    """Write a small file of text whole or not at all; arguments as for `write_bytes`."""
     write_bytes(path, content.encode(), runs)
 
 
@@ -86,7 +86,7 @@ def write_bytes(path: Path, content: bytes, runs: Path) -> None:
 
 
 def remove_stale_files(runs: Path) -> None:
-    """Remove what writers left that were killed a day ago or longer."""
+    """Remove files that killed writers left a day ago or longer."""
     for left in runs.glob(".tmp-*"):
         with suppress(OSError):
             if _last_written(left) < time.time() - _STALE:
@@ -108,7 +108,7 @@ def _remove(path: Path) -> None:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Make sure a file or folder has reached the disk."""
+    """Flush a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -13,7 +13,7 @@ _TRIES = 100
 
 
 def move_into_place(folder: Path, place: Path) -> None:
-    """Move a folder to its place; what was there takes the folder's old name, or goes away.
+    """Move a folder to its place; a folder already there takes its old name, or is removed.
 
     Raises:
         OSError: when neither is possible.
@@ -35,7 +35,7 @@ def move_into_place(folder: Path, place: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders; False when one of them is gone in the meantime."""
+    """Exchange two folders; false if one of them disappeared."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renameat2"):
         return _replace_by_two_renames(one, other)

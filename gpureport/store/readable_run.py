@@ -1,4 +1,4 @@
-"""What the store asks of a run that is to be written."""
+"""What the store needs of a run that it writes."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,7 @@ class ReadableRun(Protocol):
 
     @property
     def run_id(self) -> str:
-        """Its id, best asked for when the batches are out."""
+        """Its id; complete after the last batch."""
         ...
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -30,7 +30,7 @@ class ReadableRun(Protocol):
         ...
 
     def renamed(self) -> Mapping[str, str]:
-        """Return by their old ids the devices whose rows came under another one, after the last batch."""
+        """Return the new ids of renamed devices by the ids in the batches, after the last batch."""
         ...
 
     def rejects(self) -> bytes:

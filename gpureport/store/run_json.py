@@ -1,7 +1,7 @@
 """`run.json`: a run and its quality as JSON a person can read, and back.
 
-A flipped bit in it is another valid number as often as not, so it carries the sha256 of what it says. That covers
-the values and not the bytes: other white space is no damage.
+A flipped bit often gives another valid number, so the file carries the sha256 of its content. The hash covers the
+values and not the bytes: other white space is not damage.
 """
 
 import json
@@ -27,7 +27,7 @@ class StoredRun:
         columns: columns of its series, in order.
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
-        training_sha256: sha256 of the file of its training metrics; None where there are none.
+        training_sha256: sha256 of the file of its training metrics; None without training metrics.
     """
 
     run: Run
@@ -52,8 +52,8 @@ def load_run(text: str) -> StoredRun:
     """Return the run a JSON text holds.
 
     Raises:
-        ValueError: when it is not such a text, or does not say what was written; `KeyError` and `TypeError` when
-            parts are missing or unknown.
+        ValueError: when it is not such a text, or was changed since it was written. `KeyError` and `TypeError` when
+            keys are missing or unknown.
     """
     content = json.loads(text)
     written = content.pop("sha256", None)

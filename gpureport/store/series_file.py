@@ -32,10 +32,7 @@ from gpureport.recording import (
 ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
 _MOST_ROWS_HELD = 950_272
-"""Rows of all devices that are held at most, the fullest is written first: about 65 MB of a log of ten columns.
-
-Fewer make the end of a log shorter, at which nothing is left to be parsed meanwhile, and its row groups smaller.
-"""
+"""Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
 _ZSTD_LEVEL = 5
 """Of zstd: 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)."""
 _PAGE_BYTES, _MOST_PAGE_ROWS = 64 * 2**20, 2**20
@@ -46,12 +43,12 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds about a million rows of all devices in memory at most.
 
-    Arrow wants to know the columns of a file before its first row, and a log may name one late: then another file is
-    begun, and in the end all become one.
+    Arrow needs the columns of a file before its first row. If a log names a column late, another file is begun, and in
+    the end all files become one.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        """Prepare to write; a file is made, and the run's id asked for, with the first row group."""
+        """Prepare to write; the file is made, and the id of the run is read, with the first row group."""
         self._path = path
         self._run_id = cache(run_id)
         self._parts: list[Path] = []
@@ -86,7 +83,7 @@ class SeriesWriter:
         for device in [*(renamed or {}), *devices]:
             if self._held.get(device):
                 self._write(device)
-        # a run of a tracker may hold training metrics alone
+        # a run of a tracker may hold only training metrics
         (self._writer or self._begin()).close()
         if renamed or not self._ordered or len(self._parts) > 1:
             self._rearrange(devices, renamed or {})
@@ -96,7 +93,7 @@ class SeriesWriter:
         return (*known, *_extra_columns(self._columns))
 
     def abandon(self) -> None:
-        """Close the file without caring for its content."""
+        """Close the file; its content does not matter."""
         if self._writer is not None:
             with suppress(OSError):
                 self._writer.close()

@@ -69,7 +69,7 @@ def whole_rule(values: Floats32) -> Callable[[Floats32], int]:
     device = recording.run.devices[0]
     window = Interval(recording.run.started, recording.run.ended)
     rule = IdleGap()
-    limits = rule._build_limits(rule.shortest.value)  # noqa: SLF001 - what the rule asks for, and no other
+    limits = idle_runs.Limits(idle=rule.idle.value, still=rule.still.value, shortest_seconds=rule.shortest.value)
 
     def search(part: Floats32) -> int:
         del part

@@ -1,4 +1,4 @@
-"""When a run said it saved a checkpoint or ended an epoch: by names of stages and of training metrics."""
+"""When a run saved a checkpoint or ended an epoch, by the names of its stages and training metrics."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvents:
-    """Times at which something happened, in microseconds, rising: `checkpoint` or `epoch`, and what says so."""
+    """Times of one cause, `checkpoint` or `epoch`, in microseconds, rising, and the stage or metric that shows them."""
 
     cause: str
     source: str
@@ -32,7 +32,7 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return what a run said of its checkpoints and epochs, checkpoints first."""
+    """Return the checkpoints and epochs that a run recorded, checkpoints first."""
     events = [*_find_stage_events(recording), *_find_metric_events(recording), *_find_evaluation_events(recording)]
     return tuple(sorted(events, key=lambda each: each.cause != "checkpoint"))
 
@@ -74,7 +74,7 @@ def _find_metric_events(recording: Recording) -> Iterator[JobEvents]:
         rows = np.flatnonzero((codes == code) & timed)
         rows = rows[np.argsort(times[rows], kind="stable")]
         if is_epoch_count:
-            # of what is written with every step, the moments at which a whole epoch was full
+            # a metric written at every step: only the steps that complete an epoch count
             rows = rows[1:][np.floor(values[rows][1:]) > np.floor(values[rows][:-1])]
         if len(rows):
             yield JobEvents(cause="checkpoint" if is_saving else "epoch", source=name, times=times[rows])

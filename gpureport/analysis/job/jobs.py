@@ -72,9 +72,9 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
-    A job lasts while memory of any GPU that works is in use. Before the first use of memory nobody knows whether the
-    job already runs on the CPU: that time is its start-up. Afterwards a GPU is without a job where its memory is empty
-    and it rests. Where memory is not recorded, or GPUs work without it, nothing is told and all time is one job's.
+    A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
+    may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
+    readings, or if GPUs work with empty memory, all time belongs to one job.
 
     Args:
         series: all samples of each device, keyed by device id.

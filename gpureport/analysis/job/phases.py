@@ -16,16 +16,19 @@ UTILISATION = "gpu_utilization_ratio"
 POINT_SAMPLE_SECONDS = 2.0
 """Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
 
+_BLOCK_ROWS = 4_096
+"""Active samples that are searched at a time."""
+
 ACTIVE = Threshold(
     value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
 )
 """Utilisation above which a sample counts as active."""
 
 NO_WORK = "no work"
-"""Cause of the finding on a job in which no GPU ever worked: it is one of start-up by name only."""
+"""Cause of the start-up finding on a job in which no GPU ever worked."""
 
 NO_JOB = "no job"
-"""Cause of the finding on a log that goes on where its last job had given its GPUs back."""
+"""Cause of the finding on a log that goes on after its last job released the GPUs."""
 
 SUSTAINED = Threshold(
     value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
@@ -53,10 +56,10 @@ LATE = Threshold(
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
-    Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
-    beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
-    those within; one with fewer than SHARE of its samples active begins with such bursts, too. Where samples
-    are points far apart, power says as well which of them are active.
+    Activity is sustained from an active sample on if at least SHARE of the samples in the SUSTAINED seconds after it
+    are active, itself included; the end is found the same way backwards. Bursts after it still belong to the job if
+    they come at least half as often as within it. Bursts before it belong to a job in which fewer than SHARE of the
+    samples are active. Where samples are far apart, power also says which of them are active.
 
     Args:
         series: the GPU.
@@ -87,8 +90,8 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     """Return which samples of a GPU are active, and which of them for certain.
 
-    Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
-    that of rest, one or two that are little above may be stray kernels of an import.
+    Where samples are far apart, power decides too. A low sample at the power of work was taken in a short pause. One
+    or two samples a little above the limit at the power of rest may be stray kernels of an import.
     """
     used = series.values(UTILISATION)
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
@@ -101,26 +104,30 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
 
 
 def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, reach: int, share: float) -> int | None:
-    """Return the first active sample with enough active ones in the time ahead, None where there is none.
+    """Return the first active sample that is followed by enough active ones, None without one.
 
     Args:
         times: stamps in microseconds, never falling.
         active: which samples are active.
         is_certain: which of them are for certain.
         reach: the time ahead.
-        share: share of the samples in it that must be active, itself included and of no fewer than two; one must for
-            certain.
+        share: share of the samples ahead that must be active, the first included, of at least two; one of them must be
+            active for certain.
     """
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
-    ahead = np.searchsorted(times, times[rows] + reach, side="right")
-    number = np.searchsorted(rows, ahead) - np.arange(len(rows))
-    proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
-    sustained = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
-    return int(sustained[0]) if len(sustained) else None
+    # most jobs show it in the first block, and a log may hold days
+    for part in np.array_split(rows, range(_BLOCK_ROWS, len(rows), _BLOCK_ROWS)):
+        ahead = np.searchsorted(times, times[part] + reach, side="right")
+        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
+        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
+        sustained = part[proven & (number >= share * np.maximum(ahead - part, 2))]
+        if len(sustained):
+            return int(sustained[0])
+    return None
 
 
 def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
-    """Return first and last active row of a job, with the bursts after it, and before it where it is made of them.
+    """Return the first and last active row of a job, bursts around the sustained activity included.
 
     Args:
         active: which samples are.
@@ -134,7 +141,7 @@ def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
-    """Return the distance in rows up to which bursts come at least as often as that, 0 where they never do."""
+    """Return the distance in rows up to which bursts make up at least `share` of the rows, 0 without any."""
     dense = np.arange(1, len(distances) + 1) >= share * distances
     dense &= len(distances) >= fewest
     return int(distances[dense][-1]) if dense.any() else 0
@@ -163,7 +170,7 @@ def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval 
 
 
 def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
-    """Return start-up, steady and tail, without those that have no length."""
+    """Return the phases start-up, steady and tail; empty phases are left out."""
     window = window or Interval(run.ended, run.ended)
     parts = (
         ("startup", Interval(run.started, window.start)),

@@ -1,4 +1,4 @@
-"""Numeric precision as the params of a run say it."""
+"""Numeric precision by the params of a run."""
 
 import re
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ _REDUCED = {"fp8", "fp16", "bf16", "half", "float16", "bfloat16", "float8", "mix
 
 
 def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
-    """Return the param that tells the precision, as `name=value`, and whether it is full precision throughout.
+    """Return the param that sets the precision, as `name=value`, and whether all arithmetic is in full precision.
 
-    A name tells it when it ends with precision, dtype, amp, fp16, bf16, half or autocast, unless it is of data, of
-    an evaluation or of what is saved. Any param that says less than 32 bits decides; None where no param tells.
+    Names that end with precision, dtype, amp, fp16, bf16, half or autocast count, except those of data, of an
+    evaluation or of what is saved. A param that means less than 32 bits decides. None if no param sets it.
     """
     full = None
     for name, value in params:

@@ -21,7 +21,7 @@ _COLUMN = "stage"
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     """Yield the figures of each stage, in the order the stages began.
 
-    A row belongs to the stage it was recorded by; of one that was taken up again, the time between is none of it.
+    A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count.
     """
     if not recording.run.stages or _COLUMN not in recording.series.column_names:
         return
@@ -35,7 +35,7 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
 
 
 def _inherit_doubts(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
-    """Return the rows of a stage, of which is doubted what is in the whole run."""
+    """Return the series of a stage with the implausible metrics of the whole run."""
     for metric in implausible_power.POWER_METRICS:
         part.memoize(("implausible", metric), lambda metric=metric: whole.explain_implausibility(metric))  # type: ignore[misc]  # bound early
     return part

@@ -1,4 +1,4 @@
-"""Whether a recording shows that its job trains: without a sign of it, a load of bursts may be that of a service."""
+"""Whether a recording shows that its job trains; without a sign of training, bursts of load may be requests."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
 
 REQUESTS = "requests or input"
-"""Cause of gaps between bursts of work in a job that nothing shows to train."""
+"""Cause of gaps between bursts of work in a job without signs of training."""
 REQUESTS_ADVICE = (
     "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
     "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
 )
 
 _ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
-"""What only training or its evaluation measures: a service has a throughput as well."""
+"""Roles of metrics that only training or its evaluation has."""
 _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
 """Words in the names of what a training run is configured with."""
 

@@ -23,7 +23,7 @@ So there are no more bins than an hour of them for each sample, however far samp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins over a window, without the long stretches that no device sampled.
+    """Equal bins over a window; long stretches that no device sampled have none.
 
     Attributes:
         start: start of the first bin, in microseconds.
@@ -38,7 +38,7 @@ class Grid:
     removed: Spans
 
     def find_bins(self, times: IntArray) -> IntArray:
-        """Return the bin each time lies in; a time in a removed stretch lies where that was."""
+        """Return the bin of each time; a time in a removed stretch gets the bin at which the stretch was cut out."""
         left = times
         if len(self.removed):
             before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
@@ -48,7 +48,7 @@ class Grid:
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
     def find_bin_slice(self, start: int, end: int) -> slice:
-        """Return the bins of a stretch of time, at least one."""
+        """Return the bins that cover a stretch of time, at least one."""
         first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
@@ -60,14 +60,14 @@ class Grid:
         return np.asarray(times + before[passed], dtype=np.int64)
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
+        """Return a device's time-weighted mean of a metric in each bin, NaN in empty bins; read-only.
 
-        A value is placed at the middle of the time it covers, not at its stamp.
+        A value is placed at the middle of the time it averages, not at its stamp.
         """
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
-        """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
+        """Return the mean in each bin of any values, one per row of a device, as `average_metric` does for a metric."""
         rows, places, seconds = series.memoize(("places", self._key), lambda: self._place_rows(series))
         values = values[rows]
         known = ~np.isnan(values)
@@ -81,11 +81,11 @@ class Grid:
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
-        """What tells a grid from others."""
+        """Key that identifies the grid."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
-        """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
+        """Return the rows of a device inside the grid, with the bin and the weight of each: its time, if any has."""
         places = self.find_bins(series.times - series.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
         seconds = series.seconds if series.seconds.sum() > 0 else np.ones(len(series))
@@ -95,16 +95,16 @@ class Grid:
         return np.asarray(np.bincount(places, weights=weights, minlength=self.count), dtype=np.float64)
 
     def mark_runs(self, first: IntArray, stop: IntArray) -> BoolArray:
-        """Return which bins lie in runs given by first and past-the-end bin."""
+        """Return which bins lie inside runs, each given by its first and its past-the-end bin."""
         steps = np.zeros(self.count + 1, dtype=np.int64)
         np.add.at(steps, first, 1)
         np.add.at(steps, stop, -1)
         return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`.
+        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed.
 
-        Time that has no bins is in none of them: nobody knows what happened then.
+        Time without bins is never part of a stretch: what happened then is unknown.
         """
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
@@ -113,7 +113,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
+    """Return bins over a window, as wide as the longest sampling interval of the devices and at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in series:
@@ -125,7 +125,7 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
 
 
 def _find_unsampled_stretches(series: DeviceSeries, window: Interval) -> Iterator[Interval]:
-    """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
+    """Yield the parts of a window in which a device has no samples: before the first, in log gaps, after the last."""
     if not len(series):
         yield window
         return
@@ -145,10 +145,10 @@ def median_over_devices(series: list[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins centred on each, NaN values left out; shorter at both ends.
+    """Return the mean over `length` bins around each bin, without NaN values; fewer bins at both ends.
 
     Args:
-        values: one value a bin, or one truth, of which the mean is the share that is true.
+        values: one number per bin, or one truth per bin; the mean of truths is the share that is true.
         length: bins.
     """
     if values.dtype == np.bool_:
@@ -168,13 +168,13 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 
 def _count_cumulatively(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return how many are true up to each; whole numbers are counted many times faster than floats are added."""
+    """Return how many are true up to each; integers add up faster than floats."""
     return np.cumsum(truths, dtype=np.int32)
 
 
 @lru_cache(8)
 def _window_sizes(count: int, length: int) -> IntArray:
-    """Return how many bins lie around each of so many, for GPUs that share them."""
+    """Return the size of the window around each of `count` bins."""
     first = np.arange(count) - length // 2
     return np.minimum(first + length, count) - np.maximum(first, 0)
 

@@ -1,4 +1,4 @@
-"""What counters of the driver rose by from reading to reading."""
+"""Increments of the driver's counters from reading to reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _READ_DELAY_SECONDS = 1.0
-"""Seconds by which a counter may run ahead of the stamp of its row: it is read after, and refreshed in between."""
+"""Seconds by which a counter may run ahead of the stamp of its row, since it is read later."""
 HIGHEST_WATTS = implausible_power.HIGHEST_POWER.value
-"""No board takes more power, so that an energy counter cannot rise faster."""
+"""No board draws more power, so no energy counter rises faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterIncrements:
-    """What counters rose by in each step between two rows that hold all of them.
+    """Increments of counters in each step between two rows that hold all of them.
 
-    A counter that falls was started anew: what it holds then is counted, and what it held since the row before is not
-    known. A rise no GPU can show is no rise.
+    A counter that falls was reset: its new value counts, and the increment before the reset is unknown. Increments
+    that no GPU can reach are left out.
 
     Attributes:
         rows: rows that hold a value, one more than there are steps.
         times: stamps of these rows in microseconds.
-        amounts: rises in the unit of the counters, shape (counters, steps); 0 where unknown.
-        restarts: how often a counter fell.
-        impossible: rises that were left out.
+        amounts: increments in the unit of the counters, shape (counters, steps); 0 where unknown.
+        restarts: how often a counter was reset.
+        impossible: increments that were left out.
         in_gap: steps that lie across a log gap.
     """
 
@@ -57,7 +57,7 @@ class CounterIncrements:
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
-    """Return the rises of counters of one GPU, None with fewer than two rows that hold all of them.
+    """Return the increments of counters of one GPU, None with fewer than two rows that hold all of them.
 
     Args:
         series: the GPU's samples.
@@ -85,6 +85,6 @@ def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float
 
 
 def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
-    """Return what one counter rose by over the recording, None where it was not read twice."""
+    """Return the increment of one counter over the recording, None unless it was read twice."""
     increments = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
     return None if increments is None else increments.to_reading()

@@ -1,4 +1,4 @@
-"""The series of one device with the stretch of time each sample speaks for."""
+"""The samples of one device, each with the time it owns."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -29,22 +29,21 @@ _LONE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeviceSeries:
-    """Samples of one device, each with the time nearest to it; equal to itself alone.
+    """Samples of one device, each with the time around it that it owns. Compared by identity.
 
-    A sample owns the time half-way to its neighbours, at most 1.25 intervals a side, half an interval beside a
-    log gap and at both ends; where the log changes its pace, by the interval of that stretch. Samples with equal
-    stamps share one cell. Where all stamps are equal, as with a single sample, no distance between samples is known
-    and cells have no width.
+    A sample owns the time half-way to its neighbours, at most 1.25 intervals a side. Beside a log gap and at both
+    ends it owns half an interval. Where the sampling rate changes, the interval of that stretch counts. Samples with
+    equal stamps share their time. If all stamps are equal, or there is one sample, samples own no time.
 
     Attributes:
         device: the device.
         table: its rows.
         times: stamps in microseconds, never decreasing, equal ones possible.
         sampling_rate: how far apart different stamps are; 1 s with fewer than two.
-        start: beginning of each cell in microseconds, for values read at a moment.
-        end: end of each cell.
+        start: beginning of the time each sample owns, in microseconds.
+        end: its end.
         gap_rows: rows that follow a log gap.
-        pause_rows: rows that follow a distance too short for a log gap and too long for two samples to own all of it.
+        pause_rows: rows after a pause: too short for a log gap, too long for its two samples to own all of it.
         window: from first to last sample of the run.
     """
 
@@ -65,7 +64,7 @@ class DeviceSeries:
 
     @property
     def interval(self) -> float:
-        """Median seconds between different stamps, where the log changes its pace those of most of the time."""
+        """Median seconds between different stamps; the prevailing ones if the sampling rate changes."""
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -105,12 +104,12 @@ class DeviceSeries:
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
-        """Stretches without samples that are too long to be jitter."""
+        """Stretches without samples, too long to be jitter."""
         return tuple(Interval(int(self.times[row - 1]), int(self.times[row])) for row in self.gap_rows)
 
     @property
     def shift(self) -> int:
-        """Microseconds by which the middle of what an averaged value covers precedes its stamp."""
+        """Microseconds from the middle of the time that a value averages to its stamp."""
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
@@ -205,9 +204,9 @@ class DeviceSeries:
         return max(round(float(shares.sum())), min(len(shares), 1))
 
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of what each averaged value covers, within a window of the run.
+        """Return start and end of the time that each averaged value covers, clipped to a window; read-only.
 
-        The first and last sample reach the ends of the window where these are near. Not to be written to.
+        The first and the last sample reach the ends of the window if these are near.
         """
         return self.memoize(("tiles", window), lambda: self._averaging_windows(window))
 
@@ -228,7 +227,7 @@ class DeviceSeries:
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
-    """Return the cells of one device of a recording."""
+    """Return the series of one device of a recording."""
     return _build_series(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
@@ -254,14 +253,14 @@ def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceS
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
-    """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
+    """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
     return _build_series(series.device, series.table.filter(columns.array(left, pa.bool_())), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
-    """Return the cells of every device, keyed by device id, in the order of the run."""
+    """Return the series of every device, keyed by device id, in the order of the run."""
     rows = recording.by_device()
     none = recording.series.slice(0, 0)
     window = Interval(recording.run.started, recording.run.ended)

@@ -17,8 +17,7 @@ class PowerIntegral:
     Attributes:
         joules: the integral.
         seconds: time of the run it covers.
-        bridged_seconds: the part of that which lies too far from any sample to be owned by one, bridged by a straight
-            line between its neighbours.
+        bridged_seconds: the part of that time that no sample owns; a straight line between its neighbours bridges it.
     """
 
     joules: float
@@ -27,11 +26,11 @@ class PowerIntegral:
 
 
 def integrate_power(series: DeviceSeries) -> PowerIntegral | None:
-    """Return the integral of power; None where no power was recorded, or by samples that have no length.
+    """Return the integral of power; None without power readings, or if no sample owns time.
 
-    Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample
-    stands for half of the way to its neighbours, and half an interval beside a log gap. What it owns beyond the run
-    weighs it in a mean, but was drawn before or after the run: of 32 s sampled every 10 s it would be a third more.
+    Power is continuous, so a trapezoid bridges pauses that are too short for a log gap. Each sample counts half-way
+    to its neighbours, and half an interval beside a log gap. The time that the first and the last sample own outside
+    the run does not count: in 32 s sampled every 10 s it would add a third.
     """
     if not series.is_recorded(_POWER) or series.seconds.sum() <= 0:
         return None
@@ -45,7 +44,7 @@ def integrate_power(series: DeviceSeries) -> PowerIntegral | None:
     left, right, _, _ = measure_owned_time(series.times[rows], series.sampling_rate, bridged=True)
     widths = (left + right) / 1e6
     beyond = (owned - inside)[rows]
-    # nothing is taken from what a sample owns: stretches of rows without a value may leave it more than its sides
+    # never negative: where rows without a value lie between, a sample may own more than its two sides
     bridged = max(float(widths.sum() - owned[rows].sum()), 0.0)
     return PowerIntegral(
         joules=float(power[rows] @ np.maximum(widths - beyond, 0)),

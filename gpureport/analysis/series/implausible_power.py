@@ -1,4 +1,4 @@
-"""Power readings that cannot be right: no energy, and nothing that rests on power, is stated from them."""
+"""Power readings that cannot be right: energy and every other figure from power is left out then."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gpureport.analysis.series.device_series import DeviceSeries
 
 HIGHEST_POWER = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
-"""Mean power that no board draws: milliwatts, or a sum."""
+"""Mean power that no board draws: the unit is milliwatts, or several boards are summed."""
 ABOVE_LIMIT = pragmatic(2.0, "1", "limits that users raise stay below 1.4 of what a board ships with")
 """Mean power as a multiple of the highest limit known that no board reaches."""
 UNCHANGED_TIME = pragmatic(120.0, "s", "sensors report anew several times a second")
@@ -28,7 +28,7 @@ TEMPERATURE_CHANGE = pragmatic(3.0, "Cel", "a degree or two is rounding, or the 
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts", "gpu_power_limit_default_watts")
 POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
-"""What is doubted."""
+"""Metrics that are checked."""
 
 
 def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
@@ -77,7 +77,7 @@ def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
 
 
 def _find_highest_limit(series: "DeviceSeries") -> float | None:
-    """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
+    """Return the highest power limit in the log, None without one; boards of one name may differ."""
     device = series.device
     logged = [float(np.nanmax(series.values(name))) for name in _LIMITS if series.is_recorded(name)]
     stated = (device.power_limit_watts, device.power_limit_default_watts)

@@ -13,12 +13,12 @@ _LONGEST_SIDE_INTERVALS = 1.25
 def measure_owned_time(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
+    """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.
 
     Args:
         times: stamps in microseconds, never decreasing.
         rate: how far apart they are.
-        bridged: whether samples own all the time between them that is no log gap, however far it is.
+        bridged: whether samples own all time between them except log gaps, however far apart they are.
     """
     steps = np.diff(times)
     widths = np.full(len(steps), rate.interval)

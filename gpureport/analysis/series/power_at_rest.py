@@ -1,4 +1,4 @@
-"""What power says of low utilisation samples: that the GPU was at rest all the time, or that it worked between them."""
+"""Whether power shows that a GPU rested at low utilisation samples, or worked between them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
 _ACTIVE = 0.5
-"""Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
+"""Utilisation above which a kernel ran most of the time, so that power is that of work."""
 _WORKING_LEVEL = pragmatic(0.5, "1", "half-way between the power of rest and that of work")
 """Height above which power is that of work."""
 _LEAST_SPAN = pragmatic(1.0, "W", "less between rest and work is the noise of the sensor")

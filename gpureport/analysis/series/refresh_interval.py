@@ -1,4 +1,4 @@
-"""How often the driver gives a metric a new value, told from when the values of a log change.
+"""How often the driver gives a metric a new value, by when the values in a log change.
 
 A log written faster than that repeats each reading, and a repeated row tells nothing new. A change is a new reading
 for certain; a reading that happens to equal the one before cannot be seen, so changes are the fewest readings there
@@ -16,7 +16,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.metrics import Metric, MetricKind, Scope
 
 SHORTEST = vendor(1 / 6, "s", "NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s")
-"""Shortest time a utilisation value speaks of."""
+"""Shortest time that a utilisation value covers."""
 
 LONGEST = vendor(1.0, "s", "the same; power of public logs has at most 0.55 s")
 """Longest refresh period; changes further apart come from the job."""
@@ -25,7 +25,7 @@ RESOLVED = pragmatic(1.8, "1", "a reading seen twice, with room for jitter; belo
 """Intervals between samples that a refresh period must span to be seen."""
 
 FEWEST = pragmatic(5.0, "changes", "fewer can be regular by accident")
-"""Changes one period apart without which no period is told."""
+"""Changes that must lie one period apart for a period to be found."""
 
 REGULAR = pragmatic(0.75, "1", "utilisation and power of public millisecond logs reach 0.8 to 1, clocks at most 0.7")
 """Share of the changes, of those up to 3.5 periods apart, that must lie near a multiple of the period."""
@@ -40,12 +40,12 @@ _FINE = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refresh:
-    """What the changes of one metric of one device tell.
+    """How often one metric of one device changed.
 
     Attributes:
         rows: rows with a value.
         changes: rows whose value differs from that of the row before.
-        seconds: the refresh period; None where the changes do not tell it.
+        seconds: the refresh period; None if the changes do not show one.
     """
 
     rows: int
@@ -137,7 +137,7 @@ def find_metrics_read_together(metric: str) -> set[str]:
 
 
 def look_up_documented_period(metric: str, model: str | None) -> float | None:
-    """Return the shortest time a value of a metric speaks of by the documents, None where they say nothing.
+    """Return the shortest time that a value of a metric covers by NVIDIA's documents, None if they do not say.
 
     Args:
         metric: column name.
@@ -154,7 +154,7 @@ def count_readings_per_row(seconds: FloatArray, period: float | None) -> FloatAr
     """Return for how many readings each row counts: one, or its share of a refresh period where that is longer.
 
     Args:
-        seconds: time each row stands for.
+        seconds: time each row owns.
         period: seconds from reading to reading; None where it is not known.
     """
     if period is None or seconds.sum() <= 0:

@@ -1,4 +1,4 @@
-"""Figures of each device over the whole recording, weighted by the time each sample speaks for."""
+"""Figures of each device over the whole recording, weighted by the time each sample owns."""
 
 from dataclasses import dataclass
 

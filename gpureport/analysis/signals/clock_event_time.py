@@ -1,4 +1,4 @@
-"""When the driver counted that a clock event held the clock of a GPU, placed as exactly as rows allow."""
+"""When clock events lowered the clock of a GPU, by the driver's counters, placed as exactly as rows allow."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the series of one GPU say about its clock: event bits where logged, clock, temperature and power where not."""
+"""The series of one GPU that show why its clock was lowered: event bits, clock, temperature and power."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,9 +64,9 @@ class ThrottledTime:
 
     Attributes:
         rows: those that count as episodes.
-        detected: all that were told as such; their clocks are no reference for others.
+        detected: all throttled rows, short ones included; their clocks are no reference for others.
         share: share of each row's time in which the clock was held, where the driver counted it; None when all of it.
-        lowered: rows whose own clock is a lowered one; None when it is that of all rows.
+        lowered: rows whose recorded clock is a lowered one; None if all rows count.
     """
 
     rows: BoolArray
@@ -77,7 +77,7 @@ class ThrottledTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceClock:
-    """A clock in Hz that others are set against, and whose it is, in words."""
+    """A clock in Hz to compare others with, and what it is, in words."""
 
     hertz: float
     description: str

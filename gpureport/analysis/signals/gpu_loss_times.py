@@ -1,4 +1,4 @@
-"""When a driver said that a GPU was lost or had an Xid error, and from when on its cells are empty."""
+"""When a driver reported a lost GPU or an Xid error, and when a GPU answered last."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class LossEvent:
     """Something that happened to a GPU.
 
     Attributes:
-        device: the GPU; None where nobody says which.
+        device: the GPU; None if the message does not name it.
         at: when, in microseconds.
         code: number of the Xid; None for a GPU that is said to be lost.
     """

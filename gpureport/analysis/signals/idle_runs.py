@@ -1,8 +1,8 @@
 """Runs of idle samples that are idle time and not an accident of sampling.
 
-A utilisation value speaks of at most the second before it. Sampled more rarely, it is a point sample, and a job
-that alternates between work and short waits yields several low samples in a row by chance. A run counts only
-where its length would surprise a reader of the samples around it.
+A utilisation value covers at most the second before it. At longer intervals it is a point sample, and a job that
+alternates between work and short waits yields several low samples in a row by chance. A run counts only if it is
+longer than the samples around it make likely.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import columns, gpus
-from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION
 from gpureport.analysis.series import power_at_rest, refresh_interval
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
@@ -23,40 +23,40 @@ SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s
 """Shortest idle run that is a gap."""
 
 _LONGEST_WINDOW = 1_000_000
-"""Microseconds a utilisation value speaks of at most (NVML)."""
+"""Microseconds that a utilisation value covers at most (NVML)."""
 _ACTIVE = 0.5
 """Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
 _SETTLED = 3
 """Readings of a run on both sides of a lone one that is bridged. Chosen, not measured: fewer are a burst themselves."""
 
 
+BRIDGE_SECONDS = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
+"""Longest interruption of an idle run that is bridged."""
+BRIDGE_BUSY = pragmatic(0.2, "s", "a stray kernel, not a training step")
+"""Busy time that a bridged interruption may hold."""
+BRIDGE_RATIO = STRAY_KERNEL
+"""Utilisation of a single reading that is bridged between longer runs, however coarse."""
+NULL_SECONDS = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
+"""Longest stretch without values that is bridged."""
+CHANCE = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
+"""Probability with which a log of chance samples may hold a run as long."""
+NEIGHBOURS = pragmatic(30.0, "rows", "enough to know the texture around a run")
+"""Samples on each side that the chance is judged by."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What makes a run idle, in ratios, seconds and rows.
+    """What makes a run idle.
 
     Attributes:
         idle: utilisation that at least one sample of a run must not exceed.
         still: utilisation that ends a run when exceeded.
-        bridge_seconds: longest interruption that is bridged.
-        bridge_busy: busy seconds it may hold.
-        bridge_ratio: utilisation a single reading may have that is bridged between longer runs, however coarse.
-        null_seconds: longest stretch without values that is bridged.
         shortest_seconds: shortest run.
-        chance: probability with which a log of chance samples may hold such a run.
-        neighbours: samples each side the chance is judged by.
-        resting: how far power at rest may lie above its lowest, of the span to power at work.
     """
 
     idle: float
     still: float
-    bridge_seconds: float
-    bridge_busy: float
-    bridge_ratio: float
-    null_seconds: float
     shortest_seconds: float
-    chance: float
-    neighbours: int
-    resting: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +85,13 @@ class _KnownSamples:
     job: BoolArray
 
 
-def _collect_known_samples(series: DeviceSeries, limits: Limits, window: Interval) -> _KnownSamples:
+def _collect_known_samples(series: DeviceSeries, window: Interval) -> _KnownSamples:
     values = series.values(UTILISATION)
     rows, times = np.arange(len(values)), series.times
     if not series.is_complete(UTILISATION):
         rows = np.flatnonzero(series.known_rows(UTILISATION))
         times, values = times[rows], values[rows]
-    longest = limits.null_seconds + series.interval
+    longest = NULL_SECONDS.value + series.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
     np.greater(np.diff(times), max(longest, 3.5 * series.interval) * 1e6, out=breaks[1:])
     behind_gaps = np.searchsorted(rows, series.gap_rows)
@@ -120,10 +120,10 @@ def _bridge_short_work(
     length = stop - first
     # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
     spanned = between + (length[1:] + length[:-1]) / 2
-    brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
+    brief = (between * interval <= BRIDGE_SECONDS.value) & (busy * interval <= BRIDGE_BUSY.value)
     brief &= busy <= limits.still * spanned
     settled = np.minimum(length[1:], length[:-1]) >= _SETTLED * repeats
-    lone = (between <= repeats) & (busy <= limits.bridge_ratio * repeats) & settled
+    lone = (between <= repeats) & (busy <= BRIDGE_RATIO.value * repeats) & settled
     apart = ~(whole & (brief | lone))
     return first[np.append(True, apart)], stop[np.append(apart, True)]
 
@@ -169,7 +169,7 @@ def _find_edges(
 
 
 def measure_averaging_window(series: DeviceSeries) -> float:
-    """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
+    """Return the least time that a utilisation value covers: NVML averages from one reading to the next."""
     documented = refresh_interval.look_up_documented_period(UTILISATION, series.device.model) or 0.0
     return max(documented, series.measured_refresh_period(UTILISATION) or 0.0)
 
@@ -184,13 +184,13 @@ def _build_doubt(
             job=known_samples.job,
             first=first,
             stop=stop,
-            significance=limits.chance,
-            neighbours=limits.neighbours,
+            significance=CHANCE.value,
+            neighbours=round(NEIGHBOURS.value),
         ),
         power=power_at_rest.scale_power(
             known_samples.values, series.values("gpu_power_watts")[known_samples.rows], known_samples.job
         ),
-        resting=limits.resting,
+        resting=power_at_rest.RESTING_LEVEL.value,
         decisive=not coarse and model is not None and model.power_window == "1 s",
         fewest=2 if coarse else 1,
     )
@@ -202,9 +202,9 @@ def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tu
     Args:
         series: the GPU's samples.
         limits: what makes a run idle.
-        window: the job window, whose samples chance is judged by.
+        window: the job window; its samples show how likely low samples are.
     """
-    known = _collect_known_samples(series, limits, window)
+    known = _collect_known_samples(series, window)
     if len(known.rows) == 0:
         return ()
     raw = find_hysteresis_runs(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)

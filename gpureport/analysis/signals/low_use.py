@@ -1,4 +1,4 @@
-"""When GPUs work only part of the time and no other kind says why; the rule and the attribution share it."""
+"""When GPUs work only part of the time and no other kind explains it; rules and attribution share this."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""
 EXPLAINING_KINDS = (*waiting_gpus.WAIT_KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
-"""Kinds whose time is theirs: it is left out of the mean and of the episodes."""
+"""Kinds that explain low use; their time is left out of the mean and of the episodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
 def _find_episodes(
     context: Context, bins: Grid, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
-    """Return the stretches whose rolling mean is low, of a recording that holds enough for such a mean."""
+    """Return the stretches with a low rolling mean, none if the recording is too short for such a mean."""
     length = max(round(limits.over / bins.width), round(limits.rows))
     if context.window is None or _measure_sampled_seconds(context) < length * bins.width:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
@@ -145,10 +145,10 @@ def _find_episodes(
 def _judge_short_job(
     context: Context, window: Interval, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
-    """Return all that nothing explains of a job too short for an episode, where its mean is low.
+    """Return the unexplained time of a job too short for an episode, if its mean is low.
 
-    A mean of few samples, or of points far apart, must be low for certain. What is left of a job most of which
-    something explains tells nothing of it.
+    A mean of few samples, or of samples far apart, must be low for certain. If other kinds explain most of the job,
+    the rest is not representative.
     """
     known = used[~np.isnan(used)]
     unexplained = {name: _remove_explained(context, one, intervals.to_spans([window])) for name, one in working.items()}
@@ -184,7 +184,7 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
 
 
 def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -> Spans:
-    """Return the sampled part of the episodes that nothing else explains."""
+    """Return the sampled part of the episodes that no other kind explains."""
     left = intervals.intersection(
         episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
@@ -201,9 +201,9 @@ def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:
 
 
 def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
-    """Return whether the CPU beside a GPU was recorded for most of the stretches: with it, a cause can be told.
+    """Return whether the CPU beside a GPU was recorded for most of the stretches, so that a cause can be named.
 
-    Low use of a GPU is either watched or not, so one kind speaks of those that are and another of those that are not.
+    One kind covers GPUs with a recorded CPU, another kind those without.
     """
     node = context.series[device].device.node
     return any(

@@ -44,13 +44,13 @@ class LowUseFigures:
 
 
 def find_cause(context: Context, devices: Collection[str]) -> str | None:
-    """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
+    """Return the cause `requests` if idle gaps of the same GPUs have it, else None."""
     gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
     return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
 def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:
-    """Return the figures of some of the GPUs, each of which has episodes."""
+    """Return the figures of several GPUs together; each must have episodes."""
     spans = [low.spans[name] for name in devices]
     low_seconds = sum(intervals.total_seconds(one) for one in spans)
     lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)

@@ -15,7 +15,10 @@ from gpureport.columns import BoolArray, FloatArray
 _ERRORS = 3.0
 """Standard errors by which the mean of an episode keeps clear of a limit."""
 _ERRORS_OF_SELECTED = 4.0
-"""The same between two means one of which was chosen for its level: of 1800 permuted series none passes, at 3 16 do."""
+"""Standard errors between two means, one of them selected for its level.
+
+Of 1800 permuted series none passes; at three standard errors 16 do.
+"""
 _FEWEST_FED_BINS = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
@@ -44,16 +47,16 @@ class Limits:
     rows: float
     shortest: float
     bridge: float
-    bins: float
+    bins: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedEpisodes:
-    """Episodes in which a series stands out against the time in which the GPUs lack nothing.
+    """Episodes in which a series is higher than while the GPUs are well fed.
 
     Attributes:
         spans: the episodes that are left.
-        fed_mean: mean of the series while the GPUs were well fed; NaN where that was too seldom to compare.
+        fed_mean: mean of the series while the GPUs were well fed; NaN if that was too rare to compare.
     """
 
     spans: Spans
@@ -61,7 +64,7 @@ class ComparedEpisodes:
 
     @property
     def has_comparison(self) -> bool:
-        """Whether there was time to compare with."""
+        """Whether the GPUs were well fed for long enough to compare."""
         return not np.isnan(self.fed_mean)
 
 
@@ -80,7 +83,7 @@ def find_low_episodes(
         candidate: the machine.
         where: whether the condition holds in each bin.
         limits: what makes an episode.
-        claimed: kinds whose time is theirs.
+        claimed: kinds whose time is left out.
     """
     if context.window is None:
         return intervals.NO_SPANS
@@ -102,7 +105,7 @@ def find_low_episodes(
 
 
 def drop_unrecorded(candidate: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
-    """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
+    """Return the stretches in which the source has a value of every metric; in the others the cause is unknown."""
     rows = [
         all(len(candidate.source.find_values(name, spans[row : row + 1])) for name in metrics)
         for row in range(len(spans))
@@ -130,8 +133,7 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
 ) -> ComparedEpisodes:
     """Keep the episodes in which a series is higher than while the GPUs are well fed.
 
-    What is as high beside busy GPUs is not what the others wait for. So a series put in another order in time
-    explains nothing, whatever its level.
+    GPUs do not wait for something that is just as high while they are busy.
 
     Args:
         candidate: the machine.

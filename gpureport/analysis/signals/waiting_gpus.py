@@ -1,4 +1,4 @@
-"""GPUs beside the machine that feeds them: what the rules about waiting for it share."""
+"""GPUs and the device they may be waiting for, on one grid of bins."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SHORTEST_ONE_CORE_WAIT = pragmatic(60.0, "s", "compiling or saving keeps one cor
 """The shortest wait for one core."""
 
 WAIT_KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
-"""Kinds of waiting for input, each leaving alone what the ones before it explain."""
+"""Kinds of waiting for input; each leaves out the time that earlier ones explain."""
 
 WAIT_ROOTS = tuple(RootCause(kind=kind) for kind in WAIT_KINDS)
 """The same as roots of other findings."""
@@ -27,11 +27,11 @@ WAIT_ROOTS = tuple(RootCause(kind=kind) for kind in WAIT_KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitCandidate:
-    """A device whose series may tell why GPUs wait, and those GPUs, on one grid.
+    """A device for which GPUs may be waiting, and those GPUs, on one grid.
 
     Attributes:
-        source: the host, or the GPU itself.
-        gpus: the GPUs that work beside it, keyed by device id.
+        source: the device, a host or the GPU itself.
+        gpus: the GPUs that may wait for it, keyed by device id.
         bins: equal bins over the job window.
         utilisation: median utilisation of the GPUs in each bin, NaN where none was sampled.
     """
@@ -61,7 +61,7 @@ class WaitCandidate:
 
 
 def find_host_candidates(context: Context) -> Iterator[WaitCandidate]:
-    """Yield each host that has GPUs which work."""
+    """Yield each host with working GPUs."""
     for host in context.hosts().values():
         beside = {
             name: one

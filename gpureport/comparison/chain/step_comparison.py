@@ -30,7 +30,7 @@ UNSEEN = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One figure of two steps: what they hold, and what must be said of it whatever they hold."""
+    """The evidence on one figure of two steps, and the verdict where it must not be compared."""
 
     base: Step
     step: Step
@@ -39,7 +39,7 @@ class _Entry:
 
     @property
     def testable(self) -> bool:
-        """Whether an interval of it can be held against zero."""
+        """Whether its interval can be tested against zero."""
         return self.obstacle is None and self.evidence.contrast is not None
 
 

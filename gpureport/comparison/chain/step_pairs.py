@@ -1,4 +1,4 @@
-"""Every two neighbouring steps of a chain with all that is said of them."""
+"""Neighbouring steps of a chain, with everything that changed between them."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -36,7 +36,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """Why a figure is not told though it was recorded: a run holds too little of what had settled.
+    """A run too short in its steady state to count, which leaves its step without the figure.
 
     Attributes:
         run: the run that holds least.
@@ -63,7 +63,7 @@ class StepSummary:
         work_per_gpu_hour: work a GPU did in an hour; None where not known.
         gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
         cost_per_1000_work: what 1000 units of work cost; None where either is not known.
-        brief: why utilisation is not told though it was recorded; None where it is told, or was not recorded.
+        brief: the run that is too short for it; None where utilisation is given, or was not recorded.
     """
 
     label: str

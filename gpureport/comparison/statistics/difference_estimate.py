@@ -21,7 +21,7 @@ _MOST_RUNS = 1000
 
 
 class Basis(StrEnum):
-    """What the uncertainty of a difference was told from."""
+    """What the uncertainty of a difference was estimated from."""
 
     WITHIN_RUN = "within-run"
     REPLICATES = "replicates"
@@ -33,7 +33,7 @@ class DifferenceEstimate:
 
     Attributes:
         difference: after - before.
-        basis: what its uncertainty was told from.
+        basis: what its uncertainty was estimated from.
         interval: the ends of the interval that holds it at a level.
         reach: how many times half the interval a difference must measure to be shown four times in five.
     """

@@ -25,7 +25,7 @@ class TrainingFigure:
 
 
 def training_figures(training: "pa.Table") -> tuple[TrainingFigure, ...]:
-    """Return how well a run trained, by every metric whose name speaks of it."""
+    """Return the final value of every metric whose name marks it as a loss, an error or an accuracy."""
     if not len(training):
         return ()
     column: Any = training.column("name")

@@ -9,7 +9,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.findings import Finding, Severity
 
 USED = ("computing", "short_pauses", "no_samples", "no_job")
-"""Classes of GPU time that are not lost, or of which nothing is known, or that are of no job."""
+"""Classes of GPU time that are used, unknown, or outside any job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

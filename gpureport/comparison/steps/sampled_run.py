@@ -63,7 +63,7 @@ class SampledRun:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit its work is counted in, as said, else as its training metrics tell; None when neither."""
+        """The unit of its work, as stated by the user or else found in its training metrics; None without either."""
         work = self.analysis.run.work
         return work.unit if work else self.throughput.unit if self.throughput else None
 
@@ -145,7 +145,7 @@ def build_sampled_run(
 
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
-    """Return the cells of a GPU without the time in which no job held it."""
+    """Return the series of a GPU while a job held it."""
     cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
     return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
@@ -158,7 +158,7 @@ def _price(analysis: Analysis) -> float | None:
 
 
 def _preallocated(cells: "Sequence[DeviceSeries]") -> bool | None:
-    """Return whether memory of any GPU was taken in advance, None where that cannot be told of one of them."""
+    """Return whether memory of any GPU was allocated in advance; None where one of them leaves that open."""
     rule = Memory()
     found = {rule.is_preallocated(one) for one in cells}
     return True if True in found else None if None in found or not found else False

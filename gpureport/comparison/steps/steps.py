@@ -1,4 +1,4 @@
-"""Optimization steps in the order given, and what is said of the difference between two of them."""
+"""Optimization steps in the order given, and the differences between them with their verdicts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from gpureport.comparison.steps.verdict_reason import Reason
 
 
 class Verdict(StrEnum):
-    """What may be said of a difference."""
+    """The verdict on a difference."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -41,7 +41,7 @@ class Step:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit its work is counted in, as said or as training metrics tell; None when neither, or runs differ."""
+        """The unit of its work, as stated or found in training metrics; None without either, or where runs differ."""
         units = {run.work_unit for run in self.runs}
         return units.pop() if len(units) == 1 else None
 

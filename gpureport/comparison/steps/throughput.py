@@ -36,7 +36,7 @@ _SECONDS_EACH = {
 _THROUGHPUT = re.compile(r"(?:^|[^a-z])throughput(?:$|[^a-z])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FEWEST = 3
-"""Points below which nothing is said about how fast work went."""
+"""Points below which throughput is not estimated."""
 _MOST_BINS = 1000
 """Bins for each point at most: where points lie years apart, bins are longer than most points are."""
 

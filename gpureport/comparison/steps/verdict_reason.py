@@ -1,4 +1,4 @@
-"""Why no more than a verdict may be said of a difference, as a value: the report puts it into words."""
+"""Reasons behind verdicts, as values: the report puts them into words."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

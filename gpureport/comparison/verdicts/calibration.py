@@ -13,7 +13,7 @@ from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 from gpureport.recording import Run
 
 SHARES = (UTILISATION, IDLE)
-"""Figures whose scatter is in points; that of others is in per cent."""
+"""Figures whose scatter is measured in points; that of all others is relative."""
 
 
 def alike(run: Run) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""What two steps hold on one figure, and whole recordings side by side where no more can be told."""
+"""Evidence on one figure of two steps, from whole recordings where nothing better is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What became of the findings of one step in the next: new, still there, gone, or not to be told."""
+"""What became of the findings of one step in the next: new, persisting, resolved or unknown."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What repetitions of one and the same step in a store differ by: the floor below which no pair is told apart."""
+"""How far repetitions of a step differ: the smallest difference that a pair of runs can show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

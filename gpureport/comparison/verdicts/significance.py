@@ -1,4 +1,4 @@
-"""From what two steps hold on a figure to what may be said of it."""
+"""Which verdict the evidence on a figure of two steps supports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from gpureport.comparison.verdicts.repetition_noise import Noise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What may be said of a difference, and why no more; None where nothing is held back."""
+    """A verdict, and the reason why it is not a surer one; None where it is certain."""
 
     verdict: Verdict
     reason: Reason | None = None
@@ -65,7 +65,7 @@ def _excludes(evidence: Evidence, level: float) -> bool:
 
 
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
-    """Return what must be said of a figure whatever it holds; None where it may be judged.
+    """Return the verdict on a figure that must not be compared; None where it may be.
 
     Args:
         checks: what must agree between the two steps.
@@ -81,7 +81,7 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 
 
 def judge_difference(evidence: Evidence, trial: Trial) -> Judgement:
-    """Return what may be said of a figure that nothing stands in the way of."""
+    """Return the verdict on a figure that may be compared."""
     contrast = evidence.contrast
     if contrast is None:
         return _without_interval(evidence, trial.noise)

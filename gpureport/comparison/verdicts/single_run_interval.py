@@ -1,4 +1,4 @@
-"""One run against one: how sure their difference is by what lies within them, or why that cannot be told."""
+"""One run against one: the interval of their difference from the scatter within each run, or why there is none."""
 
 from dataclasses import dataclass
 from math import inf, isfinite, log

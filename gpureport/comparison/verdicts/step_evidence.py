@@ -1,4 +1,4 @@
-"""What two steps hold on a figure: both values, and how sure their difference is or why that cannot be told."""
+"""The evidence on a figure of two steps: both values, and the interval of their difference or why there is none."""
 
 from collections.abc import Sequence
 

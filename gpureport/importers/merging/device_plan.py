@@ -43,7 +43,7 @@ def plan_devices(logs: Sequence[LogContents], alike: Collection[Pair] = ()) -> D
         alike: those that do not say whose their devices are, and say the same of the time they share.
     """
     order = sorted(range(len(logs)), key=lambda place: logs[place].start)
-    machines = _MachineGroups.of(logs, alike)
+    machines = _MachineGroups.from_logs(logs, alike)
     nodes = machines.nodes(logs)
     known: dict[str, Device] = {}
     names: list[dict[str, str]] = [{} for _ in logs]
@@ -73,7 +73,7 @@ class _MachineGroups:
     guessed: list[Pair]
 
     @classmethod
-    def of(cls, logs: Sequence[LogContents], alike: Collection[Pair]) -> "_MachineGroups":
+    def from_logs(cls, logs: Sequence[LogContents], alike: Collection[Pair]) -> "_MachineGroups":
         """Tell the logs apart."""
         found = compare_logs(logs)
         if any(not logs[one].beside for one, _ in found.keys() - set(alike) - _ones(found)):

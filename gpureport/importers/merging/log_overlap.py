@@ -33,7 +33,7 @@ class RepeatedRowFilter:
         self._known, self._fresh = _NO_KEYS, [_NO_KEYS]
         self._ended = self._latest = np.iinfo(np.int64).min
 
-    def again(self, batch: "pa.Table", log: int) -> BoolArray:
+    def find_repeated(self, batch: "pa.Table", log: int) -> BoolArray:
         """Return which rows of the next batch the logs before held as well.
 
         Args:
@@ -41,7 +41,7 @@ class RepeatedRowFilter:
             log: their log.
         """
         if log != self._log:
-            self._turn(log)
+            self._start_log(log)
         times = columns.integers(batch.column("timestamp"))
         start, end = self._shared.get(log, (0, -1))
         kept, asked = (times >= start) & (times <= end), times <= self._ended
@@ -49,17 +49,17 @@ class RepeatedRowFilter:
         if kept.any() or (asked.any() and len(self._known)):
             keys = row_keys(batch)
             self._fresh.append(keys[kept])
-            again[asked] = self._held(keys[asked])
+            again[asked] = self._are_known(keys[asked])
         self._latest = max(self._latest, int(times.max(initial=self._latest)))
         return again
 
-    def _turn(self, log: int) -> None:
+    def _start_log(self, log: int) -> None:
         """Go on with the next log."""
         self._known = np.unique(np.concatenate([self._known, *self._fresh]))
         self._log, self._fresh = log, []
         self._ended = self._latest
 
-    def _held(self, keys: Keys) -> BoolArray:
+    def _are_known(self, keys: Keys) -> BoolArray:
         """Return which rows are known."""
         if not len(self._known):
             return np.zeros(len(keys), dtype=np.bool_)

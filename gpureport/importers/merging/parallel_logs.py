@@ -49,7 +49,7 @@ class ParallelLogs:
         whole = tables[self._base]
         for place, table in enumerate(tables):
             if place != self._base:
-                whole = self._beside(whole, table, place, (every[self._base], every[place]))
+                whole = self._join_columns(whole, table, place, (every[self._base], every[place]))
         yield sort_by_time(whole)
 
     def _disjoint(self, tables: Sequence["pa.Table"]) -> None:
@@ -62,7 +62,7 @@ class ParallelLogs:
                 raise SourceError(names, what, "give one, or join them before")
             held |= dict.fromkeys(set(table.column_names) - _KEYS, place)
 
-    def _beside(self, whole: "pa.Table", table: "pa.Table", place: int, every: tuple[int, int]) -> "pa.Table":
+    def _join_columns(self, whole: "pa.Table", table: "pa.Table", place: int, every: tuple[int, int]) -> "pa.Table":
         """Return rows with what another log says of their time, and its other readings as rows of their own."""
         times, others = (columns.integers(each.column("timestamp")) for each in (whole, table))
         rows, known = _covering(times - every[0] // 2, others, every[1])

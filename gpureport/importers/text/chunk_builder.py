@@ -25,32 +25,34 @@ class ChunkBuilder:
         self._number = 0
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether a chunk is due."""
         return len(self._records) + len(self._odd) >= _FULL
 
-    def row(self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False) -> None:
+    def add_row(
+        self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False
+    ) -> None:
         """Take what a line says of one device; where it says it of several, they are numbered on."""
         self._number = max(self._number + 1, line)
         self._records.append(Record(number=self._number, time=time, values=values, host=host))
 
-    def odd(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
+    def add_non_data_line(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
         """Take a line that is no row."""
         self._odd.append(NonDataLine(line.number, kind, reason, line.text))
 
     def reject(self, line: TextLine, reason: str) -> None:
         """Take a line that was not understood; why it cannot be read wins."""
-        self.odd(line, LineKind.REJECTED, line.fault or reason)
+        self.add_non_data_line(line, LineKind.REJECTED, line.fault or reason)
 
-    def go_on(self, lines: int) -> None:
+    def count_continued(self, lines: int) -> None:
         """Take lines that say more of rows that other lines are counted for."""
         self._continued += max(lines, 0)
 
-    def lacks(self, column: str, reason: str) -> None:
+    def count_absent(self, column: str, reason: str) -> None:
         """Take a cell without a value."""
         self._absent[column, reason] += 1
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Take what a reader must know; said once."""
         self._notes[text] = None
 

@@ -1,4 +1,4 @@
-"""Series of one device as a tracker recorded them: numbers a tick to rows of the series table."""
+"""The values a tracker recorded of one device, as rows of the series table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,13 +22,13 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[tuple[str, BoolArray]] = (),
 ) -> "pa.Table":
-    """Return the rows of a device in the order of time; those without any value are left out.
+    """Return the rows of a device in the order of time, without rows that have no value.
 
     Args:
         device: its id.
         times: time of each row, in microseconds.
-        values: values of each column in its base unit, NaN for null; a column that is no metric is kept as text.
-        imputed: rows with a value that was restored, none when None.
+        values: values of each column in its base unit, NaN for null. A column that is not a metric is kept as text.
+        imputed: rows with a restored value; none when None.
         stages: names of stages with the rows that belong to each.
     """
     held = np.zeros(len(times), dtype=np.bool_)
@@ -66,7 +66,7 @@ def _stage_column(length: int, stages: Sequence[tuple[str, BoolArray]], rows: In
 
 
 def read_clocks(tables: Iterable["pa.Table"]) -> list[Clock]:
-    """Return what is seen of the clock of each device."""
+    """Return the clock of each device, read over all its rows."""
     found = []
     for each in tables:
         clock = Clock(each.column("device")[0].as_py())
@@ -84,7 +84,7 @@ def usual_interval(clocks: Iterable[Clock]) -> float | None:
 
 
 def add_timing(quality: Quality, seen: Sequence[Clock]) -> Quality:
-    """Return an account with the gaps, equal stamps and coverage that the clocks of the devices show."""
+    """Return an account with the gaps, duplicate timestamps and coverage that the clocks show."""
     gaps = tuple(gap for clock in seen for gap in clock.gaps())
     return replace(
         quality,

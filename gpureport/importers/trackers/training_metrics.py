@@ -1,4 +1,4 @@
-"""Training metrics of a tracker as the long table of a recording, and the work they say was done."""
+"""Training metrics of a tracker: the long table of a recording, the work they count, and what to say of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 
 _PAUSE_FACTOR = 5.0
-"""A time between two points above this many usual ones is a pause, in which nothing was worked (pragmatic)."""
+"""A time between two points above this many usual ones is a pause without work (pragmatic)."""
 _MOST_NAMED = 4
 """Names that are listed, the others are counted."""
 
@@ -60,13 +60,13 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
 
 
 def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple[Work, str] | None:
-    """Return what a run accomplished by the metric that counts it, and that metric's name; None where none does.
+    """Return the work that a run did, and the name of the metric that counts it; None if no metric does.
 
     A throughput says how much was done a second since the point before it; a pause is no longer than usual.
 
     Args:
         metrics: training metrics.
-        wanted: name of the metric a person gives.
+        wanted: name of the metric to use, if a person names one.
     """
     named = choose_throughput([metric.name for metric in metrics], wanted)
     found = next((metric for metric in metrics if named and metric.name == named.name), None)

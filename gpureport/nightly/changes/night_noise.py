@@ -1,4 +1,4 @@
-"""How far a figure differs from night to night when nothing has changed, with nights that resemble the one before."""
+"""The noise of a figure: how much it differs between nights when nothing changed, with correlated nights."""
 
 from dataclasses import dataclass
 from math import erf, exp, pi, sqrt
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 _REACH = 2.5
-"""Deviations beyond which a difference counts as no larger, so that outliers and steps do not pass for noise."""
+"""Differences are clipped at so many deviations, so that outliers and shifts do not count as noise."""
 
 _CENTRE_REACH = 2.0
-"""The same for values of a level whose centre is asked for."""
+"""The same for the values of a level when its centre is estimated."""
 
 _TO_DEVIATION = 1.4826
 """A median absolute deviation of a normal distribution, as its standard deviation."""

@@ -17,13 +17,13 @@ _REASONS = {
     ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and that both did the same work is not known.",
     ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
     ReasonKind.SINGLE_FIGURE: (
-        "It is one figure a run, so one run on each side says nothing about scatter: only what lies beyond what "
-        "repeating a run commonly changes is told."
+        "It is one figure a run, so one run on each side shows no scatter: only a difference larger than repeating a "
+        "run usually makes is reported."
     ),
     ReasonKind.FEW_BATCHES: f"Too little is left between gaps for {{least:.0f}} batches: {_REPEAT}.",
     ReasonKind.SAME_RECORDING: "The same recording stands on both sides.",
     ReasonKind.MANY_COMPARISONS: (
-        "It would be one comparison's difference, but not one of {amount:.0f}: with so many, some differ by chance."
+        "A single comparison would show it, but not one of {amount:.0f}: among so many, some differ by chance."
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
     ReasonKind.WITHIN_STORE_NOISE: "It is no larger than what repeating a run of this store changed.",

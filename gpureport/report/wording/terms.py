@@ -182,7 +182,7 @@ DEFINITIONS = (
     _term(
         "Interval",
         "Range that holds the true value in 95 of 100 cases like this one.",
-        "None is told where the samples do not bear one.",
+        "Too few samples give none.",
     ),
     _term(
         "Verdict",

@@ -94,14 +94,12 @@ def test_hysteresis_needs_one_low_value_and_keeps_its_state_over_nulls() -> None
     assert (first.tolist(), stop.tolist()) == ([1], [5])
 
 
-@given(_values, st.lists(st.booleans(), max_size=40), st.integers(1, 7))
-def test_hysteresis_finds_the_same_row_by_row(values: FloatArray, breaks: list[bool], block: int) -> None:
-    """However the rows are cut into blocks, the runs are those a walk over all rows finds."""
+@given(_values, st.lists(st.booleans(), max_size=40))
+def test_hysteresis_finds_the_same_row_by_row(values: FloatArray, breaks: list[bool]) -> None:
+    """The runs are those that a walk over all rows finds."""
     cut = np.array((breaks + [False] * len(values))[: len(values)], dtype=np.bool_)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "_BLOCK", block)
-        first, stop = intervals.find_hysteresis_runs(values, enter=0.05, leave=0.12, breaks=cut)
-        all_first, all_stop = intervals.find_runs(values <= 0.05, cut)
+    first, stop = intervals.find_hysteresis_runs(values, enter=0.05, leave=0.12, breaks=cut)
+    all_first, all_stop = intervals.find_runs(values <= 0.05, cut)
     assert list(zip(first.tolist(), stop.tolist(), strict=True)) == _walked(values, cut)
     low = np.where(values <= 0.05, values, 1.0)
     assert list(zip(all_first.tolist(), all_stop.tolist(), strict=True)) == _walked(low, cut)

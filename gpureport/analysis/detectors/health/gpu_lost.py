@@ -169,7 +169,7 @@ class GpuLost(Rule):
 
 
 def _measure_silence(context: Context, device: str | None, at: int) -> _Silence | None:
-    """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
+    """Return how long a GPU did not answer from a moment on; None if no message names the GPU."""
     if device is None:
         return None
     series = context.series[device]

@@ -82,7 +82,7 @@ class LogGap(Rule):
         return Finding(
             kind="log_gap",
             severity=Severity.INFO,
-            # what is far for two samples is told by how far apart the others lie
+            # the other distances show what is far for two samples
             confidence=certainty.confidence_by_readings(min(len(series) for series in context.gpus().values())),
             devices=devices,
             intervals=intervals.to_intervals(gaps),
@@ -137,5 +137,5 @@ def _describe_pauses(pauses: Pauses | None) -> str:
     return (
         f" Besides, {phrases.count_of(pauses.count, 'shorter pause')} of up to "
         f"{phrases.duration(pauses.longest_seconds)} between samples leave "
-        f"{phrases.duration(pauses.seconds)} of which no sample speaks."
+        f"{phrases.duration(pauses.seconds)} that no sample covers."
     )

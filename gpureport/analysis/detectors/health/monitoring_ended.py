@@ -23,7 +23,7 @@ _GONE = (
     "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
     "a recorder of its own that stopped. Nothing is judged after its end."
 )
-_COMPARED = "a host log (--host) or training metrics (--training) beside, whose end tells"
+_COMPARED = "a host log (--host) or training metrics (--training) of the same run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class MonitoringEnded(Rule):
         other_series = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(other_series) <= 1:
             yield NotJudged(
-                kind=_KIND, device=None, reason="nothing else was recorded whose end could tell", recording=_COMPARED
+                kind=_KIND, device=None, reason="nothing else was recorded to compare the end with", recording=_COMPARED
             )
             return
         later_series = {}

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
-from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, HollowSigns
+from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
 from gpureport.analysis.detectors.hollow.hollow_groups import (
     HollowGroup,
     group_episodes,
@@ -21,7 +21,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_scale import POWER, PowerScale, build_power_scale
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "hollow_util"
@@ -81,26 +81,20 @@ class HollowUtil(Rule):
     power: Threshold = pragmatic(
         0.36, "1", "training that fills a GPU draws more than half of what the limit leaves, spinning kernels a tenth"
     )
-    still: ClassVar[Threshold] = literature(
-        0.15, "1", "hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)"
-    )
-    active: ClassVar[Threshold] = literature(
-        0.5, "1", "NVIDIA DCGM: multiprocessor activity below 0.5 likely means that the GPU is not used well"
-    )
-    dram: ClassVar[Threshold] = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
-    clock: ClassVar[Threshold] = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
-    at_idle: ClassVar[Threshold] = pragmatic(0.05, "1", "kernels at work draw more at any clock")
-    over: ClassVar[Threshold] = pragmatic(
-        15.0, "s", "averages over training steps, and over sensors that see part of the time"
-    )
-    rows: ClassVar[Threshold] = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
+    still: ClassVar[Threshold] = hollow_episodes.STILL
+    active: ClassVar[Threshold] = hollow_episodes.ACTIVE
+    dram: ClassVar[Threshold] = hollow_episodes.BUSY_DRAM
+    clock: ClassVar[Threshold] = hollow_episodes.LOW_CLOCK
+    at_idle: ClassVar[Threshold] = hollow_episodes.AT_IDLE
+    over: ClassVar[Threshold] = hollow_episodes.MEAN_SECONDS
+    rows: ClassVar[Threshold] = hollow_episodes.MEAN_ROWS
     shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
-    shortest_rows: ClassVar[Threshold] = pragmatic(5.0, "rows", "fewer samples do not show a state")
-    moved: ClassVar[Threshold] = pragmatic(0.02, "1", "kernels that compute read and write more")
-    pegged: ClassVar[Threshold] = pragmatic(0.96, "1", "a rank that polls keeps a core full")
-    dead: ClassVar[Threshold] = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
-    hard: ClassVar[Threshold] = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
-    together: ClassVar[Threshold] = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
+    shortest_rows: ClassVar[Threshold] = hollow_episodes.SHORTEST_ROWS
+    moved: ClassVar[Threshold] = hollow_causes.MOVED
+    pegged: ClassVar[Threshold] = hollow_causes.PEGGED
+    dead: ClassVar[Threshold] = hollow_causes.DEAD
+    hard: ClassVar[Threshold] = hollow_causes.HARD
+    together: ClassVar[Threshold] = hollow_causes.TOGETHER
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -128,45 +122,18 @@ class HollowUtil(Rule):
                 reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
-    def _build_episode_limits(self) -> hollow_episodes.Limits:
-        return hollow_episodes.Limits(
-            busy=self.busy.value,
-            busy_share=self.busy_share.value,
-            power=self.power.value,
-            still=self.still.value,
-            active=self.active.value,
-            dram=self.dram.value,
-            clock=self.clock.value,
-            at_idle=self.at_idle.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            shortest=self.shortest.value,
-            shortest_rows=self.shortest_rows.value,
-        )
-
-    def _build_cause_limits(self) -> CauseLimits:
-        return CauseLimits(
-            still=self.still.value,
-            moved=self.moved.value,
-            pegged=self.pegged.value,
-            dead=self.dead.value,
-            hard=self.hard.value,
-            together=self.together.value,
-        )
-
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU by itself, with what it rests on."""
-        rows = self._build_episode_limits()
+        limits = read_limits(self, hollow_episodes.Limits)
         episodes = {
-            name: hollow_episodes.find_job_episodes(context, one, scales[name], rows)
+            name: hollow_episodes.find_job_episodes(context, one, scales[name], limits)
             for name, one in context.gpus().items()
         }
-        limits = self._build_cause_limits()
         groups = []
         for name, spans in episodes.items():
             for one in np.split(spans, len(spans)) if len(spans) else ():
-                signs = hollow_causes.measure_signs(context, name, {**episodes, name: one}, scales, limits)
-                cause = hollow_causes.name_cause(signs, limits)
+                signs = hollow_causes.measure_signs(context, name, {**episodes, name: one}, scales)
+                cause = hollow_causes.name_cause(signs)
                 groups.append(HollowGroup(devices=(name,), spans=one, signs=(signs,), cause=cause))
         return groups
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.detectors.hollow.hollow_episodes import DRAM, SM
+from gpureport.analysis.detectors.hollow.hollow_episodes import DRAM, SM, STILL
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
 CONTROLLER = "gpu_memory_controller_ratio"
@@ -20,30 +21,21 @@ CORE = "cpu_busiest_core_ratio"
 HANG, STRAGGLER, LAUNCH = "hang", "straggler", "launch-bound"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CauseLimits:
-    """When a cause is named, all ratios.
-
-    Attributes:
-        still: power above idle, of what the limit leaves, below which kernels only wait.
-        moved: memory traffic up to which nothing is computed on data.
-        pegged: load of the busiest core from which a rank spins.
-        dead: utilisation up to which a peer does nothing.
-        hard: power above idle, of what the limit leaves, from which a peer works for the others to wait for.
-        together: share of the time in which others are hollow as well.
-    """
-
-    still: float
-    moved: float
-    pegged: float
-    dead: float
-    hard: float
-    together: float
+MOVED = pragmatic(0.02, "1", "kernels that compute read and write more")
+"""Memory traffic up to which nothing is computed on data."""
+PEGGED = pragmatic(0.96, "1", "a rank that polls keeps a core full")
+"""Load of the busiest core from which a rank spins."""
+DEAD = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
+"""Utilisation up to which a peer does nothing."""
+HARD = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
+"""Power above idle, of what the limit leaves, from which a peer works hard."""
+TOGETHER = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
+"""Share of the time in which others must be hollow as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HollowSigns:
-    """Means of one GPU over its episodes, NaN where not recorded, and who stands out beside it.
+    """Means of one GPU over its episodes, NaN where not recorded, and its peers that stand out.
 
     Attributes:
         power_share: power above idle, of what the limit leaves.
@@ -75,7 +67,6 @@ def measure_signs(
     device: str,
     episodes: Mapping[str, Spans],
     scales: Mapping[str, PowerScale | None],
-    limits: CauseLimits,
 ) -> HollowSigns:
     """Return what the series say about the episodes of one GPU, those of its peers beside it."""
     series, spans = context.series[device], episodes[device]
@@ -89,30 +80,28 @@ def measure_signs(
         memory_traffic=_average_inside(series, series.values(CONTROLLER), spans) if np.isnan(dram) else dram,
         busiest_core_load=_find_busiest_core_load(context, series, spans),
         dead_peers=tuple(
-            each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= limits.dead
+            each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= DEAD.value
         ),
         working_peers=tuple(
-            each.device.id
-            for each in others
-            if _average_power_share(each, scales[each.device.id], spans) >= limits.hard
+            each.device.id for each in others if _average_power_share(each, scales[each.device.id], spans) >= HARD.value
         ),
-        has_hollow_peers=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
+        has_hollow_peers=max(covered, default=0.0) >= TOGETHER.value * intervals.total_seconds(spans),
     )
 
 
-def name_cause(signs: HollowSigns, limits: CauseLimits) -> str | None:
-    """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
+def name_cause(signs: HollowSigns) -> str | None:
+    """Return the cause in a word, None if it may be a hang or kernels that do next to nothing."""
     if signs.dead_peers:
         return HANG
     if signs.working_peers:
         return STRAGGLER
-    computing = signs.memory_traffic > limits.moved or signs.tensor > limits.moved
-    waiting = signs.power_share < limits.still or signs.memory_traffic <= limits.moved
+    computing = signs.memory_traffic > MOVED.value or signs.tensor > MOVED.value
+    waiting = signs.power_share < STILL.value or signs.memory_traffic <= MOVED.value
     if computing or not waiting:
         return LAUNCH
     if np.isnan(signs.busiest_core_load):
         return HANG if signs.has_hollow_peers else None
-    return HANG if signs.busiest_core_load >= limits.pegged else None
+    return HANG if signs.busiest_core_load >= PEGGED.value else None
 
 
 def find_rows_inside(series: DeviceSeries, spans: Spans) -> BoolArray:

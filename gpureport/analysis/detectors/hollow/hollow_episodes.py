@@ -12,6 +12,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
 from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
 SM = "gpu_sm_active_ratio"
@@ -20,41 +21,46 @@ EXPLAINING_KINDS = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle
 """Kinds that account for low power, or for no work, on their own."""
 
 
+STILL = literature(
+    0.15, "1", "hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)"
+)
+"""Power above idle, of what the limit leaves, below which nothing is done, whatever the multiprocessors claim."""
+ACTIVE = literature(
+    0.5, "1", "NVIDIA DCGM: multiprocessor activity below 0.5 likely means that the GPU is not used well"
+)
+"""Activity of the multiprocessors below which most stand still."""
+BUSY_DRAM = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
+"""Memory activity from which low power is that of work bound by memory."""
+LOW_CLOCK = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
+"""Clock below which low power is that of the clock."""
+AT_IDLE = pragmatic(0.05, "1", "kernels at work draw more at any clock")
+"""Power above idle, of what the limit leaves, that no clock explains with kernels at work."""
+MEAN_SECONDS = pragmatic(15.0, "s", "averages over training steps, and over sensors that see part of the time")
+MEAN_ROWS = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
+"""Time and samples that means are taken over, at least."""
+SHORTEST_ROWS = pragmatic(5.0, "rows", "fewer samples do not show a state")
+"""Sampling intervals an episode lasts, at least."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When work counts as hollow: ratios, seconds and rows.
+    """The settings by which work counts as hollow, in ratios and seconds.
 
     Attributes:
         busy: utilisation from which a sample claims work.
         busy_share: share of the samples that must.
         power: power above idle, of what the limit leaves, below which little is done.
-        still: the same below which nothing is, whatever the multiprocessors claim.
-        active: activity of the multiprocessors below which most stand still.
-        dram: memory activity from which low power is that of work bound by memory.
-        clock: clock, of the highest, below which low power is that of the clock.
-        at_idle: power above idle, of what the limit leaves, that no clock explains with kernels at work.
-        over: seconds the means are taken over, at least.
-        rows: samples they are taken over, at least.
         shortest: seconds an episode lasts, at least.
-        shortest_rows: sampling intervals it lasts, at least.
     """
 
     busy: float
     busy_share: float
     power: float
-    still: float
-    active: float
-    dram: float
-    clock: float
-    at_idle: float
-    over: float
-    rows: float
     shortest: float
-    shortest_rows: float
 
     def shortest_seconds(self, series: DeviceSeries) -> float:
         """Return how long an episode of a GPU lasts, at least."""
-        return max(self.shortest, self.shortest_rows * series.interval)
+        return max(self.shortest, SHORTEST_ROWS.value * series.interval)
 
 
 def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
@@ -76,10 +82,10 @@ def find_episodes(
 ) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
     used = bins.average_metric(series, UTILISATION)
-    explained = _find_explained_rows(series, scale, limits)
+    explained = _find_explained_rows(series, scale)
     if explained.any():
         used = np.where(bins.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
-    length = max(round(limits.over / bins.width), round(limits.rows))
+    length = max(round(MEAN_SECONDS.value / bins.width), round(MEAN_ROWS.value))
     is_full = used >= limits.busy
     if np.isnan(used).any():
         is_full = np.where(np.isnan(used), np.nan, is_full)
@@ -95,7 +101,7 @@ def find_episodes(
     is_near = rolling_mean(is_busy & low, length) > 0
     is_hollow = is_near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
     shortest = limits.shortest_seconds(series)
-    spans = bins.mask_to_spans(is_hollow, max(limits.over, 2 * bins.width), shortest)
+    spans = bins.mask_to_spans(is_hollow, max(MEAN_SECONDS.value, 2 * bins.width), shortest)
     device = series.device.id
     spans = intervals.difference(
         spans, intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
@@ -129,15 +135,15 @@ def _is_little_done(share: FloatArray, active: FloatArray, dram: FloatArray, lim
 
     Multiprocessors that all spin are active and draw next to nothing.
     """
-    idling = share < np.where(np.isnan(active), limits.power, limits.still)
-    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
+    idling = share < np.where(np.isnan(active), limits.power, STILL.value)
+    return np.asarray((active < ACTIVE.value) | (idling & ~(dram >= BUSY_DRAM.value)), dtype=np.bool_)
 
 
-def _find_explained_rows(series: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
+def _find_explained_rows(series: DeviceSeries, scale: PowerScale | None) -> BoolArray:
     """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
     clock, highest = read_clocks(series)
     capped = find_event_rows(series, "sw_power_cap")
     if scale is None:
         return capped
-    slow = clock < limits.clock * highest
-    return capped | (slow & (scale.share >= limits.at_idle))
+    slow = clock < LOW_CLOCK.value * highest
+    return capped | (slow & (scale.share >= AT_IDLE.value))

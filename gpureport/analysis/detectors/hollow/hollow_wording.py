@@ -1,4 +1,4 @@
-"""What is said of hollow work: who did it, why it counts, what to do."""
+"""Sentences on hollow work: which GPUs, why it counts, what to do."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from gpureport.analysis.rules import phrases
 
 ADVICE: dict[str | None, str] = {
     HANG: (
-        "Kernels wait that nobody answers: look at the log and the stack (py-spy dump) of the rank that does not take "
-        "part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that the job ends "
-        "instead of waiting, and restart from the last checkpoint."
+        "Kernels wait for a rank that does not answer: look at the log and the stack (py-spy dump) of the rank that "
+        "does not take part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that "
+        "the job ends instead of waiting, and restart from the last checkpoint."
     ),
     STRAGGLER: (
         "The others wait inside a collective for the GPU that works: give all ranks the same amount of work (batch, "
@@ -62,7 +62,7 @@ def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[s
         return f"{peers} worked meanwhile, as a rank does that the others wait for"
     if cause == LAUNCH:
         return "kernels follow each other, and each does little"
-    return "whether a collective hangs or kernels do next to nothing cannot be told"
+    return "the log does not show whether a collective hangs or kernels do next to nothing"
 
 
 def list_ruled_out(signs: HollowSigns, *, clock_known: bool) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _find_median_rate(host: DeviceSeries, metric: str, job: Interval) -> float:
 
 
 def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
-    """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
+    """Return that no process held the GPU for most of a gap; None if one did or memory was not recorded."""
     empty = series.memoize("empty", lambda: jobs.find_empty_rows(series))[_find_rows(series, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
@@ -164,7 +164,7 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
     means = [_average_in_gap(one, UTILISATION, gap) for one in others]
     utilisation = min((mean for mean in means if not np.isnan(mean)), default=0.0)
-    # one whose power is not known leaves open what it did
+    # without the power of every peer the cause stays open
     power_ratio = float(np.max([_compute_power_ratio(one, gap) for one in others]))
     measured = Evidence(
         metric=UTILISATION,

@@ -1,4 +1,4 @@
-"""What is said of idle gaps: what to do about each cause, what was ruled out, and what is too fine to be seen."""
+"""Sentences on idle gaps: advice by cause, what was ruled out, and gaps too short to be seen."""
 
 from collections.abc import Iterator
 

@@ -7,11 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import gap_causes, gap_wording, input_wait_overlap, periodic_stall, periodicity
+from gpureport.analysis.detectors.idle import (
+    gap_causes,
+    gap_evidence,
+    gap_wording,
+    input_wait_overlap,
+    periodic_stall,
+    periodicity,
+)
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import checkpoint_times, training_signs
 from gpureport.analysis.job.checkpoint_times import JobEvents
-from gpureport.analysis.job.phases import LATE, STRAY_KERNEL, UTILISATION
+from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
@@ -134,14 +141,12 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: ClassVar[Threshold] = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
-    bridge_busy: ClassVar[Threshold] = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: ClassVar[Threshold] = STRAY_KERNEL
-    null: ClassVar[Threshold] = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
-    chance: ClassVar[Threshold] = pragmatic(
-        0.05, "1", "the usual level of significance, over all places a run could be"
-    )
-    neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    bridge: ClassVar[Threshold] = idle_runs.BRIDGE_SECONDS
+    bridge_busy: ClassVar[Threshold] = idle_runs.BRIDGE_BUSY
+    bridge_ratio: ClassVar[Threshold] = idle_runs.BRIDGE_RATIO
+    null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
+    chance: ClassVar[Threshold] = idle_runs.CHANCE
+    neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
     resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
@@ -201,26 +206,13 @@ class IdleGap(Rule):
             agree = self.agree_few if stall.gap_count < self.few.value else self.agree
             yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
 
-    def _build_limits(self, shortest: float) -> idle_runs.Limits:
-        return idle_runs.Limits(
-            idle=self.idle.value + 1e-6,
-            still=self.still.value + 1e-6,
-            bridge_seconds=self.bridge.value,
-            bridge_busy=self.bridge_busy.value,
-            bridge_ratio=self.bridge_ratio.value,
-            null_seconds=self.null.value,
-            shortest_seconds=shortest,
-            chance=self.chance.value,
-            neighbours=round(self.neighbours.value),
-            resting=self.resting.value,
-        )
-
     def _find_gaps(
         self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
     ) -> Iterator[Finding]:
         series = context.series[device]
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
-        runs = idle_runs.find_idle_runs(series, self._build_limits(shortest), window)
+        limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
+        runs = idle_runs.find_idle_runs(series, limits, window)
         candidates = [
             part
             for job in context.jobs
@@ -240,7 +232,7 @@ class IdleGap(Rule):
             Cause(name="data") if part.is_wait else cause
             for part, cause in zip(candidates, gap_causes_found, strict=True)
         ]
-        causes = self._mark_periodic(spans, gap_causes_found)
+        causes = periodic_stall.mark_periodic(spans, gap_causes_found)
         lost_share = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
         between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
@@ -257,34 +249,12 @@ class IdleGap(Rule):
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
-        # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
+        # a GPU that never worked has a finding of its own
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        evidence = () if not is_little else (self._build_sparse_evidence(between),)
+        evidence = () if not is_little else (gap_evidence.build_sparse_evidence(between, self.sparse),)
         return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
-
-    def _build_sparse_evidence(self, between: float) -> Evidence:
-        return Evidence(
-            metric=UTILISATION,
-            statistic="mean between the gaps of this GPU",
-            observed=between,
-            unit="1",
-            threshold=self.sparse,
-            relation="<",
-        )
-
-    def _mark_periodic(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
-        """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
-        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.NON_PERIODIC_CAUSES]
-        period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
-        if period is None:
-            return causes
-        members = {place for place, member in zip(places, period.members, strict=True) if member}
-        return [
-            Cause(name="periodic") if place in members and cause.name == "unknown" else cause
-            for place, cause in enumerate(causes)
-        ]
 
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, that of requests where of no gap anything is known and there is little work between them.
@@ -314,32 +284,6 @@ class IdleGap(Rule):
         )
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
-    def _build_level_evidence(self, mean: float) -> Evidence:
-        """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
-        low = mean <= self.still.value
-        return Evidence(
-            metric=UTILISATION,
-            statistic="mean" if low else "mean, short kernels included",
-            observed=mean,
-            unit="1",
-            threshold=self.still if low else None,
-            relation="<=" if low else "",
-        )
-
-    def _build_power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
-        """Return the power of a gap that only its power tells from an accident of sampling."""
-        if run.highest_power is None or run.samples >= run.needed:
-            return ()
-        drawn = Evidence(
-            metric=gap_causes.POWER,
-            statistic="highest of the gap, from rest (0) to work (1)",
-            observed=run.highest_power,
-            unit="1",
-            threshold=self.resting,
-            relation="<=",
-        )
-        return (drawn,)
-
     def _rate_severity(self, lost_share: float) -> Severity:
         if lost_share >= self.problem.value:
             return Severity.PROBLEM
@@ -356,7 +300,7 @@ class IdleGap(Rule):
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
-                self._build_level_evidence(run.mean),
+                gap_evidence.build_level_evidence(run.mean, self.still),
                 Evidence(
                     metric="duration",
                     statistic="length",
@@ -368,7 +312,7 @@ class IdleGap(Rule):
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._build_power_evidence(run),
+                *gap_evidence.build_power_evidence(run, self.resting),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -111,7 +111,7 @@ class StartupIdle(Rule):
         for device, own in job.active.items():
             if own.start - window.start <= LATE.value * 1e6:
                 yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
-        # the end of the log is told whoever held the GPUs then
+        # the end of the log counts whether or not a job held the GPUs
         end = context.whole.end if last else job.interval.end
         yield from self._judge_stretch(context, "tail_idle", Interval(window.end, end), ())
 

@@ -90,6 +90,6 @@ class LowUtilCauseUnknown(Rule):
             cause=cause,
             samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{figures.describe(context.gpus())}; why cannot be told, since no CPU series was recorded.",
+            summary=f"{figures.describe(context.gpus())}; the cause is unknown, since no CPU series was recorded.",
             recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
         )

@@ -58,7 +58,7 @@ class UnusedGpu(Rule):
     power_at_work: Threshold = AT_WORK
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
+        """Yield a finding each for GPUs without memory in use, for the others, and for those judged by memory alone."""
         working = self._find_working_gpus(context)
         job = find_job_window(context.recording.run, working.values())
         others = [series for device, series in context.gpus().items() if device not in working]
@@ -92,13 +92,13 @@ class UnusedGpu(Rule):
         return working
 
     def _is_empty(self, series: DeviceSeries) -> bool:
-        """Return whether nobody held memory of a GPU at any time, as some readings tell."""
+        """Return whether enough readings show that no process ever held memory of a GPU."""
         used = series.values(_MEMORY)
         known = used[~np.isnan(used)]
         return len(known) >= certainty.SURE_READINGS and float(known.max()) <= self.empty.value
 
     def _explain_doubt(self, series: DeviceSeries, job: Interval) -> NotJudged | None:
-        """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
+        """Return why a GPU cannot be called unused, None if it can."""
         device, empty, recorded = series.device.id, self._is_empty(series), series.is_recorded(UTILISATION)
         if not recorded and not empty:
             return missing_metrics.not_recorded(_KIND, device, UTILISATION)
@@ -211,7 +211,7 @@ def _find_most_memory(series: DeviceSeries, job: Interval) -> int | None:
 
 
 def _find_sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tuple[Interval, ...]:
-    """Return the job without what no sample of these GPUs owns in log gaps: nobody knows what they did there."""
+    """Return the job without the time in log gaps of these GPUs, in which their work is unknown."""
     unseen = intervals.to_spans(
         Interval(int(series.end[row - 1]), int(series.start[row])) for series in group for row in series.gap_rows
     )

@@ -1,4 +1,4 @@
-"""Room in memory that a leak takes: nobody should fill what fills by itself."""
+"""Findings on unused memory are withdrawn where memory leaks: it fills by itself."""
 
 from collections.abc import Sequence
 

@@ -228,7 +228,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     is_measured = kind != "mem_prealloc" and not is_constant
     confidence = Confidence.HIGH if is_measured else Confidence.LOW if is_constant else Confidence.MEDIUM
-    # what is taken at once is told by how fast; how full memory was is not
+    # coarse samples blur how fast memory was taken, but not how full it was
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
     confidence = certainty.lowest_confidence(
         confidence, certainty.confidence_by_readings(max(use.samples for use in uses), step)

@@ -1,4 +1,4 @@
-"""What held the clocks of each GPU: every clock event reason with its time, its clock and what that cost."""
+"""Clock event reasons of each GPU, with their time, the clock meanwhile and what that cost."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class _ReasonRows:
 
     @property
     def lowered(self) -> BoolArray:
-        """Rows whose clock is one the reason set."""
+        """Rows whose clock the reason set."""
         if self.bit is not None:
             return self.bit
         return self.counted_time.held_rows if self.counted_time is not None else np.zeros(0, dtype=np.bool_)
@@ -150,7 +150,7 @@ def _compute_held_share(series: DeviceSeries, reason_rows: _ReasonRows) -> "colu
 def _compute_lost_share(
     series: DeviceSeries, signals: ClockSignals, reason_rows: _ReasonRows, is_held: BoolArray, busy_seconds: float
 ) -> float | None:
-    """Return the share of the busy time that the reason cost; None too where all of it lies in log gaps."""
+    """Return the share of the busy time that the reason cost; None if that is unknown, as in log gaps."""
     share = _compute_held_share(series, reason_rows)
     if reason_rows.reason in _SETTINGS or busy_seconds <= 0 or not share.any():
         return None

@@ -48,7 +48,7 @@ class CappedTime:
 
 
 def read_counted_time(series: DeviceSeries) -> CountedTime | None:
-    """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
+    """Return the counted time at the limit; None without a counter, or if it stands still while the bit is set."""
     counted = measure_counted_time(series, "sw_power_cap")
     if counted is None or (counted.total_seconds <= 0 and (series.values("clock_event_sw_power_cap") > 0).any()):
         return None

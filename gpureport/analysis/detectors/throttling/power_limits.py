@@ -237,9 +237,7 @@ class PowerLimits(Rule):
         is_binding, is_power_known = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = series.count_readings("gpu_power_watts", slice(None))
         effect = "and the GPU ran into it" if is_binding else "but the GPU hardly came near it"
-        effect = (
-            effect if is_power_known else "and whether the job feels it cannot be told: no busy sample was recorded"
-        )
+        effect = effect if is_power_known else "but no busy sample shows whether that slows the job"
         ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
         return Finding(
             kind="power_limited",

@@ -1,4 +1,4 @@
-"""What is said of a lowered clock: its cause, in words, and what to do."""
+"""Sentences on a lowered clock: its cause and what to do."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from gpureport.analysis.signals.clock_signals import ClockSignals, ReferenceCloc
 from gpureport.columns import BoolArray
 
 UNEXPLAINED = "hardware slowdown, reason not recorded"
-"""Cause where only the bit that stands for heat, power brake and others alike was set."""
+"""Cause if only the bit was set that covers heat, power brake and others."""
 
 _HEAT = (
     "Improve cooling: check airflow, fans, filters and the neighbours of this slot; if cooling cannot be improved, "
@@ -45,7 +45,7 @@ class ThrottledEpisodes:
         rows: throttled rows within.
         seconds: throttled time: what the driver counted, else how long the stretches are.
         signals: series of the GPU.
-        samples: how the rows were told.
+        samples: how the rows were detected.
         lost_seconds: seconds lost, None when not known.
         reference: clock they are set against, None when not known.
         clock_ratio: mean clock of busy throttled rows, of the reference; NaN when not known.
@@ -80,7 +80,7 @@ def name_cause(  # noqa: PLR0913 - what decides it
         series: the GPU's samples.
         signals: its signals.
         rows: throttled rows.
-        is_direct: whether event bits told.
+        is_direct: whether event bits show them.
         near_limit: degrees below the temperature limit from which heat may be the reason.
     """
     if kind == "thermal_throttle":

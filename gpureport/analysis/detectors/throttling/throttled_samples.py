@@ -15,6 +15,7 @@ from gpureport.analysis.signals.clock_signals import (
     estimate_full_clock,
     find_event_rows,
 )
+from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray, FloatArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
@@ -24,44 +25,46 @@ REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 _SETTLED_SAMPLES = 5
 
 
+COOL = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
+"""Degrees below the temperature limit at which heat cannot lower clocks."""
+POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it")
+"""Mean power, of the limit, below which the power cap does not act."""
+POWER_CAPPED = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
+"""Mean power, of the limit, from which on the cap acts and heat no longer does."""
+CLOCK_BACK = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
+"""Mean clock, of the cool reference, from which on heat no longer lowers it."""
+SETTLED = pragmatic(10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least")
+"""Time over which these means are taken, at least."""
+HW_CLOCK_MAX = vendor(0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too")
+"""Clock, of the highest, below which a hardware slowdown is real."""
+HW_CLOCK_DROP = vendor(0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more")
+"""Clock, of the reference, below which only hardware cuts it."""
+HW_POWER = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+"""Power, of the limit, below which such a cut is not the power cap."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a clock counts as lowered, as ratios and degrees.
+    """The settings by which a clock counts as lowered by heat.
 
     Attributes:
         clock_drop: clock, of the cool reference, below which heat lowered it.
-        near_limit: degrees below the limit from which heat can lower clocks.
-        cool: degrees below the limit at which it cannot.
-        power_free: mean power, of the limit, below which the power cap does not act.
-        power_capped: mean power, of the limit, from which on it does, and heat no longer.
-        clock_back: mean clock, of the cool reference, from which on heat no longer lowers it.
-        settled: seconds over which these means are taken, at least.
-        hw_clock_max: clock, of the highest, below which a hardware slowdown is real.
-        hw_clock_drop: clock, of the reference, below which only hardware cuts it.
-        hw_power: power, of the limit, below which such a cut is not the power cap.
+        near_limit: degrees below the temperature limit from which heat can lower clocks.
     """
 
     clock_drop: float
     near_limit: float
-    cool: float
-    power_free: float
-    power_capped: float
-    clock_back: float
-    settled: float
-    hw_clock_max: float
-    hw_clock_drop: float
-    hw_power: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledSamples:
-    """Throttled rows with how they were told, or why they could not be told.
+    """Throttled rows and how they were detected, or why they could not be.
 
     Attributes:
-        rows: rows told by what they hold, those left out beside which the driver's counters rose.
-        is_direct: whether event bits or counters told.
-        reason: why they could not be told; empty when they could.
-        missing_metrics: metrics that would tell.
+        rows: rows detected by their own values, except those beside which the driver's counters rose.
+        is_direct: whether event bits or counters show them.
+        reason: why they could not be detected; empty if they could.
+        missing_metrics: metrics that would show them.
         counted: what the driver counted, None where it counted nothing of this kind.
     """
 
@@ -73,7 +76,7 @@ class ThrottledSamples:
 
     @property
     def lowered(self) -> BoolArray:
-        """Rows whose own clock is a lowered one."""
+        """Rows whose recorded clock is a lowered one."""
         return self.rows if self.counted is None else self.rows | (self.counted.held_rows & self.counted.adjacent_rows)
 
     @property
@@ -95,7 +98,7 @@ class ThrottledSamples:
         )
 
     def find_detected_rows(self, series: DeviceSeries) -> BoolArray:
-        """Return the rows whose clock is no reference for others."""
+        """Return all throttled rows, whose clocks are no reference for others."""
         if self.counted is None:
             return self.rows
         return self.lowered | (self.counted.compute_row_shares(series, self.counted.spans) >= COUNTED_SHARE)
@@ -149,7 +152,7 @@ def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str
 
 
 def _drop_counted_rows(rows: BoolArray, counted: CountedTime | None) -> BoolArray:
-    """Return the rows with an event beside which no counter rose: a bit is believed where its counter stands still."""
+    """Return the rows with an event bit whose counter did not rise; those with a rise are counted by it."""
     return rows if counted is None else rows & ~counted.adjacent_rows
 
 
@@ -165,28 +168,28 @@ def detect_heat(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> 
 
 
 def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> BoolArray:
-    """Return the rows whose clock is held by heat, as clock, temperature and power tell.
+    """Return the rows whose clock is lowered by heat, by clock, temperature and power.
 
-    A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
-    the load wavers by more than that, the means around a sample tell which of the two holds the clock.
+    A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
+    more than that difference, so means around each sample decide between the two.
     """
-    cool = signals.busy & (signals.temperature < signals.temperature_limit - limits.cool)
+    cool = signals.busy & (signals.temperature < signals.temperature_limit - COOL.value)
     full = estimate_full_clock(signals.clock, cool)
     hot = signals.busy & (signals.temperature >= signals.temperature_limit - limits.near_limit)
     suspect = hot & (signals.clock < limits.clock_drop * full)
     if not suspect.any():
         return suspect
-    length = max(_SETTLED_SAMPLES, round(limits.settled / series.interval))
+    length = max(_SETTLED_SAMPLES, round(SETTLED.value / series.interval))
     clock, power = (
         rolling_mean(np.where(signals.busy, values, np.nan), length)
         for values in (signals.clock / full, signals.power / signals.power_limit)
     )
-    is_throttled = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
-    return _fill_between(is_throttled, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+    is_throttled = suspect & (clock < limits.clock_drop) & (power < POWER_FREE.value)
+    return _fill_between(is_throttled, ~hot | (clock >= CLOCK_BACK.value) | (power >= POWER_CAPPED.value))
 
 
 def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
-    """Return rows with all that lie between two of them, where none in between says that it had ended."""
+    """Return rows and all rows between two of them, unless one in between shows the end of throttling."""
     at = np.flatnonzero(rows)
     joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
     steps = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -195,10 +198,10 @@ def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return rows | (np.cumsum(steps[:-1]) > 0)
 
 
-def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> ThrottledSamples:
+def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Limits) -> ThrottledSamples:
     """Return the rows slowed by hardware for another reason than heat."""
     if are_events_recorded(series, BRAKE, "hw_slowdown"):
-        low = signals.clock < limits.hw_clock_max * signals.clock_max
+        low = signals.clock < HW_CLOCK_MAX.value * signals.clock_max
         brake = find_event_rows(series, BRAKE)
         umbrella = find_event_rows(series, "hw_slowdown") & signals.busy & ~find_event_rows(series, *THERMAL)
         if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(signals)):
@@ -208,8 +211,8 @@ def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, limits
     reason = _explain_missing_signals(series, signals)
     if reason:
         return _report_unjudged(series, reason)
-    cool = signals.temperature < signals.temperature_limit - limits.cool
-    low = signals.clock < limits.hw_clock_drop * estimate_full_clock(signals.clock, signals.busy & cool)
+    cool = signals.temperature < signals.temperature_limit - COOL.value
+    low = signals.clock < HW_CLOCK_DROP.value * estimate_full_clock(signals.clock, signals.busy & cool)
     return ThrottledSamples(
-        rows=signals.busy & low & cool & (signals.power < limits.hw_power * signals.power_limit), is_direct=False
+        rows=signals.busy & low & cool & (signals.power < HW_POWER.value * signals.power_limit), is_direct=False
     )

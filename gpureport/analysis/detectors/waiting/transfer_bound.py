@@ -18,7 +18,7 @@ from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -141,7 +141,8 @@ class TransferBound(Rule):
         where = candidate.bins.mark_runs(
             *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
         )
-        episodes = wait_episodes.find_low_episodes(context, candidate, where, self._build_limits(), self.after)
+        limits = read_limits(self, wait_episodes.Limits)
+        episodes = wait_episodes.find_low_episodes(context, candidate, where, limits, self.after)
         comparison = wait_episodes.compare_with_fed_gpus(
             candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
         )
@@ -152,18 +153,6 @@ class TransferBound(Rule):
             )
             if not np.isnan(traffic).all():
                 yield self._build_finding(candidate, link, cost, comparison, traffic)
-
-    def _build_limits(self) -> wait_episodes.Limits:
-        return wait_episodes.Limits(
-            gpu=self.gpu.value,
-            enter=self.enter.value,
-            leave=self.leave.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            shortest=self.shortest.value,
-            bridge=self.bridge.value,
-            bins=0.0,
-        )
 
     def _build_finding(
         self, candidate: WaitCandidate, link: _Link, cost: WaitCost, comparison: ComparedEpisodes, traffic: FloatArray

@@ -79,7 +79,7 @@ class HostRows:
         self._fill(row, said)
 
     @property
-    def held(self) -> int:
+    def pending(self) -> int:
         """Rows and lines that are none, not handed on yet."""
         return len(self._stamps) + len(self.odd)
 
@@ -95,7 +95,7 @@ class HostRows:
         """Count a cell, or a list, that says nothing."""
         self.absent[column, reason] = self.absent.get((column, reason), 0) + 1
 
-    def untold(self, names: Iterable[str]) -> None:
+    def note_unused_tables(self, names: Iterable[str]) -> None:
         """Note tables that hold no metric, by the first name of each."""
         if told := list(names)[:_LISTED]:
             note = f"Tables that hold no metric were passed over; their columns begin with {', '.join(told)}."

@@ -1,4 +1,4 @@
-"""What MLflow does not record but its values tell: totals and limits, from a value and its share."""
+"""Totals and limits that MLflow does not record, derived from a value and its share of the total."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ _ROUNDING_ERROR = 0.0005
 """Half of the last digit of a share: MLflow rounds per cent to one decimal."""
 _LARGE_SHARE = 0.9
 _LARGEST_ERROR = 0.02
-"""A whole that may be wrong by more than this is not derived (pragmatic)."""
+"""A total that may be wrong by more than this share is not derived (pragmatic)."""
 
 
 def derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the whole of which values are shares, by the largest shares; None where rounding leaves it open.
+    """Return the total that values are shares of, from the largest shares; None if rounding leaves it open.
 
     Args:
         values: values, NaN where not recorded.
-        shares: share of the whole that each is, 0 to 1.
+        shares: the share of the total that each value is, 0 to 1.
     """
     if values is None or shares is None:
         return None

@@ -1,4 +1,4 @@
-"""The devices of a run with their series, from what its monitors logged."""
+"""The devices of a run and their series, from what its monitors logged."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_VALUE = "first value of a monitor"
-"""Why a value that speaks of the time before a monitor began is left out."""
+"""Why a value that covers the time before a monitor began is left out."""
 NOT_A_NUMBER = "not a number"
 _AMD_RATIO = "extra_power_usage_percentage"
 
 
 @dataclass(slots=True)
 class ReadDevices:
-    """Devices with their rows, and the account of the points they came from.
+    """Devices with their rows, and what became of the points.
 
     Attributes:
         devices: GPUs and machines.
         tables: rows by device id.
         points: points that were read.
-        left_out: points of GPUs that were not asked for.
-        twice: points at a tick that has one already.
+        left_out: points of GPUs that were not selected.
+        twice: points at a tick that already has one.
         absent: points without a value to keep, by name and reason.
         derived: what was derived, in words.
-        neptune: what came from Neptune, None where nothing did.
-        as_logged: whether rows stand where they were logged.
+        neptune: the devices that came from Neptune; None if there are none.
+        as_logged: whether rows keep the time of logging.
     """
 
     devices: list[Device] = field(default_factory=list)
@@ -71,8 +71,8 @@ def read_devices(nodes: Sequence[Node], gpus: tuple[int, ...] | None, *, as_logg
 
     Args:
         nodes: the nodes of the run.
-        gpus: numbers of the GPUs to keep, all when None.
-        as_logged: whether rows stand where they were logged instead of where they were read.
+        gpus: numbers of the GPUs to keep; all when None.
+        as_logged: whether rows keep the time of logging instead of the time of reading.
     """
     found = ReadDevices(as_logged=as_logged)
     for node in nodes:
@@ -111,7 +111,7 @@ def _add_device(found: ReadDevices, node: Node, index: int | None) -> None:
 def _describe_device(
     device: str, node: str | None, index: int | None, times: IntArray, values: dict[str, FloatArray]
 ) -> tuple[Device, "pa.Table", list[str]]:
-    """Return a device with its rows and what was derived of it."""
+    """Return a device with its rows and what was derived for it."""
     scope = "host" if index is None else "gpu"
     total = derive_total(values.get(f"{scope}_memory_used_bytes"), values.get(f"{scope}_memory_used_ratio"))
     limit = derive_total(values.get("gpu_power_watts"), values.get("gpu_power_ratio"))
@@ -139,7 +139,7 @@ def _device_columns(monitor: Monitor, index: int | None, found: ReadDevices) -> 
         if name.target is None:
             columns[extra_name(name.what)] = monitor.values[name.key]
         elif amd and name.target.column == "gpu_power_ratio":
-            # a share of 500 W, whatever the GPU's limit is
+            # a share of 500 W, whatever the limit of the GPU
             columns[_AMD_RATIO] = monitor.values[name.key]
         else:
             columns[name.target.column] = _convert(monitor, name, found) * name.target.factor
@@ -147,7 +147,7 @@ def _device_columns(monitor: Monitor, index: int | None, found: ReadDevices) -> 
 
 
 def _convert(monitor: Monitor, name: MetricName, found: ReadDevices) -> FloatArray:
-    """Return the values of one series without what speaks of a time before the monitor began; counts as rates."""
+    """Return the values of a series without those from before the monitor began; counters as rates."""
     values = monitor.values[name.key]
     if name.target is None or not (name.target.counts or name.target.column == "cpu_utilization_ratio"):
         return values
@@ -157,7 +157,7 @@ def _convert(monitor: Monitor, name: MetricName, found: ReadDevices) -> FloatArr
 
 
 def _to_rates(monitor: Monitor, values: FloatArray) -> FloatArray:
-    """Return by how much a count rises a second since the tick before."""
+    """Return the rise of a counter per second since the tick before."""
     seconds = np.diff(monitor.read) / 1e3
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.diff(values) / seconds
@@ -165,7 +165,7 @@ def _to_rates(monitor: Monitor, values: FloatArray) -> FloatArray:
 
 
 def find_unused_gpus(found: ReadDevices) -> Iterator[str]:
-    """Yield the GPUs that never were above 1 % while another one was."""
+    """Yield the GPUs that were never above 1 % while another one was."""
     peaks = {}
     for device in found.devices:
         rows = found.tables[device.id]

@@ -1,4 +1,4 @@
-"""What a person calls an MLflow store, and opening it."""
+"""Locators of MLflow stores, and opening the store that one names."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _SHOWN = 3
 
 
 def is_mlflow_source(source: str) -> bool:
-    """Return whether a source is a locator of MLflow, or a file or folder that is a store of it."""
+    """Return whether a source is a locator of MLflow, or a file or folder that is an MLflow store."""
     if source.startswith(PREFIX):
         return True
     try:
@@ -34,7 +34,7 @@ def is_mlflow_source(source: str) -> bool:
 
 
 def split_locator(source: str) -> tuple[str, str | None]:
-    """Return the store and the run that a locator names, the run None where it names none."""
+    """Return the store and the run that a locator names; the run is None if it names none."""
     store = source.removeprefix(PREFIX)
     if "#" not in store or _path_exists(store):
         return store, None
@@ -43,7 +43,7 @@ def split_locator(source: str) -> tuple[str, str | None]:
 
 
 def open_store(source: str) -> tuple[RunStore, str | None]:
-    """Return the store that a locator names, and the run in it if it names one.
+    """Open the store that a locator names; return it with the named run, if any.
 
     Raises:
         SourceError: when there is no such store, or it is of a kind that cannot be read.
@@ -64,7 +64,7 @@ def _path_exists(store: str) -> bool:
 
 
 def _default_store() -> str:
-    """Return the store MLflow itself would take in this folder."""
+    """Return the store that MLflow itself would use in this folder."""
     if uri := os.environ.get("MLFLOW_TRACKING_URI"):
         return uri
     return next((name for name in ("mlflow.db", "mlruns") if Path(name).exists()), "mlflow.db")
@@ -118,7 +118,7 @@ def _open_folder(path: Path, where: str) -> RunStore:
 
 
 def _suggest_stores(path: Path) -> str:
-    """Return which stores lie where one was looked for."""
+    """Return a hint that names the stores in the folder where one was expected."""
     folder = next((each for each in path.parents if each.is_dir()), Path())
     try:
         found = [each for each in sorted(folder.iterdir()) if _is_store(each)]

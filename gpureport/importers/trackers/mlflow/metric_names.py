@@ -1,4 +1,4 @@
-"""Names of MLflow's system metrics and what they become: the one mapping table.
+"""Names of MLflow's system metrics, and the columns they become: the one mapping table.
 
 A name is `system/`, the node where there are several, `gpu_` and the GPU's number for a GPU, and what was measured.
 """
@@ -13,12 +13,12 @@ _MEGA, _GIGA = 1e6, 1e9
 
 @dataclass(frozen=True, slots=True)
 class MetricTarget:
-    """What a metric becomes.
+    """The column a metric becomes.
 
     Attributes:
         column: column of the series.
         factor: what its values are multiplied by.
-        counts: whether it counts from when the monitor started, and becomes a rate.
+        counts: whether it is a counter since the start of the monitor, which becomes a rate.
     """
 
     column: str
@@ -48,7 +48,7 @@ HOST_TARGETS = {
 }
 """What is measured of a machine."""
 AMD_MEMORY = "memory_usage_gigabytes"
-"""What only the monitor of AMD's GPUs records; it takes 500 W for the limit of every GPU."""
+"""Recorded for AMD GPUs only; their monitor assumes a limit of 500 W for every GPU."""
 PREFIX = "system/"
 _KNOWN = re.compile(
     rf"^{PREFIX}(?:(?P<node>.+)/)?"
@@ -59,14 +59,14 @@ _OTHER = re.compile(rf"^{PREFIX}(?:(?P<node>.+)/)?(?:gpu_(?P<index>\d+)_)?(?P<re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricName:
-    """What the name of a system metric says.
+    """The parsed name of a system metric.
 
     Attributes:
         key: the name.
-        node: node it was measured on, None where there is one.
-        index: number of the GPU, None for the machine.
+        node: node it was measured on; None if there is only one.
+        index: number of the GPU; None for the machine.
         what: what was measured.
-        target: what it becomes, None for what has no place of its own.
+        target: the column it becomes; None without one.
     """
 
     key: str
@@ -77,9 +77,9 @@ class MetricName:
 
 
 def parse_names(keys: Iterable[str]) -> list[MetricName]:
-    """Return what the names of system metrics say; other names are left out.
+    """Return the parsed names of system metrics; other names are left out.
 
-    A part before the last slash of a name that is not known is a node only where a known name says so.
+    In an unknown name, the part before the last slash is a node only if a known name has that node.
     """
     system = [key for key in keys if key.startswith(PREFIX)]
     known = {key: match for key in system if (match := _KNOWN.match(key))}

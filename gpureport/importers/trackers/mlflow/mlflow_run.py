@@ -1,4 +1,4 @@
-"""One run of an MLflow store, read into what a tracker holds of a run."""
+"""One run of an MLflow store, read into a `Tracked`."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OWN_TAGS = "mlflow."
-"""What tags that MLflow itself sets begin with."""
+"""Prefix of the tags that MLflow itself sets."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content"}
-"""Of them, those that say what a run was."""
+"""Those of them that describe the run."""
 ARTIFACT_FOLDER = "gpureport"
 """Folder of a run's artifacts in which logs are looked for and reports are put."""
 _LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", ".gz", ".zst", ".bz2", ".xz")
 _NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
 PUBLISHED_TAGS = "gpureport."
-"""What tags that publishing a report sets begin with."""
+"""Prefix of the tags that publishing a report sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class MlflowRun:
-    """A run of a store, not read yet."""
+    """A run of a store that is not read yet."""
 
     store: RunStore
     info: RunInfo
@@ -67,7 +67,7 @@ class MlflowRun:
         Raises:
             SourceError: when it cannot be read, holds nothing, or holds no hardware series where they are required.
         """
-        series, labelled = self.store.series(self.info), self.store.labelled(self.info)
+        series, labelled = self.store.series(self.info), self.store.labels(self.info)
         if not any(len(each) for each in series):
             raise SourceError(self.locator, "the run has no metrics", "name another one; --list shows the runs")
         by_key = {each.key: each for each in series}
@@ -82,14 +82,14 @@ class MlflowRun:
         return self._with_logs(content.tracked(found, self))
 
     def _with_logs(self, tracked: Tracked) -> Tracked:
-        """Return the run with the logs that are kept with it; where they cannot be had, that is said."""
+        """Return the run with the logs among its artifacts, or with a note why there are none."""
         try:
             logs = [
                 name
                 for name in self.store.artifacts(self.info, ARTIFACT_FOLDER)
                 if name.lower().endswith(_LOG_SUFFIXES)
             ]
-            attached = [Attachment(name=name, path=self.store.fetched(self.info, name)) for name in logs]
+            attached = [Attachment(name=name, path=self.store.fetch_artifact(self.info, name)) for name in logs]
         except SourceError as error:
             said = f"Artifacts of the run could not be looked through: {error.what}."
             return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, said)))
@@ -134,26 +134,26 @@ class RunContent:
             stages=found.neptune.stages if found.neptune else (),
             params=tuple(self._params(found)),
             tags=tuple(self._tags()),
-            # a run that was moved here was made when it was moved
+            # in MLflow, a run that came from Neptune starts when it was loaded
             lasted=None if found.neptune else self._lasted(),
         )
 
     def _lasted(self) -> tuple[int, int] | None:
-        """Return when MLflow says it started and ended; its last point where it has no end."""
+        """Return its start and end by MLflow; without an end, its last point."""
         if self.info.started is None:
             return None
         last = max(int(each.times[-1]) for each in self.series if len(each))
         return self.info.started * 1000, (self.info.ended or last) * 1000
 
     def _span(self, tables: Sequence["pa.Table"]) -> tuple[int, int]:
-        """Return the first and last sample, of the training where there is no hardware."""
+        """Return the times of the first and last sample; without hardware, of the training metrics."""
         times = [integers(each.column("timestamp")) for each in tables] or [
             each.times * 1000 for each in self.series if len(each)
         ]
         return int(min(each[0] for each in times)), int(max(each[-1] for each in times))
 
     def _params(self, found: ReadDevices) -> Iterator[tuple[str, str]]:
-        """Yield what the run was configured with; what Neptune kept of itself and its processes is left out."""
+        """Yield its params without those that Neptune kept about itself and its processes."""
         for key, value in self.labelled.params:
             if found.neptune is None or not key.startswith(_NEPTUNE_PREFIXES):
                 yield key, value
@@ -164,7 +164,7 @@ class RunContent:
                 yield key, value
 
     def state(self) -> str:
-        """Return what changes whenever the store holds more of the run, or says something else of it."""
+        """Return a text that changes whenever the store holds more of the run, or its labels change."""
         ends = [(each.key, len(each), int(each.times[-1]) if len(each) else 0) for each in self.series]
         labels = (self.labelled.params, tuple(self._tags()))
         return repr((self.info.status, self.info.ended, self.info.name, ends, labels))

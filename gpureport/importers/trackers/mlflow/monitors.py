@@ -1,4 +1,4 @@
-"""The monitors that wrote a run's system metrics: one a node, several where every rank logged under the same names."""
+"""The monitors that logged a run's system metrics: one for each node, or several if every rank used the same names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from gpureport.importers.trackers.mlflow.run_store import MetricSeries
 
 _MEMORY = "system_memory_usage_megabytes"
 _SAME_MEMORY_SHARE = 0.05
-"""Machines whose memory in use differs by more than this share at the same time are two (pragmatic)."""
+"""If memory in use differs by more than this share at the same time, there are two machines (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
-    """What logged the series of one node; a value each tick, NaN where there is none.
+    """What one monitor logged of a node: a value for each tick, NaN if there is none.
 
     Attributes:
-        node: the node, None where there is one.
+        node: the node; None if the run has only one.
         logged: when each tick was logged, in milliseconds.
         read: when its values were read, in milliseconds.
         values: values of each series as logged, by its name.
-        names: what the names say.
-        begins: ticks with which a process began to record.
-        twice: points at a tick that has one already.
+        names: the parsed names.
+        begins: ticks at which a process began to record.
+        twice: number of points at a tick that already has one.
     """
 
     node: str | None
@@ -40,16 +40,16 @@ class Monitor:
 
     @property
     def usual(self) -> float | None:
-        """Median seconds between ticks, None with a single one."""
+        """Median seconds between ticks; None for a single tick."""
         return float(np.median(np.diff(self.logged))) / 1e3 if len(self.logged) > 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """The monitors of one node, and whether several wrote at the same time.
+    """The monitors of one node, and how many wrote at the same time.
 
     Attributes:
-        node: the node, None where there is one.
+        node: the node; None if the run has only one.
         monitors: its monitors.
         together: how many of them wrote at the same time.
     """
@@ -62,10 +62,10 @@ class Node:
 def find_nodes(names: Sequence[MetricName], series: Mapping[str, MetricSeries], started: int | None) -> list[Node]:
     """Return the nodes of a run with their monitors.
 
-    Monitors of different machines that log under the same names are nodes of their own.
+    Monitors of different machines that log under the same names become nodes of their own.
 
     Args:
-        names: what the names of its system metrics say.
+        names: the parsed names of its system metrics.
         series: its metrics by name.
         started: when it started, in milliseconds; None where not recorded.
     """
@@ -145,7 +145,7 @@ def _count_concurrent(monitors: Sequence[Monitor]) -> int:
 
 
 def _share_machine(monitors: Sequence[Monitor]) -> bool:
-    """Return whether monitors saw the same memory in use at the same time; where nothing tells, they did."""
+    """Return whether monitors saw the same memory in use at the same time; true if memory was not recorded."""
     used = [(monitor.read, values) for monitor in monitors if (values := _memory_used(monitor)) is not None]
     if len(used) < len(monitors):
         return True
@@ -157,7 +157,7 @@ def _share_machine(monitors: Sequence[Monitor]) -> bool:
 
 
 def _memory_used(monitor: Monitor) -> FloatArray | None:
-    """Return the memory of the machine in use, None where it was not recorded at every tick."""
+    """Return the memory in use of the machine; None if it was not recorded at every tick."""
     key = next((name.key for name in monitor.names if name.what == _MEMORY), None)
     values = None if key is None else monitor.values[key]
     return None if values is None or np.isnan(values).any() else values

@@ -1,4 +1,4 @@
-"""What a reader of a run of MLflow must know, one sentence each."""
+"""What a reader must know of a run of MLflow, one sentence each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ HOW_TO_RECORD = (
 )
 _MOST_NAMED = 3
 _UNSAMPLED_INTERVALS = 3.0
-"""Times without samples at either end of a run above this many intervals are said."""
+"""Intervals without samples at either end of a run that are worth a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunNotes:
-    """All that is said of one run."""
+    """Yields the notes on one run."""
 
     store: RunStore
     info: RunInfo

@@ -1,9 +1,9 @@
 """When the values that MLflow logged were read.
 
-MLflow's monitor reads, waits for its interval, and then stamps what it read with the time of logging: every system
-metric is late by the interval, which is stored nowhere. A value was read when the one before it was logged; the
-first one when the run started. Where the time to the one before is far longer than usual, the monitor was not
-running meanwhile, and the usual time is taken.
+MLflow's monitor reads a value, waits for its interval, and then logs the value with the time of logging. So every
+system metric is late by the interval, which is stored nowhere. A value was read when the one before it was logged,
+the first one when the run started. If the one before is much older than usual, the monitor did not run in between,
+and the usual interval is used.
 """
 
 import numpy as np
@@ -11,14 +11,15 @@ import numpy as np
 from gpureport.columns import IntArray
 
 _LONGEST_INTERVAL = 1.5
-"""Distances between stamps above this many medians hold a time without a monitor (pragmatic)."""
+"""Between timestamps more than this many medians apart, no monitor ran (pragmatic)."""
 
 
 def assign_monitors(times: IntArray, steps: IntArray) -> IntArray:
-    """Return for each tick which monitor logged it, from 0.
+    """Return the number of the monitor that logged each tick, from 0.
 
-    Every monitor counts its ticks; where two log the same names, the steps repeat. A tick goes to the monitor whose
-    last step is the one before, else a lower one; to that which waits longest where several do.
+    Every monitor counts its ticks as steps. If several monitors log the same names, steps repeat. A tick belongs to
+    the monitor whose last step is the one before, else to one with a lower step; of several, to the one that waited
+    longest.
 
     Args:
         times: times of the ticks, rising.

@@ -1,7 +1,7 @@
-"""Which runs of a local store a filter means: the part of MLflow's filter grammar that needs no server.
+"""Filters on the runs of a local store: the part of MLflow's filter syntax that needs no server.
 
-Conditions joined by `and`, each an attribute, param, metric or tag, a comparison, and a value: text in quotes, or a
-number for metrics and times. A run that lacks what is compared does not fulfil the condition, as on a server.
+A filter is conditions joined by `and`. Each names an attribute, param, metric or tag, a comparison and a value: text
+in quotes, or a number for metrics and times. As on a server, a run without the named value does not match.
 """
 
 import re
@@ -61,8 +61,8 @@ class Condition:
     value: str | float
 
     def holds(self, run: RunInfo, labelled: RunLabels) -> bool:
-        """Return whether a run fulfils it."""
-        found = self._of(run, labelled)
+        """Return whether a run matches."""
+        found = self._value_of(run, labelled)
         if found is None:
             return False
         if isinstance(self.value, float):
@@ -71,7 +71,7 @@ class Condition:
             return re.fullmatch(_like_pattern(self.value), str(found), _LIKE[self.compare] | re.DOTALL) is not None
         return (found == self.value) is (self.compare == "=")
 
-    def _of(self, run: RunInfo, labelled: RunLabels) -> str | float | None:
+    def _value_of(self, run: RunInfo, labelled: RunLabels) -> str | float | None:
         if self.entity == "attribute":
             return _TEXT_ATTRIBUTES[self.key](run) if self.key in _TEXT_ATTRIBUTES else _TIME_ATTRIBUTES[self.key](run)
         if self.entity == "metric":
@@ -89,7 +89,7 @@ def parse_filter(text: str) -> tuple[Condition, ...]:
     """Return the conditions of a filter.
 
     Raises:
-        SettingsError: when it is not one of those that need no server.
+        SettingsError: when it is not understood, or needs a server.
     """
     found, at = [], 0
     while at < len(text):
@@ -119,7 +119,7 @@ def _parse_condition(match: re.Match[str]) -> Condition:
 
 
 def filter_runs(store: RunStore, runs: Sequence[RunInfo], wanted: str | None) -> list[RunInfo]:
-    """Return the runs a filter means, and those of which a fault hides that; deleted ones only without a filter.
+    """Return the runs that match a filter, and those that cannot be read; deleted runs only without a filter.
 
     Raises:
         SettingsError: when the filter is not understood.
@@ -132,7 +132,7 @@ def filter_runs(store: RunStore, runs: Sequence[RunInfo], wanted: str | None) ->
     kept = []
     for run in (each for each in runs if not each.deleted):
         try:
-            labelled = nothing if simple and run.fault is None else store.labelled(run)
+            labelled = nothing if simple and run.fault is None else store.labels(run)
         except SourceError as fault:
             kept.append(replace(run, fault=fault))
             continue
@@ -144,13 +144,13 @@ def filter_runs(store: RunStore, runs: Sequence[RunInfo], wanted: str | None) ->
 def select_experiment(
     where: str, runs: Sequence[RunInfo], known: Mapping[str, str], experiment: str | None
 ) -> list[RunInfo]:
-    """Return the runs of an experiment, all when none is given.
+    """Return the runs of an experiment; all when None.
 
     Args:
-        where: what the store is called.
+        where: what a person calls the store.
         runs: runs.
-        known: names of the experiments by id.
-        experiment: name or id of one of them.
+        known: names of the experiments, by id.
+        experiment: name or id of an experiment.
 
     Raises:
         SourceError: when there is no such experiment.
@@ -164,12 +164,12 @@ def select_experiment(
 
 
 def no_such_experiment(where: str, experiment: str, names: Iterable[str]) -> SourceError:
-    """Return that there is no such experiment, with those of a similar name, else all."""
+    """Return an error that names experiments of a similar name, else the first ones."""
     known = sorted(set(names))
     close = get_close_matches(experiment, known, n=5, cutoff=0.5) or known[:5]
     return SourceError(where, f"no experiment {experiment!r}", f"it has {', '.join(close) or 'none'}")
 
 
 def matches_wildcard(pattern: str, text: str) -> bool:
-    """Return whether a text is as a pattern says, in which `*` stands for anything; capitals matter."""
+    """Return whether a text matches a pattern in which `*` stands for anything; case matters."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None

@@ -88,7 +88,7 @@ def _require_one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[R
         if (fault := found[0].fault) is not None:
             raise fault
         return list(found)
-    said = ", ".join(run.said for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    said = ", ".join(run.summary for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
     raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}")
 
 

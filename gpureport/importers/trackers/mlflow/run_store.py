@@ -1,4 +1,4 @@
-"""What every MLflow store holds, whichever way it is read. Times are milliseconds of UTC, as MLflow keeps them."""
+"""What every MLflow store holds, however it is read. Times are milliseconds of UTC, as in MLflow."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SourceError
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
-"""What names of hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
+"""Prefixes of hardware series: MLflow's own, and those of runs that came from Neptune."""
 UNFINISHED_STATES = ("RUNNING", "SCHEDULED")
 """States of a run that has not ended, or whose process was killed."""
 _STORED_INFINITY = 1.7976931348623157e308
@@ -22,17 +22,17 @@ class RunInfo:
 
     Attributes:
         id: its id.
-        name: its name, which others may have too.
+        name: its name; others may have the same.
         status: `RUNNING`, `SCHEDULED`, `FINISHED`, `FAILED` or `KILLED`.
         started: when it started; None where not recorded.
-        ended: when it ended; None while it runs, and when its process was killed.
+        ended: when it ended; None while it runs, and if its process was killed.
         experiment_id: id of its experiment.
         experiment: name of its experiment.
         artifact_uri: where its artifacts lie.
         deleted: whether it was deleted, or its experiment was.
         parent: id of the run it is nested in.
         hardware: names of its hardware series.
-        fault: why it cannot be read; None where it can.
+        fault: why it cannot be read; None if it can.
     """
 
     id: str
@@ -54,14 +54,14 @@ class RunInfo:
         return self.status not in UNFINISHED_STATES
 
     @property
-    def said(self) -> str:
-        """It in a message: id, name and status."""
+    def summary(self) -> str:
+        """Its id, name and status, for a message."""
         return f"{self.id} ({self.name}, {self.status})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLabels:
-    """What a run was configured and labelled with, and the last value of each metric."""
+    """Params and tags of a run, and the last value of each metric."""
 
     params: tuple[tuple[str, str], ...]
     tags: tuple[tuple[str, str], ...]
@@ -77,7 +77,7 @@ class MetricSeries:
         times: milliseconds.
         values: values; NaN and infinities as they were logged.
         steps: steps.
-        torn: lines that could not be read.
+        torn: number of lines that could not be read.
     """
 
     key: str
@@ -92,7 +92,7 @@ class MetricSeries:
 
 
 def order_points(key: str, times: IntArray, values: FloatArray, steps: IntArray, torn: int = 0) -> MetricSeries:
-    """Return points in order; a database keeps an infinity as the largest number it can."""
+    """Return points in order. Databases store infinity as the largest number; it becomes infinity again."""
     forward, same = times[1:] > times[:-1], times[1:] == times[:-1]
     if not (forward | (same & (steps[1:] > steps[:-1]))).all():
         order = np.lexsort((values, steps, times))
@@ -104,7 +104,7 @@ def order_points(key: str, times: IntArray, values: FloatArray, steps: IntArray,
 
 
 def is_hardware_name(key: str) -> bool:
-    """Return whether a metric may be a hardware series by its name."""
+    """Return whether a metric may be a hardware series, by its name."""
     return key.startswith(HARDWARE_PREFIXES)
 
 
@@ -113,18 +113,18 @@ class RunStore(Protocol):
 
     Attributes:
         kind: what it is, in words.
-        where: what a person can call it, without passwords.
+        where: what a person calls it, without passwords.
     """
 
     kind: ClassVar[str]
     where: str
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too, unless a filter is given, and last those with a fault.
+        """Return runs, the newest first, then those with a fault; deleted runs too, unless a filter is given.
 
         Args:
             experiment: name or id of an experiment, all when None.
-            wanted: filter in MLflow's words.
+            wanted: a filter in MLflow's syntax.
 
         Raises:
             SourceError: when the store cannot be read, has no such experiment, or the filter is not understood.
@@ -132,14 +132,14 @@ class RunStore(Protocol):
         ...
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None when there is none.
+        """Return the run of an id, deleted or not; None if there is none.
 
         Raises:
             SourceError: when it cannot be read.
         """
         ...
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         ...
 
@@ -148,14 +148,14 @@ class RunStore(Protocol):
         ...
 
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
-        """Return the names of the files in a folder of a run's artifacts; none where there is no such folder."""
+        """Return the names of the files in a folder of a run's artifacts; none if there is no such folder."""
         ...
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
-        """Return a local file with the content of an artifact, by its path among the artifacts."""
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
+        """Return a local file with the content of an artifact, given its path among the artifacts."""
         ...
 
     @property
     def version(self) -> str:
-        """What wrote the store, in words; empty where nothing tells."""
+        """What wrote the store, in words; empty if it is not known."""
         ...

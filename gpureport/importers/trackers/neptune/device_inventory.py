@@ -1,4 +1,4 @@
-"""The GPUs and hosts of a run: what it says of them beside their series."""
+"""The GPUs and hosts of a run, as described besides their series."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class DeviceInventory:
 
     Attributes:
         devices: GPUs by index, then hosts.
-        given: whether a person said how much memory the GPUs have.
-        largest: whether it is taken from what is known of the largest GPU of a machine.
-        unknown: whether that of a GPU is not known.
+        given: whether a person stated the memory of the GPUs.
+        largest: whether their memory is that of the largest GPU of their machine.
+        unknown: whether the memory of any GPU is not known.
     """
 
     devices: tuple[Device, ...]
@@ -37,7 +37,7 @@ def build_inventory(processes: Sequence[ProcessContent], arranged: RowsByDevice,
     Args:
         processes: what its processes wrote.
         arranged: its rows by device.
-        given: bytes of memory of each GPU, where a person says so.
+        given: bytes of memory of each GPU, if a person states it.
     """
     devices = tuple(_build_device(processes, arranged, place, given) for place in arranged.blocks)
     gpus = [device for device in devices if device.index is not None]
@@ -71,7 +71,7 @@ def _build_device(
 
 
 def _highest_stated(processes: Sequence[ProcessContent], place: DeviceKey, metric: str) -> float | None:
-    """Return what the client said a gauge of a GPU reaches at most: of the largest GPU of its machine."""
+    """Return the maximum that the client stated for a gauge: that of the largest GPU of the machine."""
     found = [
         each.content.highest[path]
         for each in processes

@@ -1,4 +1,4 @@
-"""What a reader of a run from Neptune must know, one sentence each."""
+"""What a reader must know of a run of Neptune, one clause each."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from gpureport.importers.trackers.neptune_hardware.process_samples import Proces
 
 _MS = 1000
 _UNSAMPLED_INTERVALS = 3
-"""Intervals a run may go on after its last hardware sample before that is worth a word (pragmatic)."""
+"""Intervals without samples at the end of a run that are worth a note (pragmatic)."""
 _MOST_NAMED = 4
 
 
@@ -21,7 +21,7 @@ def collect_notes(
     span: tuple[int, int],
     interval: float | None,
 ) -> Iterator[str]:
-    """Yield what a reader of a run must know, but for its memory.
+    """Yield what a reader must know of a run, except of its memory.
 
     Args:
         processes: what its processes wrote.
@@ -41,7 +41,7 @@ def collect_notes(
 
 
 def note_values(sampled: Sequence[ProcessSamples]) -> Iterator[str]:
-    """Yield what is known of the values."""
+    """Yield notes on the values."""
     zeros, of = sum(each.zeros for each in sampled), sum(each.of for each in sampled)
     if zeros:
         yield f"Neptune's client drops zeros: {zeros} of {of} values of utilization were 0 and are put back"
@@ -62,7 +62,7 @@ def _format_gpus(numbers: Sequence[int]) -> str:
 
 
 def note_devices(arranged: RowsByDevice, spaces: Sequence[Namespace]) -> Iterator[str]:
-    """Yield what is known of the GPUs and processes."""
+    """Yield notes on the GPUs and processes."""
     if arranged.copied:
         yield (
             f"{len(arranged.copied)} processes recorded the same devices at the same time as others and were left out: "
@@ -84,7 +84,7 @@ def note_devices(arranged: RowsByDevice, spaces: Sequence[Namespace]) -> Iterato
 
 
 def note_memory(stock: DeviceInventory) -> Iterator[str]:
-    """Yield what is known of the memory installed."""
+    """Yield notes on the installed memory."""
     if stock.given:
         yield "memory of each GPU is what --gpu-memory-total says"
     elif stock.largest:
@@ -94,13 +94,13 @@ def note_memory(stock: DeviceInventory) -> Iterator[str]:
 
 
 def note_unknown_series(others: Sequence[str], points: int) -> Iterator[str]:
-    """Yield which hardware series have no place here."""
+    """Yield a note on hardware series without a metric here."""
     if others:
         yield f"{points} points of {len(others)} series have no metric here: {list_first(others, _MOST_NAMED)}"
 
 
 def note_early_end(processes: Sequence[ProcessContent], end: int, step: float | None) -> Iterator[str]:
-    """Yield that the run went on after its last hardware sample.
+    """Yield a note if the run went on after its last hardware sample.
 
     Args:
         processes: what its processes wrote.

@@ -1,4 +1,4 @@
-"""What one process wrote of a run, step by step understood."""
+"""What one process wrote of a run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ class ProcessContent:
     """What one process wrote, or several into one place.
 
     Attributes:
-        content: what it wrote, times put right.
-        spaces: the namespaces of hardware series that are wanted.
-        every: all of them.
-        said: what was found out about its times.
+        content: what it wrote, with corrected times.
+        spaces: the selected namespaces of hardware series.
+        every: all namespaces of hardware series.
+        said: notes on its times.
         back: when clocks were set back, in microseconds.
-        samples: what it recorded, one for each of `spaces`.
+        samples: its samples, one for each of `spaces`.
     """
 
     content: RunContent
@@ -29,19 +29,19 @@ class ProcessContent:
     samples: tuple[ProcessSamples, ...] = ()
 
     def sampled(self, samples: Iterable[ProcessSamples]) -> "ProcessContent":
-        """Return it with what it recorded."""
+        """Return it with its samples."""
         return replace(self, samples=tuple(samples))
 
     @property
     def other_points(self) -> int:
-        """How many points of hardware series have no metric here."""
+        """Number of points of hardware series without a metric here."""
         return sum(len(self.content.series[path].times) for path in self.others)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Hardware series that have no metric here."""
+        """Paths of hardware series without a metric here."""
         return tuple(path for space in self.spaces for path in space.others)
 
     def hardware(self, path: str) -> bool:
-        """Return whether a series says something of hardware; what the recipe derives from others does too."""
+        """Return whether a series is a hardware series, or derived from one by the recipe."""
         return any(path in each.leaves or path in each.others or each.below(path) for each in self.every)

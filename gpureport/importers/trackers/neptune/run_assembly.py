@@ -1,4 +1,4 @@
-"""What a store of Neptune holds of a run as a recording: devices, stages, training metrics and an account."""
+"""A run of Neptune put together: devices, stages, training metrics and an account."""
 
 from collections.abc import Sequence
 
@@ -29,15 +29,15 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
     """Return a run as a recording.
 
     Args:
-        contents: what its processes wrote, each in a place of its own.
+        contents: what its processes wrote, one for each place.
         name: what a person calls the run.
-        locator: what a person can find it by.
-        selection: what a person wants of it, and knows that it does not say.
-        chosen: names a person chose.
+        locator: the locator of the run.
+        selection: what a person selects of it, and adds to it.
+        chosen: the meaning of names that a person chose.
         placement: options that select or place rows.
 
     Raises:
-        SourceError: when it holds no hardware series, or none that was asked for.
+        SourceError: when it holds no hardware series, or none that was selected.
     """
     processes = [_correct_times(content, selection.stage, chosen, placement.tz) for content in contents]
     if not any(each.spaces for each in processes):
@@ -81,7 +81,7 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
 
 
 def _correct_times(content: RunContent, stage: str | None, chosen: NameMap, tz: str | None) -> ProcessContent:
-    """Return what a process wrote with its times put right, and only the stage that is wanted."""
+    """Return what a process wrote, with corrected times and only the selected stage."""
     spaces = namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)
     # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
     local = any(each.client for each in spaces) or content.scalars.get("sys/id") == content.outline.id
@@ -100,7 +100,7 @@ def _sample(process: ProcessContent) -> ProcessContent:
 def _no_hardware_error(
     contents: Sequence[RunContent], locator: str, selection: Selection, chosen: NameMap
 ) -> SourceError:
-    """Return why a run has nothing to offer."""
+    """Return an error that says what the run holds instead of hardware series."""
     spaces: list[namespaces.Namespace] = []
     for content in contents:
         spaces += namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)

@@ -1,4 +1,4 @@
-"""What a store of Neptune holds of one run, in whatever form it is stored."""
+"""What a store of Neptune holds of one run, whatever the form of the store."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutline:
-    """What is known of a run before its series are read.
+    """A run before its series are read.
 
     Attributes:
         id: its id in the store.
         name: what a person calls it.
-        status: in Neptune's word.
-        project: its project, empty where the store does not say.
+        status: its status in Neptune.
+        project: its project; empty if the store does not say.
         started: when it was made, in microseconds; None where not recorded.
         points: how many points each series of numbers has.
         scalars: paths of single values.
-        trashed: whether it was put into the bin.
+        trashed: whether it is in the trash.
         surveyed: whether its series are known.
     """
 
@@ -40,7 +40,7 @@ class RunOutline:
 
 
 def merge_outlines(outlines: Sequence[RunOutline]) -> RunOutline:
-    """Return what is known of a run of which several processes wrote in places of their own; the first names it."""
+    """Return the outline of a run that several processes wrote in places of their own; the first one names it."""
     points: Counter[str] = Counter()
     for each in outlines:
         points.update(each.points)
@@ -58,18 +58,18 @@ class RunContent:
     """All that is read of a run.
 
     Attributes:
-        outline: what was known before.
+        outline: the outline of the run.
         scalars: single values by path.
         moments: single times by path, in microseconds.
         tags: its tags.
         series: series of numbers by path.
-        highest: the highest value a series was said to reach, by path; only a local log holds it.
-        last: last sign of life, in microseconds of UTC; None where only series tell.
+        highest: the stated maximum of a series, by path; only a local log has it.
+        last: time of the last operation, in microseconds of UTC; None if only the series have times.
         maybe_local: whether times may be local time that is labelled UTC.
-        client: version of the client that recorded it, empty where not known.
-        rejected: what was read and could not be used.
+        client: version of the client that recorded it; empty if not known.
+        rejected: what was read but could not be used.
         notes: what a reader must know.
-        state: what changes whenever the store holds more of the run.
+        state: a text that changes whenever the store holds more of the run.
         size: bytes read.
     """
 
@@ -89,12 +89,12 @@ class RunContent:
 
 
 class NeptuneRun(Protocol):
-    """A run in a store, not read yet.
+    """A run in a store that is not read yet.
 
     Attributes:
-        key: what identifies it among the runs of all stores.
+        key: its identity among the runs of all stores.
         id: its id.
-        fault: why it cannot be read, None when it can.
+        fault: why it cannot be read; None if it can.
     """
 
     @property
@@ -113,7 +113,7 @@ class NeptuneRun(Protocol):
         ...
 
     def outline(self) -> RunOutline:
-        """Return what is known without reading its series.
+        """Return its outline, without reading its series.
 
         Raises:
             SourceError: when it cannot be read.
@@ -121,7 +121,7 @@ class NeptuneRun(Protocol):
         ...
 
     def contents(self) -> list[RunContent]:
-        """Read it; what several processes wrote in places of their own comes as several.
+        """Read it; one content for each place in which its processes wrote.
 
         Raises:
             SourceError: when it cannot be read.

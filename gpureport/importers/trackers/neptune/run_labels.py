@@ -1,4 +1,4 @@
-"""What a run says beside its series: what it was configured with, how it was labelled, and where its processes ran."""
+"""What a run holds besides hardware series: params, tags, the nodes of its processes, training metrics."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,9 +15,9 @@ _TAG_VALUE = "true"
 
 
 def collect_params(processes: Sequence[ProcessContent]) -> dict[str, str]:
-    """Return what a run was configured with: single values that are neither Neptune's own nor a process's.
+    """Return the params of a run: its single values without those of Neptune and of its processes.
 
-    Times are left out: no two runs share one, and none explains a difference.
+    Times are left out: they differ between any two runs and explain no difference.
     """
     found: dict[str, str] = {}
     for each in processes:
@@ -40,12 +40,12 @@ def _format_scalar(value: Scalar) -> str:
 
 
 def collect_tags(contents: Sequence[RunContent]) -> dict[str, str]:
-    """Return the tags of a run; Neptune's are words without a value."""
+    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word."""
     return dict.fromkeys((tag for each in contents for tag in each.tags), _TAG_VALUE)
 
 
 def find_node(content: RunContent, space: Namespace) -> str:
-    """Return the name of the machine a process ran on, empty where not recorded."""
+    """Return the name of the machine a process ran on; empty if not recorded."""
     for path in (f"{space.path}/hostname", f"{space.path}/details/hostname", "sys/hostname"):
         if isinstance(said := content.scalars.get(path), str) and said:
             return said
@@ -53,14 +53,14 @@ def find_node(content: RunContent, space: Namespace) -> str:
 
 
 def find_gpu_model(contents: Sequence[RunContent], blocks: Sequence[DeviceRows], gpu: int) -> str | None:
-    """Return the marketing name of a GPU, which only the recipe records."""
+    """Return the model of a GPU, which only the recipe records."""
     paths = dict.fromkeys(f"{block.namespace}/details/gpu/{gpu}/name" for block in blocks)
     found = (each.scalars.get(path) for each in contents for path in paths)
     return next((name for name in found if isinstance(name, str)), None)
 
 
 def training_metrics(processes: Sequence[ProcessContent]) -> Iterator[TrainingMetric]:
-    """Yield every series of numbers that says nothing of hardware; a step that is a fraction counts as none."""
+    """Yield every series of numbers that is not a hardware series; a fractional step counts as not recorded."""
     for process in processes:
         for path, series in sorted(process.content.series.items()):
             if not process.hardware(path):

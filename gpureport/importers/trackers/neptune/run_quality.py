@@ -21,17 +21,17 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
     trained: int,
     notes: tuple[str, ...],
 ) -> Quality:
-    """Return the account of a run: points are what lines are to a log.
+    """Return the account of a run; its points are counted as the lines of a log are.
 
-    A row of several points is kept for the first of them, the others say more of it. Points that are no numbers are
-    cells without a value; they and those without a metric here carry no data.
+    Of a row of several points, the first counts as kept and the others as continued. Points that are not numbers, and
+    points of series without a metric here, count as noise.
 
     Args:
         processes: what its processes wrote.
         arranged: its rows by device.
-        unselected: points of GPUs that were not asked for.
+        unselected: number of points of GPUs that were not selected.
         clocks: the clock of each device.
-        trained: points of training metrics.
+        trained: number of points of training metrics.
         notes: what else a reader must know.
     """
     samples = [sample for each in processes for sample in each.samples]
@@ -63,7 +63,7 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
 
 
 def _clock_steps(processes: Sequence[ProcessContent], arranged: RowsByDevice) -> tuple[ClockStep, ...]:
-    """Return when clocks were set back, told of the first device."""
+    """Return when clocks were set back, attributed to the first device."""
     first = next(iter(arranged.blocks))
     moments = sorted({at for each in processes for at in each.back})
     return tuple(

@@ -1,4 +1,4 @@
-"""Which runs of a store are meant."""
+"""Which runs of a store are selected: by locator, id, name, pattern, experiment, or the latest."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _LISTED = 5
 
 
 def list_files(source: Path) -> Iterable[Path]:
-    """Yield files that may be one of Neptune's; hidden folders are looked into only where they are named."""
+    """Yield files that may be Neptune's; hidden folders only if they are named."""
     if source.is_file():
         yield source
         return
@@ -31,7 +31,7 @@ def list_files(source: Path) -> Iterable[Path]:
 
 
 def open_store(source: str, selection: Selection) -> tuple[str, list[NeptuneRun], bool]:
-    """Return the store a locator names, the runs of it that may be meant, and whether it names one."""
+    """Return the store that a locator names, its candidate runs, and whether the locator names a run."""
     if source.startswith(_SERVER):
         store, _, run = source.partition("#")
         found = live_runs.find_live_runs(store, run, selection)
@@ -55,7 +55,7 @@ def open_store(source: str, selection: Selection) -> tuple[str, list[NeptuneRun]
 
 
 def _split_locator(locator: str) -> tuple[str, str]:
-    """Return path and run of a locator; a `#` may be part of a name."""
+    """Return the path and the run of a locator; a `#` may be part of a path."""
     path, _, run = locator.rpartition("#")
     return (locator, "") if not path or Path(locator).exists() else (path, run)
 
@@ -74,14 +74,14 @@ def _find_runs(path: Path) -> list[NeptuneRun]:
 def select_runs(
     held: Sequence[NeptuneRun], source: str, selection: Selection, chosen: NameMap, *, named: bool
 ) -> list[NeptuneRun]:
-    """Return the runs that are meant: those named, else all that hold hardware series, or whose fault is to be told.
+    """Return the selected runs: those named, else all with hardware series and all that cannot be read.
 
     Args:
-        held: runs that may be meant.
+        held: candidate runs.
         source: what a person called the store.
-        selection: which runs they want.
-        chosen: names a person chose.
-        named: whether the runs were named already.
+        selection: the options that select runs.
+        chosen: the meaning of names that a person chose.
+        named: whether the locator names a run.
     """
     found = _find_by_patterns(held, selection.runs, source) if selection.runs else list(held)
     if selection.experiment is not None:
@@ -109,7 +109,7 @@ def select_runs(
 
 
 def _sort_by_start(held: Iterable[NeptuneRun]) -> list[NeptuneRun]:
-    """Return runs in the order in which they started; last those of which that is not known."""
+    """Return runs by start; those without a known start come last."""
 
     def started(each: NeptuneRun) -> tuple[bool, int]:
         known = None if each.fault else each.outline().started
@@ -121,7 +121,7 @@ def _sort_by_start(held: Iterable[NeptuneRun]) -> list[NeptuneRun]:
 def list_left_out(
     held: Iterable[NeptuneRun], wanted: Sequence[NeptuneRun], selection: Selection, chosen: NameMap
 ) -> Iterator[LeftOut]:
-    """Yield the runs that are neither read nor in the bin, though no option leaves them out."""
+    """Yield the runs that are not read although no option excludes them, without those in the trash."""
     read = {each.key for each in wanted}
     for each in held:
         if each.fault or each.key in read:
@@ -134,7 +134,7 @@ def list_left_out(
 
 
 def _find_by_patterns(held: Sequence[NeptuneRun], patterns: Iterable[str], source: str) -> list[NeptuneRun]:
-    """Return the runs that patterns name, each once: by id or name, whole, with `*`, or by the beginning of an id."""
+    """Return the runs that patterns name, each once: an id, a name, one with `*`, or the beginning of an id."""
     found: dict[str, NeptuneRun] = {}
     for pattern in patterns:
         named = [each for each in held if pattern in {each.id, each.outline().name}]

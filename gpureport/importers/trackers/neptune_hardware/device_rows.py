@@ -1,4 +1,4 @@
-"""The devices of a run, from what its processes recorded: each GPU once, however many processes watched it."""
+"""Rows of each device of a run: each GPU once, however many processes recorded it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EDGE = 1.5
-"""Intervals around the rows of one process in which rows of another are copies of them (pragmatic)."""
+"""Rows of another process are copies up to so many intervals around those of a process (pragmatic)."""
 
 DeviceKey = tuple[str, int | None]
 
@@ -26,10 +26,10 @@ class RowsByDevice:
     """Rows of a run by device.
 
     Attributes:
-        blocks: rows by node and GPU, None for the host; those of one device do not overlap.
-        copies: points that were recorded by another process as well.
-        copied: namespaces of which rows were left out.
-        numbered: how many GPUs without a number were told apart by their processes.
+        blocks: rows by node and GPU (None for the host); those of one device do not overlap.
+        copies: number of points that another process recorded as well.
+        copied: namespaces whose rows were all left out as copies.
+        numbered: number of GPUs without a number that were numbered by their processes.
     """
 
     blocks: dict[DeviceKey, list[DeviceRows]]
@@ -49,7 +49,7 @@ class RowsByDevice:
 
 
 def arrange_by_device(blocks: Iterable[DeviceRows]) -> RowsByDevice:
-    """Return the rows of each device, those of processes that watched it at the same time once."""
+    """Return the rows of each device; if several processes recorded it at the same time, those of one."""
     by_place: dict[DeviceKey, list[DeviceRows]] = {}
     blocks, numbered = _number_bare_gpus(list(blocks))
     for block in blocks:
@@ -75,10 +75,10 @@ def _count_points(blocks: Iterable[DeviceRows]) -> int:
 
 
 def _number_bare_gpus(blocks: list[DeviceRows]) -> tuple[list[DeviceRows], int]:
-    """Give GPUs without a number one where several processes saw a single GPU each at the same time.
+    """Number the GPUs of processes that each saw a single GPU.
 
-    A process names its GPU without a number when it sees no other. Of several that run at the same time each has its
-    own; of those that run one after the other, nobody can say.
+    A process that sees one GPU names it without a number. Processes that run at the same time each have a GPU of their
+    own. Processes that run one after the other may share one, and share number 0.
     """
     numbered = 0
     for node in {block.node for block in blocks}:
@@ -102,9 +102,9 @@ def _overlap(one: DeviceRows, other: DeviceRows) -> bool:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return rows of one device, of moments at which several processes watched it those of the shortest process.
+    """Return the rows of one device; while several processes recorded it, those of the shortest process.
 
-    A process that does one step of a job says more about the moment than one that watches over all of them.
+    A process that does one step of a job names that step; one that spans the whole job does not.
     """
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.namespace)):
@@ -115,9 +115,9 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
 
 
 def _rows_not_copied(block: DeviceRows, kept: Sequence[DeviceRows]) -> BoolArray:
-    """Return the rows at whose times no other process watched.
+    """Return the rows at times when no other process recorded.
 
-    Of a process that mostly recorded what others did, the samples around theirs are copies too.
+    If most rows of a process are copies, so are those right before and after.
     """
     spans = [span for other in kept for span in _watched_spans(other)]
     inside = _rows_within(block, spans, 0)
@@ -139,7 +139,7 @@ def _sampling_interval(block: DeviceRows) -> float:
 
 
 def _watched_spans(block: DeviceRows) -> list[tuple[int, int]]:
-    """Return the times in which a process watched, in microseconds; what is longer than a late sample is a hole."""
+    """Return the spans in which a process recorded, in microseconds; a gap ends a span."""
     holes = np.flatnonzero(np.diff(block.times) > gap_seconds(_sampling_interval(block) / 1e6) * 1e6)
     starts = block.times[np.concatenate([[0], holes + 1])]
     ends = block.times[np.concatenate([holes, [len(block.times) - 1]])]
@@ -147,7 +147,7 @@ def _watched_spans(block: DeviceRows) -> list[tuple[int, int]]:
 
 
 def select_gpus(whole: RowsByDevice, gpus: Sequence[int] | None) -> tuple[RowsByDevice, int]:
-    """Return the rows of some GPUs and of the hosts, and how many points the others have; of all GPUs when None."""
+    """Return the rows of the selected GPUs and of the hosts, and the number of other points; all GPUs when None."""
     if gpus is None:
         return whole, 0
     kept = {place: found for place, found in whole.blocks.items() if place[1] is None or place[1] in gpus}

@@ -1,8 +1,8 @@
-"""Zeros that Neptune's client is known to drop, put back.
+"""Puts back the zeros that Neptune's client drops.
 
-The client reports a value of its hardware monitor only when it is not 0, so an idle GPU is a missing point. All
-values of one tick share one time, and the memory of host and GPU is never 0: a tick at which a GPU's memory is
-known and its utilization is not was a 0. What else is missing stays unknown.
+The client reports a value only when it is not 0, so an idle GPU is a missing point. All values of one tick share one
+time, and the memory of host and GPU is never 0. So if a tick has the memory of a GPU but not its utilization, the
+utilization was 0. Anything else that is missing stays unknown.
 """
 
 import re
@@ -15,9 +15,9 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.quality import gap_seconds
 
 GAUGE_NAME = re.compile(r"^(?P<what>cpu|memory|gpu|gpu_memory|gpu_power)(?:_(?P<index>\d+))?$")
-"""Names the client gives its hardware series, after their namespace; a single GPU has no number."""
+"""Names of the client's hardware series, after their namespace; a single GPU has no number."""
 MONITOR_NAMESPACES = ("monitoring", "runtime")
-"""What namespaces of hardware series begin with, unless a person named them."""
+"""How namespaces of hardware series begin, unless a person named them."""
 _PROCESS_FIELDS = ("hostname", "pid", "tid")
 _SAME_TICK_MICROSECONDS = 1_000
 
@@ -32,13 +32,13 @@ class GaugePoints:
 
 @dataclass(frozen=True, slots=True)
 class RestoredSeries:
-    """The series of one namespace, a value a tick.
+    """The series of one namespace, with a value for each tick.
 
     Attributes:
         times: ticks, in microseconds.
         values: values of each series, NaN where not recorded.
-        imputed: where a 0 was put back, for the series that have such places.
-        never: series of GPU utilization that were not reported once: unknown, not 0.
+        imputed: ticks at which a 0 was put back, by series.
+        never: series of GPU utilization that were never reported: unknown, not 0.
     """
 
     times: IntArray
@@ -48,20 +48,20 @@ class RestoredSeries:
 
     @property
     def recorded(self) -> int:
-        """How many values were recorded, zeros that were put back left out."""
+        """Number of recorded values, without the zeros that were put back."""
         return sum(int((~np.isnan(each)).sum()) for each in self.values.values()) - self.zeros
 
     @property
     def zeros(self) -> int:
-        """How many zeros were put back."""
+        """Number of zeros that were put back."""
         return sum(int(places.sum()) for places in self.imputed.values())
 
 
 def find_monitor_namespaces(series: Iterable[str], scalars: Iterable[str]) -> dict[str, list[str]]:
-    """Return the leaf names under each path that the client's hardware monitor wrote to.
+    """Return the series names in each namespace of the client's hardware monitor.
 
-    A path is one when it holds `memory` or `cpu`, and either begins as the client's own do or holds the name of a
-    process beside it: a training metric called `train/memory` is none.
+    A namespace holds `memory` or `cpu`, and either begins as the client's own do or also describes a process. So a
+    training metric called `train/memory` makes no namespace.
 
     Args:
         series: paths of series.
@@ -85,10 +85,10 @@ def find_monitor_namespaces(series: Iterable[str], scalars: Iterable[str]) -> di
 
 
 def restore_dropped_zeros(series: Mapping[str, GaugePoints]) -> RestoredSeries:
-    """Return the series of one namespace at every tick, with the zeros that were dropped.
+    """Return the series of one namespace at every tick, with the dropped zeros.
 
     Args:
-        series: points by leaf name, in any order; of two at one tick the last counts.
+        series: points by name, in any order; of two at one tick the last counts.
     """
     times = _join_times(series)
     values = {leaf: _values_at(times, points) for leaf, points in series.items() if len(points.times)}
@@ -105,16 +105,16 @@ def restore_dropped_zeros(series: Mapping[str, GaugePoints]) -> RestoredSeries:
 
 
 def _ticks_read(leaf: str, values: Mapping[str, FloatArray], times: IntArray) -> BoolArray:
-    """Return the ticks at which the recorder is known to have read a series."""
+    """Return the ticks at which the client surely read a series."""
     if _gauge_kind(leaf) == "cpu":
-        # its first reading has no time before it to speak of, and is dropped
+        # the first reading covers no time and is dropped
         return ~_process_starts(times)
     memory = values.get(_gauge_of_same_gpu(leaf, "gpu_memory"))
     return np.zeros(len(times), dtype=np.bool_) if memory is None else ~np.isnan(memory)
 
 
 def _process_starts(times: IntArray) -> BoolArray:
-    """Return the first tick, and those after a time in which no process recorded."""
+    """Return the first tick, and those after a gap in which no process recorded."""
     begins = np.ones(len(times), dtype=np.bool_)
     steps = np.diff(times)
     if len(steps):
@@ -123,7 +123,7 @@ def _process_starts(times: IntArray) -> BoolArray:
 
 
 def _join_times(series: Mapping[str, GaugePoints]) -> IntArray:
-    """Return the times of all series, those within a millisecond of each other once."""
+    """Return the times of all series; those within a millisecond of each other are one."""
     if not series:
         return np.zeros(0, dtype=np.int64)
     times = np.unique(np.concatenate([points.times for points in series.values()]))

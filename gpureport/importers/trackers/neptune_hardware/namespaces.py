@@ -1,4 +1,4 @@
-"""Where in a run hardware series lie: one namespace a process, told from metrics that only look alike."""
+"""The namespaces of hardware series in a run: one for each process."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,11 +22,11 @@ class Namespace:
 
     Attributes:
         path: what their paths begin with.
-        stage: what a person would call the process; None where its namespace says nothing.
+        stage: name of the process; None if its namespace has none.
         client: whether the client's own monitor wrote them, which drops zeros.
-        leaves: paths of series that have a meaning here, with it.
-        others: paths of its series that have none.
-        bare: whether it names a single GPU without a number.
+        leaves: meaning of each known series, by path.
+        others: paths of its unknown series.
+        bare: whether it names a single GPU, without a number.
         recipe: whether the monitoring recipe wrote them.
     """
 
@@ -39,12 +39,12 @@ class Namespace:
     recipe: bool = False
 
     def below(self, path: str) -> bool:
-        """Return whether a series belongs to it although it says nothing of its own."""
+        """Return whether a series is below the recipe's namespace."""
         return self.recipe and path.startswith(f"{self.path}/monitoring/")
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it names."""
+        """Number of GPUs it names."""
         return len({each.gpu for each in self.leaves.values() if each.gpu is not None})
 
 
@@ -54,7 +54,7 @@ def find_namespaces(series: Iterable[str], scalars: Iterable[str], chosen: NameM
     Args:
         series: paths of its series of numbers.
         scalars: paths of its single values.
-        chosen: what a person says about names of their own.
+        chosen: the meaning of names that a person chose.
     """
     series, scalars = sorted(series), [*scalars, *(f"{namespace}/hostname" for namespace in chosen.namespaces)]
     own = _mapped_namespace(series, chosen)
@@ -103,7 +103,7 @@ def _mapped_namespace(series: list[str], chosen: NameMap) -> Namespace:
 
 
 def stage_name(path: str) -> str | None:
-    """Return what to call the process of a namespace: its last part, a number of its own for an invented one."""
+    """Return the name of the process of a namespace: its last part; `process-<hash>` for a generated one."""
     name = _PREFIX.sub("", path).strip("/")
     if not name:
         return None

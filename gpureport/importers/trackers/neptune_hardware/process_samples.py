@@ -1,4 +1,4 @@
-"""Hardware series of one process as rows of its devices, with the zeros its recorder drops."""
+"""The hardware series of one process as rows of its devices, with the zeros that the client dropped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ class DeviceRows:
 
     Attributes:
         namespace: path of the process's namespace.
-        stage: what the process is called; None where nothing says.
-        node: name of its machine, empty where not known.
+        stage: name of the process; None if unknown.
+        node: name of its machine; empty if unknown.
         gpu: number of the GPU; None for the host.
         bare: whether the GPU had no number, because the process saw only one.
         times: time of each row in microseconds, rising.
         values: value of each row by metric, in base units, NaN where not recorded.
         imputed: rows that hold a zero that was put back.
-        points: how many points each row is made of.
+        points: number of points of each row.
     """
 
     namespace: str
@@ -58,19 +58,19 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSamples:
-    """What one process recorded.
+    """The samples of one process.
 
     Attributes:
         blocks: rows of each device.
-        points: points of its series that have a meaning.
-        repeated: points at whose time their series has another.
-        crowded: points of ticks that a forked process set off.
-        nan: values that are no numbers, by metric.
-        zeros: values that were put back.
-        of: values of the metrics that zeros were put back into, together.
-        never: GPUs whose utilization was never reported although they were watched.
-        unrestored: GPUs whose zeros cannot be told, since their memory was not recorded.
-        spread: how far points of one tick lie apart, in microseconds, where that is more than a millisecond.
+        points: number of points of its known series.
+        repeated: number of points at a time that their series already has.
+        crowded: number of points of extra ticks after a fork.
+        nan: number of values that are not numbers, by metric.
+        zeros: number of zeros that were put back.
+        of: number of values of the series with zeros put back, including these.
+        never: GPUs whose utilization was never reported although their memory was.
+        unrestored: GPUs whose zeros cannot be put back, since their memory was not recorded.
+        spread: largest distance of points of one tick, in microseconds; 0 up to a millisecond.
     """
 
     blocks: tuple[DeviceRows, ...]
@@ -94,7 +94,7 @@ def sample_process(space: Namespace, series: Mapping[str, Series], node: str) ->
         node: name of its machine, empty where not known.
     """
     read, spread = join_ticks({path: series[path] for path in space.leaves if path in series}, space.leaves)
-    # what the client did not write has no zeros to put back, whatever it is called
+    # only the client drops zeros
     keys = {(path[len(space.path) + 1 :] if space.client else f"/{path}"): path for path in read}
     whole = restore_dropped_zeros({key: read[path] for key, path in keys.items()})
     ticked = drop_forked_ticks(whole) if space.client else whole

@@ -1,4 +1,4 @@
-"""What Neptune's series of hardware mean: the gauges of its client, and the names of its monitoring recipe."""
+"""The meaning of Neptune's hardware series: the gauges of its client, and those of its monitoring recipe."""
 
 import re
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ GIB, MIB = 2**30, 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesMeaning:
-    """What a series says.
+    """What a series measures.
 
     Attributes:
         metric: column of the series.
         factor: what a value is multiplied by to be in the base unit.
         gpu: number of the GPU; None for the host.
-        rate: whether a value is what was counted since the one before, and becomes a rate.
-        primes: whether the first value of a process says nothing.
+        rate: whether a value counts since the one before, and becomes a rate.
+        primes: whether the first value of a process is meaningless.
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""Points of a process's series on common ticks, and values in base units."""
+"""The points of a process on common ticks, and values in base units."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,11 +12,11 @@ from gpureport.importers.trackers.neptune_hardware.series_meanings import Series
 from gpureport.quality import gap_seconds
 
 _SAME = 1_000
-"""Points within a millisecond of each other belong to one tick whatever else is there, in microseconds."""
+"""Points closer together than this, in microseconds, always belong to one tick."""
 _APART = 0.01
 """Share of ticks at which series that are never dropped may miss each other and still share their times (pragmatic)."""
 _FORKED = 1_000_000
-"""Ticks nearer to each other than this, in microseconds, are no ticks of one monitor: it waits 10 s (pragmatic)."""
+"""Ticks closer together than this, in microseconds, are not of one monitor: it waits 10 s (pragmatic)."""
 _SHARE, _WIDEST = 0.25, 1_000_000
 """How far apart points of one tick may lie where times are not shared: a quarter of the interval, at most 1 s."""
 
@@ -24,9 +24,9 @@ _SHARE, _WIDEST = 0.25, 1_000_000
 def join_ticks(
     found: Mapping[str, Series], meanings: Mapping[str, SeriesMeaning]
 ) -> tuple[dict[str, GaugePoints], int]:
-    """Return points with the times of their ticks, and how far apart those of one tick are in the worst case.
+    """Return points at the times of their ticks, and the largest distance of points of one tick in microseconds.
 
-    All series of a process share their times. Where they do not, points near each other are one tick.
+    The series of a process usually share their times. If they do not, points close together are one tick.
     """
     points = {path: GaugePoints(each.times, each.values) for path, each in found.items()}
     steady = [points[path].times for path in points if _is_never_dropped(meanings[path])] or [
@@ -50,10 +50,10 @@ def join_ticks(
 
 
 def drop_forked_ticks(ticked: RestoredSeries) -> RestoredSeries:
-    """Return series without the ticks that the forks of a process set off.
+    """Return series without the extra ticks after a fork.
 
-    The client starts its monitor again in a process that has forked, which takes a tick at once: a loader with 14
-    workers makes 14 of them in a second. Else there are 10 s between two (client 1.14.0, measured).
+    In a forked process, the client starts its monitor again, which records a tick at once: a loader with 14 workers
+    makes 14 of them within a second. Other ticks are 10 s apart (client 1.14.0, measured).
     """
     kept, last = np.ones(len(ticked.times), dtype=np.bool_), -_FORKED
     for place, time in enumerate(ticked.times.tolist()):
@@ -80,7 +80,7 @@ def _is_never_dropped(meaning: SeriesMeaning) -> bool:
 
 
 def to_base_unit(meaning: SeriesMeaning, times: IntArray, values: FloatArray) -> FloatArray:
-    """Return values in the base unit, what was counted since the tick before as a rate."""
+    """Return values in the base unit; counts since the tick before become rates."""
     converted = values * meaning.factor
     first = np.concatenate([[True], np.diff(times) > _longest_interval(times)])[: len(times)]
     if meaning.rate and len(times):

@@ -37,13 +37,11 @@ def describe_remaining_loss(
     if left.runs == 1:
         yield Fact(name="Largest left", text=f"{f'{worst.id}: ' if worst else ''}{title}: up to {cost} ({share}).")
         return
-    most = (
-        f"; most in {worst.id} ({display.percent(worst.lost_ratio)} of its run)" if worst and worst.lost_ratio else ""
-    )
-    seen = f"in {largest.runs} of {left.runs} runs"
-    yield Fact(
-        name="Largest left", text=f"{title}: up to {cost} ({share}), a mean over {left.runs} runs, {seen}{most}."
-    )
+    found = f"all {left.runs}" if largest.runs == left.runs else f"{largest.runs} of {left.runs}"
+    mean = f"{title}: up to {cost} ({share}), a mean over all runs, found in {found}"
+    if worst and worst.lost_ratio:
+        mean += f"; most in {worst.id}, {display.percent(worst.lost_ratio)} of its run"
+    yield Fact(name="Largest left", text=f"{mean}.")
 
 
 def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> FindingCard | None:

@@ -90,9 +90,9 @@ def _analyses(steps: Sequence[Step]) -> list[Analysis]:
 def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
-        f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
-        "not tell. With each stands its difference from the row above, marked where it is of what had settled and the "
-        f"figure is not, and the 95{display.GAP}% interval of that."
+        f"The verdict is on {title}, {against}. Figures cover whole recordings, or the settled part where whole "
+        "recordings do not show them. Below a figure stands its difference from the row above, with a "
+        f'95{display.GAP}% interval; "settled" marks a difference of the settled part below a figure of the whole.'
     )
 
 

@@ -107,5 +107,5 @@ def test_a_lowered_limit_without_busy_samples_says_nothing_of_power() -> None:
     """Whether a job feels it is not known from a GPU at rest: no 0 % of the limit while busy."""
     run = recording(util=np.zeros(60), power=30, power_limit=400, default_limit=450)
     (finding,) = found(analyze(run), "power_limited")
-    assert "no busy sample was recorded" in finding.summary
+    assert "no busy sample shows" in finding.summary
     assert not any("busy" in entry.statistic for entry in finding.evidence)

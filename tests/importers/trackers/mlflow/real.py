@@ -89,7 +89,7 @@ def contents(store: RunStore) -> dict[str, Any]:
     """Return what a reader says of every run of a store, in the form of `oracle`."""
     found = {}
     for run in store.runs():
-        labelled = store.labelled(run)
+        labelled = store.labels(run)
         found[run.id] = {
             "name": run.name,
             "status": run.status,

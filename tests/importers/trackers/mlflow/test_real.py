@@ -87,8 +87,8 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
     (run,) = (run for run in store.runs() if run.name == "long")
     for each in (store, client):
         assert each.artifacts(run, "gpureport") == ["gpureport/report.html"]
-        assert each.fetched(run, "gpureport/report.html").read_bytes() == report.read_bytes()
-    assert ("gpureport.report", "gpureport/report.html") in store.labelled(run).tags
+        assert each.fetch_artifact(run, "gpureport/report.html").read_bytes() == report.read_bytes()
+    assert ("gpureport.report", "gpureport/report.html") in store.labels(run).tags
     client.publish(run, report.rename(tmp_path / "other.html"), "gpureport")
     client.tag(run, "gpureport.report", "gpureport/other.html")
     assert store.artifacts(run, "gpureport") == ["gpureport/other.html", "gpureport/report.html"]

@@ -72,15 +72,7 @@ def test_a_server_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_host_that_does_not_exist_is_said() -> None:
     """Names that end so never exist."""
     said = asked("http://gpureport.invalid")
-    assert re.search(r"cannot be reached: (no such host|nobody says)", said)
-
-
-def test_a_name_server_that_is_silent_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system's look-up has no time limit of its own."""
-    monkeypatch.setattr("gpureport.importers.trackers.mlflow.server.connecting.CONNECT", 0.2)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(3))
-    said = asked("http://somewhere")
-    assert "nobody says in 0.2 s which address somewhere has" in said
+    assert re.search(r"cannot be reached: no such host", said)
 
 
 def test_https_to_a_server_that_speaks_http_is_said() -> None:

@@ -115,7 +115,7 @@ class FileStore:
             raise run.fault
         return self._folders[run.id]
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         folder = self.home(run)
         params, tags = (
@@ -151,7 +151,7 @@ class FileStore:
         """Return the names of the files in a folder of a run's artifacts."""
         return local_artifacts.list_artifacts(self.artifact_folder(run), folder)
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.home(run)) / name
 

@@ -91,7 +91,7 @@ class SqliteStore:
             hardware.setdefault(holder, []).append(key)
         return [_run_info(row, hardware) for row in connection.execute(_RUNS, {"run": run_id})]
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         with self._opened() as connection:
             params, tags = (tuple(connection.execute(query, (run.id,))) for query in (_PARAMS, _TAGS))
@@ -125,7 +125,7 @@ class SqliteStore:
         """Return the names of the files in a folder of a run's artifacts."""
         return local_artifacts.list_artifacts(self.artifact_folder(run), folder)
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.path.parent) / name
 
@@ -149,9 +149,8 @@ def _run_info(row: Sequence[Any], hardware: dict[str, list[str]]) -> RunInfo:
 
 def _split_by_key(points: npt.NDArray[Any], keys: dict[str, int]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Yield the points of each metric, by name."""
-    codes = points["key"].astype(np.int32)
-    # a stable sort of small integers counts them instead of comparing
-    order = np.argsort(codes.astype(np.int16) if len(keys) < 2**15 else codes, kind="stable")
+    codes = points["key"]
+    order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(keys) + 1))
     for key, code in sorted(keys.items()):
         yield key, points[order[bounds[code] : bounds[code + 1]]]

@@ -128,7 +128,7 @@ class ClientStore:
             hardware=tuple(sorted(key for key in data.metrics if is_hardware_name(key))),
         )
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         data = self._asked("get_run", run.id).data
         return RunLabels(
@@ -139,7 +139,7 @@ class ClientStore:
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
         """Return all metrics of a run, by name."""
-        keys = [key for key, _ in self.labelled(run).latest]
+        keys = [key for key, _ in self.labels(run).latest]
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
             return list(pool.map(lambda key: self._history(run.id, key), keys))
 
@@ -156,7 +156,7 @@ class ClientStore:
         """Return the names of the files in a folder of a run's artifacts."""
         return sorted(each.path for each in self._asked("list_artifacts", run.id, folder) if not each.is_dir)
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return a local file with the content of an artifact, removed when the program ends."""
         folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -138,7 +138,7 @@ class RestStore:
             hardware=tuple(sorted(each["key"] for each in data.get("metrics", ()) if is_hardware_name(each["key"]))),
         )
 
-    def labelled(self, run: RunInfo) -> RunLabels:
+    def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         data = self._got(run.id).get("data", {})
         params, tags = (
@@ -150,7 +150,7 @@ class RestStore:
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
         """Return all metrics of a run, by name."""
-        keys = sorted(key for key, _ in self.labelled(run).latest)
+        keys = sorted(key for key, _ in self.labels(run).latest)
         try:
             return _read_in_threads(lambda key: self._history(run.id, key), keys)
         finally:
@@ -183,7 +183,7 @@ class RestStore:
         found = self.transport.get(f"{_API}/artifacts/list", run_id=run.id, path=folder).get("files", ())
         return sorted(each["path"] for each in found if not each.get("is_dir"))
 
-    def fetched(self, run: RunInfo, name: str) -> Path:
+    def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return a local file with the content of an artifact, removed when the program ends."""
         folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

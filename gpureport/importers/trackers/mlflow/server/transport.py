@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow.server.answers import OVERLOADED, Answer, check_answer
-from gpureport.importers.trackers.mlflow.server.connecting import connected
+from gpureport.importers.trackers.mlflow.server.connecting import open_connection
 from gpureport.importers.trackers.mlflow.server.connection_errors import (
     CLOSED,
     explain_connection_errors,
@@ -140,7 +140,7 @@ class Transport:
         """Return the connection of this thread."""
         connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None or connection.sock is None:
-            connection = connected(self._host, self._port, self._settings, secure=self._secure)
+            connection = open_connection(self._host, self._port, self._settings, secure=self._secure)
             self._own.connection = connection
             self._open.append(connection)
         return connection

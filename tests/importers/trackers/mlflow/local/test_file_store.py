@@ -86,7 +86,7 @@ def _denied(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def _labelled(store: FileStore) -> RunLabels:
-    return store.labelled(store.runs()[0])
+    return store.labels(store.runs()[0])
 
 
 @pytest.mark.parametrize("name", ["meta.yaml", "mlflow.runName", "batch_size"])

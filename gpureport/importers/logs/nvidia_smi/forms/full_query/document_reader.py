@@ -32,7 +32,7 @@ class DocumentReader:
         self.head: Document | None = None
         self.continued = 0
         self._sections = Sections()
-        self.kept = self._sections.kept
+        self.keeps_path = self._sections.keeps_path
         self._records: list[Record] = []
         self._odd: list[NonDataLine] = []
 
