@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.idle import gap_wording, periodicity
+from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.rule import Context
@@ -101,6 +102,19 @@ def _join_stalls(one: Stall, other: Stall) -> Stall:
         gap_count=least.gap_count,
         occurrences=max(one.occurrences, other.occurrences),
     )
+
+
+def mark_periodic(gaps: Sequence[Interval], causes: list[Cause]) -> list[Cause]:
+    """Return the causes of gaps, with `periodic` for unknown causes of gaps that recur."""
+    places = [place for place, cause in enumerate(causes) if cause.name not in NON_PERIODIC_CAUSES]
+    period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
+    if period is None:
+        return causes
+    members = {place for place, member in zip(places, period.members, strict=True) if member}
+    return [
+        Cause(name="periodic") if place in members and cause.name == "unknown" else cause
+        for place, cause in enumerate(causes)
+    ]
 
 
 def build_stall_finding(

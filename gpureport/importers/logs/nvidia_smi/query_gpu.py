@@ -44,7 +44,7 @@ class NvidiaSmi:
             return True
         return not declared and is_headerless(first_lines(text))
 
-    def used(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
+    def drop_unused_options(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
         """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
 
         Raises:

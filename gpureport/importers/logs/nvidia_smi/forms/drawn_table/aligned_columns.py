@@ -52,7 +52,7 @@ class AlignedLines:
     cut: bool
 
     @classmethod
-    def of(cls, piece: Piece) -> "AlignedLines":
+    def from_piece(cls, piece: Piece) -> "AlignedLines":
         """Return the lines of a piece; the last cell of a line that may be cut is marked as cut."""
         data, cut = piece.data, piece.last and bool(piece.data) and not piece.data.endswith(b"\n")
         if cut:

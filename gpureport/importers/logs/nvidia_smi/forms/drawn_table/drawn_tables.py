@@ -64,15 +64,15 @@ class Tables:
 
     def _stretches(self, log: Iterable[Piece]) -> Iterator[_Stretch]:
         """Yield lines that hold whole tables, what stands above these, and the number of the first line."""
-        held, first = TableLines.of(b""), 1
+        held, first = TableLines.from_bytes(b""), 1
         for piece in log:
             data, number = self._plain(piece.data), piece.first_line + self._more
             if len(held) and number != first + len(held):
                 yield held, openings(held), first
-                held = TableLines.of(b"")
+                held = TableLines.from_bytes(b"")
             first = first if len(held) else number
             self._more += data.count(b"\n") - piece.lines
-            lines = held + TableLines.of(data)
+            lines = held + TableLines.from_bytes(data)
             found = openings(lines)
             end = len(lines) if piece.last else _whole(lines, found)
             yield lines[:end], [each for each in found if each.line < end], first

@@ -1,4 +1,4 @@
-"""The documents of a log of `nvidia-smi -q` as they are read: what is whole becomes rows, and every line is counted."""
+"""Reads the documents of a log of `nvidia-smi -q`: complete sections become rows, and every line is counted."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ class DocumentReader:
         self.head: Document | None = None
         self.continued = 0
         self._sections = Sections()
-        self.kept = self._sections.kept
+        self.keeps_path = self._sections.keeps_path
         self._records: list[Record] = []
         self._odd: list[OddLine] = []
 

@@ -177,7 +177,7 @@ class QueryText:
         if len(self._paths) > _REMEMBERED:
             self._paths.clear()
         path = f"{below}/{label}" if below else label
-        self._paths[below, label] = found = path, path == MINOR or self._documents.kept(path)
+        self._paths[below, label] = found = path, path == MINOR or self._documents.keeps_path(path)
         return found
 
     def _parts(self, line: str) -> tuple[int, str, str | None] | None:

@@ -210,7 +210,7 @@ class QueryXml:
                 self._paths.clear()
             path = f"{above}/{tag}" if above else tag
             inside = path.partition("/")[0] in SECTIONS and path.count("/") < _DEEPEST
-            kept = path == MINOR or self._documents.kept(path)
+            kept = path == MINOR or self._documents.keeps_path(path)
             self._paths[above, tag] = path if inside or kept else "", kept
         return self._paths[above, tag]
 

@@ -101,7 +101,7 @@ class Sections:
         self.notes: dict[str, None] = {}
         self.lost: dict[int, str] = {}
         self._reader = SubsectionReader()
-        self.kept = self._reader.kept
+        self.keeps_path = self._reader.keeps_path
         self._indices: dict[str, str] = {}
 
     def read(self, document: Document) -> tuple[list[Record], list[OddLine]]:

@@ -74,7 +74,7 @@ class Dmon:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield of each piece the lines that are no rows, then a chunk for each stretch under the same headings."""
-        for lines in map(AlignedLines.of, log):
+        for lines in map(AlignedLines.from_piece, log):
             odd = Odd(lines)
             rows = [chunk for run in list(self._runs(lines, odd)) for chunk in self._rows(lines, run, odd)]
             yield odd.chunk((CUT,) if lines.cut else ())

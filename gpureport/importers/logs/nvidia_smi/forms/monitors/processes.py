@@ -147,12 +147,12 @@ class ListReader:
                 continue
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
             if isinstance(read, OddLine):
-                odd.append(self._told(raw, read))
+                odd.append(self._describe_line(raw, read))
             else:
                 records += self._lists.add(read)
         return self._chunk(records, odd, ())
 
-    def _told(self, raw: bytes, line: OddLine) -> OddLine:
+    def _describe_line(self, raw: bytes, line: OddLine) -> OddLine:
         """Return a line that is no row with what it is: some are messages; it is told once below each heading."""
         if line.reason in {WRONG_CELLS, BEFORE_HEADER}:
             kind = _MESSAGES.classify(line.text.strip())
