@@ -174,7 +174,7 @@ class RawFile:
 
     @property
     def hashed(self) -> int:
-        """Bytes the hash stands for."""
+        """Bytes that were hashed."""
         return self._hashed
 
     def settle(self) -> None:

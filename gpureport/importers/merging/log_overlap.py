@@ -1,4 +1,4 @@
-"""The time that two logs of one device share: rows that stand in both, stamp and values, are taken once."""
+"""Overlapping logs of one device: rows with the same time stamp and values in both are taken once."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ _NO_KEYS: Keys = np.zeros(0, dtype=np.uint64)
 
 
 class RepeatedRowFilter:
-    """The rows of a device in the logs before the one that is being read, as far as a later log has their time too.
+    """The rows of a device in earlier logs, as far as a later log covers the same time.
 
-    Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same device
-    between those of the log before, as a second recorder takes them. Eight bytes a row are held.
+    Repeated rows have the same time stamp and values. Other rows at that time are additional samples, as a second
+    recorder takes them. Each row costs eight bytes.
     """
 
     def __init__(self, spans: Sequence[tuple[int, Span]]) -> None:
@@ -34,7 +34,7 @@ class RepeatedRowFilter:
         self._ended = self._latest = np.iinfo(np.int64).min
 
     def find_repeated(self, batch: "pa.Table", log: int) -> BoolArray:
-        """Return which rows of the next batch the logs before held as well.
+        """Return which rows of the next batch earlier logs contain.
 
         Args:
             batch: rows of the device.

@@ -108,7 +108,7 @@ class MergedLogs:
         return LogContents(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
 
     def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
-        """Return the rows of a batch that no log before held, under the device's name in the run."""
+        """Return the rows of a batch that no earlier log contains, under the device's name in the run."""
         name = names[_device(batch)]
         codes = columns.category(name, len(batch))
         renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)

@@ -1,4 +1,4 @@
-"""Several logs of one machine as one series: the rows of the finest log, and beside them what the others say."""
+"""Several logs of one machine as one series: the rows of the finest log, with the values of the others added."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from gpureport.recording import HOST, KEY_FIELDS, sort_by_time
 
 _KEYS = {field.name for field in KEY_FIELDS}
 _COVERS = 1.25
-"""Intervals before its stamp that a reading speaks for at most, as wide as a sample's cell."""
+"""Intervals before its time stamp that a reading covers at most."""
 _LONE = 1_000_000
 """What a single reading covers, in microseconds."""
 

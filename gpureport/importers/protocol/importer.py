@@ -52,7 +52,7 @@ class ReadOptions:
     as_logged: bool = False
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
-        """Return how a file is read that lies beside a log of this span, in microseconds."""
+        """Return the options for a companion of a log that covers this span, in microseconds."""
         return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
 
 

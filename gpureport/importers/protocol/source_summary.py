@@ -1,4 +1,4 @@
-"""One source of a run after it was read: what it is, what it held, and the first line of each rejected kind."""
+"""A source that was read: its identity, its content, and the first rejected line of each reason."""
 
 import io
 import json

@@ -24,7 +24,7 @@ Value = float | int | str | bool
 
 
 class _Unread:
-    """Stands for a text that was not read yet."""
+    """A text that was not read yet."""
 
 
 _UNREAD = _Unread()
@@ -33,9 +33,9 @@ Reader = Callable[[str], Value | Absent | None]
 
 EMPTY = Absent("empty")
 CUT = "cut"
-"""Why a cell of which a part may be missing holds no value."""
+"""The reason for a cell that may have lost a part."""
 CUT_CELL = f"[{CUT}]"
-"""Stands for such a cell."""
+"""The text of such a cell."""
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000

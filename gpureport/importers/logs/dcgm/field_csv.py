@@ -16,7 +16,7 @@ from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
 
 MOST = 5_000_000
-"""Readings of a table with one a line, which are held in memory until all of a moment are there."""
+"""Readings at most of a table with one per line, kept in memory until those of a moment are complete."""
 _UNTOLD = (
     "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
 )

@@ -177,7 +177,7 @@ def _texts(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _add(gpu: _Gpu, name: str, sample: object, builder: ChunkBuilder) -> None:
-    """Take one sample; a series that begins anew, as with another pod, goes on with the one before."""
+    """Add a sample; a series that begins again, as with another pod, continues the one before."""
     whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
     moment = parse_epoch_time(sample[0], "s") if isinstance(sample, list) and whole else None
     if moment is None or not isinstance(sample, list):
@@ -201,7 +201,7 @@ def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], builder: ChunkBu
 
 
 def _units(gpus: Iterable[_Gpu], builder: ChunkBuilder) -> dict[str, str]:
-    """Return the unit each metric counts in, told by its name and its values."""
+    """Return the unit of each metric, judged by its name and its values."""
     values: dict[str, list[float]] = {}
     for gpu in gpus:
         for readings in gpu.readings.values():

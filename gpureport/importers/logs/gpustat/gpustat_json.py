@@ -39,7 +39,7 @@ _TEXTS = {"uuid": "uuid", "name": "model"}
 _TIME = re.compile(r'"query_time"\s*:')
 _GPUS = re.compile(r'"gpus"\s*:\s*\[')
 _FAILED = re.compile(r"\(\((.+)\)\)")
-"""Stands for the name of a GPU that could not be asked, and says why."""
+"""Replaces the name of a GPU that could not be queried, and says why."""
 _PROCESSES = "What gpustat says of processes is not kept."
 
 

@@ -36,7 +36,7 @@ class Mapped:
     sample: ClassVar[str] = "mapped/wrapper.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return that only a person can say so."""
+        """Return False: only a person can say that a table has a map."""
         del head
         return False
 
@@ -54,7 +54,7 @@ class Mapped:
 
 
 def _unmapped(file: RawFile) -> SourceError:
-    """Return that a table needs a map, with one to start from where its headings tell something."""
+    """Return the error that a table needs a map, with a draft where its headings allow one."""
     from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - only where a map is missing
 
     found = suggest_map(head_text(head(file.again(), HEAD_BYTES)))
@@ -126,7 +126,7 @@ class MappedForm:
         return False
 
     def _rows(self, line: TextLine, row: Sequence[str], builder: ChunkBuilder) -> None:
-        """Take a row apart into one of each device."""
+        """Split a row into one per device."""
         said = dict(zip(self._header, row, strict=False))
         numbers = said
         if self._delimiter == ";":

@@ -77,7 +77,7 @@ class TrainingLog:
         return len(names) > 1 and any(find_time_and_step({normalise_name(name): name for name in names}))
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file that nobody named is a training log: it names a loss or another such metric too."""
+        """Return whether an unnamed file is a training log: it must also name a loss or a similar metric."""
         text = head_text(head).lstrip()
         if text.startswith("{"):
             found = next(_objects(text.split("\n", 1)[:1]), (0, ""))[1]

@@ -1,4 +1,4 @@
-"""A log of nvidia-smi's forms being read: which block was read as what, and what to do where it has no time."""
+"""Reads a log with forms of nvidia-smi output, and reports its blocks and what to do where times are missing."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING

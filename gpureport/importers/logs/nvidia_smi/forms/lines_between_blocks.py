@@ -1,4 +1,4 @@
-"""Lines between the blocks of a form: messages of the driver, the prose of a job, and what damage left of rows."""
+"""Classifies lines between blocks: messages of the driver, prose of a job, and damaged rows."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""A log that holds blocks of one or several forms of nvidia-smi, each read by its own."""
+"""Reads a log with blocks of one or several forms of nvidia-smi output, each by its own reader."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The documents of a log of `nvidia-smi -q` as they are read: what is whole becomes rows, and every line is counted."""
+"""Reads the documents of a log of `nvidia-smi -q`: complete sections become rows, and every line is counted."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the cells of a passage of `nvidia-smi -q` mean: paths to metrics, texts to values."""
+"""Maps the cells of a subsection of `nvidia-smi -q` to metrics and values."""
 
 import re
 from collections.abc import Mapping
