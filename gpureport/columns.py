@@ -28,7 +28,7 @@ _NUMPY: dict[str, Any] = {
 }
 
 _GUESSED = 63
-"""Values a median is guessed from."""
+"""Values from which a median is guessed first."""
 
 
 def _bits(buffer: Any, offset: int, length: int) -> BoolArray:  # noqa: ANN401 - the stubs do not let buffers be read
@@ -120,7 +120,7 @@ def codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes from 0 that occur, lowest first; negative ones stand for nothing."""
+    """Return the codes that occur, lowest first, without negative ones, which mean null."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
 
 
@@ -167,8 +167,8 @@ def _common(values: npt.NDArray[Any], low: int, high: int) -> Any | None:  # noq
     few = np.sort(values[:: max(len(values) // _GUESSED, 1)])
     guess = few[(len(few) - 1) // 2]
     below = int(np.count_nonzero(values < guess))
-    held = below <= low and high < below + int(np.count_nonzero(values == guess))
-    return guess if held else None
+    confirmed = below <= low and high < below + int(np.count_nonzero(values == guess))
+    return guess if confirmed else None
 
 
 @lru_cache(64)

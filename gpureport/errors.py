@@ -23,7 +23,7 @@ class SourceError(GpureportError):
 
     Args:
         aside: lines a person can save and use, printed below the message; empty when there are none.
-        to_stdout: whether these lines are what was asked for, so that they go to standard output.
+        to_stdout: whether these lines are the answer of the command, so that they go to standard output.
     """
 
     def __init__(self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False) -> None:

@@ -78,7 +78,7 @@ class Evidence:
         observed: the value, in `unit`.
         unit: base unit of `observed` and of the threshold.
         threshold: the limit, or None where the value is only context.
-        relation: how the observed value stands to the limit (`<=`, `<`, `>=`, `>`), empty without one.
+        relation: how the observed value compares with the limit (`<=`, `<`, `>=`, `>`), empty without one.
     """
 
     metric: str
@@ -90,7 +90,7 @@ class Evidence:
 
     @property
     def meets_limit(self) -> bool:
-        """Whether the value stands to the limit as the relation says; True without a limit."""
+        """Whether the value meets the limit by its relation; True without a limit."""
         if self.threshold is None:
             return True
         compare = _RELATIONS.get(self.relation)
@@ -123,7 +123,7 @@ class Finding:
         severity: info, warning or problem.
         confidence: high, medium or low.
         devices: device ids concerned; empty when the whole job is.
-        intervals: when, in order and disjoint; empty when the whole run is meant.
+        intervals: when, in order and disjoint; empty for the whole run.
         evidence: measured values with their limits.
         lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
         cause: what lies behind it, in one word, where known.
@@ -211,7 +211,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """What became of a question asked of a run."""
+    """The outcome of looking for a kind in a run."""
 
     FOUND = "found"
     SUSPECTED = "suspected"
@@ -263,7 +263,7 @@ class Answer:
 
 
 class Practice(StrEnum):
-    """Whether something practitioners are told to do is done."""
+    """Whether a recommended practice is followed."""
 
     DONE = "done"
     WORTH_TRYING = "worth trying"
@@ -303,7 +303,7 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that a person set, held against a run.
+    """A limit that a person set, checked on a run.
 
     Attributes:
         limit: the limit in words, as it can be written again.

@@ -20,7 +20,7 @@ class Rejected:
 
     @property
     def at(self) -> str:
-        """Say where the first of them stands, in brackets; nothing when that is not known."""
+        """The line of the first of them, in brackets; empty when it is not known."""
         return "" if self.first_line is None else f" (first at line {self.first_line})"
 
 
@@ -101,8 +101,8 @@ class Quality:
         synthetic_time: whether times were counted from `--interval` because the log has no stamps.
         imputed_points: values restored because the recorder is known to drop them.
         coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
-            single sample. What samples own of it is told by an analysis.
-        notes: what else a reader must know, one sentence each.
+            single sample. An analysis says how much of it samples cover.
+        notes: anything else a reader must know, one sentence each.
     """
 
     lines: int = 0

@@ -1,7 +1,7 @@
 """What an importer hands on: one run with its devices, its quality, and the series in one wide Arrow table.
 
 Times are integer microseconds since 1970-01-01. With `Run.timezone` set they are UTC; without, they are the
-local time of the recording machine kept as if it were UTC, and are printed without an offset.
+local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Device:
         power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
         driver: driver version.
         mig: whether the GPU is split into instances; None when not recorded.
-        mixed: whether its rows come, or may come, from several GPUs that nothing tells apart.
+        mixed: whether its rows come, or may come, from several GPUs that nothing distinguishes.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where data came from: its kind (`nvidia_smi`, `host`), locator as given, the sha256 of its bytes, how many."""
+    """Where data came from: kind (`nvidia_smi`, `host`), locator as typed, sha256 and number of its bytes."""
 
     kind: str
     locator: str
@@ -100,7 +100,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training run: identity, time base, devices, and what was said about it.
+    """One training run: identity, time base, devices, and its labels.
 
     Attributes:
         id: hex identity from the bytes of its sources and the options that select or place rows.
@@ -115,7 +115,7 @@ class Run:
         stages: named parts, empty when there are none.
         params: what the run was configured with.
         tags: what it was labelled with.
-        work: what it accomplished in all, where said.
+        work: work it did in all, where known.
         quality: what became of every line read.
     """
 
@@ -141,7 +141,7 @@ class Run:
 
     @property
     def params_and_tags(self) -> tuple[tuple[str, str], ...]:
-        """What the run was configured with, wherever it was said."""
+        """What the run was configured with, as params or as tags."""
         return (*self.params, *self.tags)
 
     @property

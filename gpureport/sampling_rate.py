@@ -1,4 +1,4 @@
-"""How far apart the samples of a device are, where a log changes its pace as well."""
+"""How far apart the samples of a device are, also in a log whose interval changes."""
 
 from dataclasses import dataclass
 

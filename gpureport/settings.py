@@ -1,4 +1,4 @@
-"""`gpureport.toml` read once; each owner validates its own section."""
+"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from gpureport.errors import SettingsError
 FILE = "gpureport.toml"
 
 SECTIONS = ("acknowledge", "carbon", "policy", "prices", "rules")
-"""What may stand at the top: a mistyped `[[polcy]]` would else be a gate that nobody misses."""
+"""Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Section:
         return value
 
     def at(self, key: str) -> str:
-        """Return where a key stands, as `gpureport.toml:4`; the file alone where its lines are not known."""
+        """Return the place of a key, as `gpureport.toml:4`; the file alone where its lines are not known."""
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:

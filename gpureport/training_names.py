@@ -103,9 +103,9 @@ def recognise_evaluation(name: str) -> TrainingName | None:
 
     Figures of single batches (`val_loss_step`) are left out: they scatter, and the best of them says little.
     """
-    said = recognise_metric(name)
-    known = said is not None and said.validation and said.role in {Role.LOSS, Role.ERROR, Role.ACCURACY}
-    return said if known and not set(re.findall(r"[a-z]+", name.lower())) & _BATCH else None
+    metric = recognise_metric(name)
+    known = metric is not None and metric.validation and metric.role in {Role.LOSS, Role.ERROR, Role.ACCURACY}
+    return metric if known and not set(re.findall(r"[a-z]+", name.lower())) & _BATCH else None
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
@@ -119,9 +119,13 @@ def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName 
     if wanted is not None:
         if wanted not in known:
             return None
-        said = recognise_metric(wanted)
-        return TrainingName(name=wanted, role=Role.THROUGHPUT, unit=said.unit if said else "")
-    found = [said for name in known if (said := recognise_metric(name)) and said.role is Role.THROUGHPUT and said.unit]
+        metric = recognise_metric(wanted)
+        return TrainingName(name=wanted, role=Role.THROUGHPUT, unit=metric.unit if metric else "")
+    found = [
+        metric
+        for name in known
+        if (metric := recognise_metric(name)) and metric.role is Role.THROUGHPUT and metric.unit
+    ]
     # validation has a speed of its own, which is not that of training
     found = [each for each in found if not set(re.findall(r"[a-z]+", each.name.lower())) & _VALIDATION] or found
     best = [each for unit in ("samples", "tokens", "steps") for each in found if each.unit == unit]

@@ -34,7 +34,7 @@ COMMANDS = {
 """Every command with its one line of help; the command itself is in the module of its name."""
 _USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 2, 3, 130, 143
 _RUBBISH = 50_000
-"""Objects made and kept after which rubbish among them is looked for; Python itself does so after 700."""
+"""New objects after which Python collects garbage; its own default is 700."""
 
 
 class Commands(click.Group):
@@ -56,7 +56,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was perhaps meant."""
+        """Find the command, or suggest the nearest one."""
         name = args[0]
         if name in COMMANDS:
             return super().resolve_command(ctx, args)
@@ -94,11 +94,11 @@ def main(args: list[str] | None = None) -> None:
 
     The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
     """
-    given = sys.argv[1:] if args is None else args
-    debug = "--debug" in given
-    level = next((FLAGS[argument] for argument in reversed(given) if argument in FLAGS), Verbosity.NORMAL)
+    arguments = sys.argv[1:] if args is None else args
+    debug = "--debug" in arguments
+    level = next((FLAGS[argument] for argument in reversed(arguments) if argument in FLAGS), Verbosity.NORMAL)
     session = Session(level=level, debug=debug)
-    rest = [argument for argument in given if argument != "--debug" and argument not in FLAGS]
+    rest = [argument for argument in arguments if argument != "--debug" and argument not in FLAGS]
     _prepare()
     try:
         result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
@@ -120,22 +120,22 @@ def main(args: list[str] | None = None) -> None:
             sys.exit(_SOURCE)
         _fail(str(error), _SOURCE if isinstance(error, StoreError) else _USAGE)
     except BrokenPipeError:
-        # whoever read our output has seen enough
+        # the reader closed the pipe
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
         _trace(debug=debug)
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
-    except Exception as error:  # noqa: BLE001 - nobody expected it, and a person is told so in one line
+    except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
         _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
-    # a run that was left out because of a fault is no broken gate, and no kept one
+    # a run left out because of a bug neither breaks a limit nor keeps it
     sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:
-    """Return the command that arguments call; click does not say whose an option is that lacks its argument."""
+    """Return the command that the arguments call. click does not say which command an incomplete option belongs to."""
     command: click.Command = gpureport
     names = ["gpureport"]
     for argument in arguments:
@@ -147,16 +147,16 @@ def _called(arguments: list[str]) -> str:
 
 
 def _prepare() -> None:
-    """Let a request to end be like Ctrl-C, so that nothing is left half-written, and print what a terminal can.
+    """Handle SIGTERM like Ctrl-C, so that no file is left half-written, and replace what a terminal cannot print.
 
-    Nearly all objects of a command are modules and what they define, which stay: looking through them over and over,
-    and once more when all memory is given back anyway, takes a tenth of a short command.
+    Garbage is collected less often: most objects of a command are modules, which stay, and looking through them again
+    and again takes a tenth of a short command.
     """
     gc.set_threshold(_RUBBISH)
     atexit.register(gc.freeze)
-    # what NumPy multiplies here is small: the threads of its library would only keep the cores from those that parse
+    # NumPy multiplies only small matrices here: more threads would take cores away from parsing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Arrow's allocator takes pages of 2 MB where it can, each cleared whole: 3 % of an ingest, and 30 MB of its memory
+    # with huge pages Arrow's allocator clears 2 MB at a time: 3 % of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     for stream in (sys.stdout, sys.stderr):
@@ -166,7 +166,7 @@ def _prepare() -> None:
 
 def _trace(*, debug: bool) -> None:
     if debug:
-        import traceback  # noqa: PLC0415 - only when asked for
+        import traceback  # noqa: PLC0415 - only with --debug
 
         traceback.print_exc()
 

@@ -16,7 +16,7 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 
 def format_columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
-    """Return what to type for rows without a header: the option, and which of its names are still to be found.
+    """Return the option to type for rows without a header, and which of its names are still unknown.
 
     Args:
         names: one for each cell; `column_3` stands for one that is not known.

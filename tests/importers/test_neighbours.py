@@ -35,7 +35,7 @@ def recording(path: Path, folder: Path, **options: object) -> Recording:
         mapping = folder / "map.toml"
         mapping.write_text(neighbours.MAP)
         options["map"] = read_map(mapping)
-    placement = ReadOptions(interval=1.0, **options)  # type: ignore[arg-type]
+    placement = ReadOptions(interval=1.0, **options)  # type: ignore[arg-type]  # options of several types
     (inputs,) = find(path, kind="mapped" if placement.map else None)
     return Reading(inputs, placement, Labels()).recording()
 

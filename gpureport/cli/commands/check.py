@@ -13,7 +13,7 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks
-from gpureport.cli.runs import named_runs, run_sampling
+from gpureport.cli.runs import named_runs, run_sampling, source_names
 from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -34,7 +34,7 @@ _REPEATED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outputs:
-    """Files a person asked for."""
+    """Files to write besides the answer."""
 
     junit: Path | None
     summary: Path | None
@@ -157,21 +157,21 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     """Return the runs of a baseline: a named one, else any source."""
     from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
-    # what is said of the runs that are checked does not hold for the baseline
+    # labels of the checked runs are not those of the baseline
     unlabelled = options.with_labels(name=None, step=(), work=None)
-    if named_runs.is_source(name, options):
+    if source_names.is_source(name, options):
         unlabelled_source = replace(unlabelled, input=replace(options.input, host=(), training=()))
         return named_runs.read_recordings([name], unlabelled_source)
     try:
-        return read_baseline(named_runs.find_store(options), name)
+        return read_baseline(source_names.find_store(options), name)
     except (StoreError, SettingsError) as error:
-        if not named_runs.is_stored(name, options):
+        if not source_names.is_stored(name, options):
             raise StoreError(error.where, error.what, error.hint) from error
         return named_runs.read_recordings([name], unlabelled)
 
 
 def _write(checks: "Sequence[Check]", analysed: "AnalysedRuns", throughput: str | None, outputs: _Outputs) -> None:
-    """Write the files that were asked for."""
+    """Write the files that the options name."""
     from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
 

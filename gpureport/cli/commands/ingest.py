@@ -11,7 +11,7 @@ from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.runs import named_runs
+from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError
 
@@ -41,7 +41,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         for line in named_runs.list_tracked_runs(source, options):
             click.echo(make_printable(line))
         return 0
-    store, failed = named_runs.find_store(options), 0
+    store, failed = source_names.find_store(options), 0
     waiting = deque(named_runs.find_readings(source, options))
     while waiting:
         # frees each run once it is stored: a tracker may hold a thousand
@@ -73,6 +73,6 @@ def _explained(reading: "Reading | TrackedReading | CutReading", options: Source
 
 
 def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
-    """Return what was read and kept of a run that is in the store now."""
+    """Store a run, and return what became of its lines."""
     entry, done = store_run(store, reading, force=force)
     return summarise_run(entry.run, done)

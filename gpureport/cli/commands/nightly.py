@@ -15,7 +15,7 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.results.night_reports import NightReports
-from gpureport.cli.runs import analyses, named_runs
+from gpureport.cli.runs import analyses, named_runs, source_names
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -90,7 +90,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
     date, now = night_date.parse_night(night), night_date.now()
     wanted = limit_checks.read_policy_without_baseline(policy or analysis.config, fail_on).without_baseline_limits()
-    store = named_runs.find_store(options)
+    store = source_names.find_store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
     recordings = [recording for _, recording in tonight.runs]
@@ -143,7 +143,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
         try:
             found = list(_recordings(store, group, own))
         except SourceError as error:
-            missing = any(named_runs.is_missing(source) for source in group)
+            missing = any(source_names.is_missing(source) for source in group)
             tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
             tonight.parts.append(capture_missing(group[0], step, "no such file or run" if missing else error.what))
             click.echo(f"gpureport: {make_printable(str(error))}", err=True)
@@ -176,7 +176,7 @@ def _recordings(
     Raises:
         SourceError: when it is missing, cannot be read, or is no run of the store.
     """
-    if len(group) == 1 and not named_runs.is_source(group[0]):
+    if len(group) == 1 and not source_names.is_source(group[0]):
         try:
             entry = store.named(group[0])
         except StoreError as error:
@@ -199,24 +199,24 @@ def _recordings(
 
 
 def _measured(tonight: _Tonight, fresh: analyses.AnalysedRuns | None, throughput: str | None) -> "Iterator[NightlyRun]":
-    """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
+    """Yield every run as the history keeps it. A run that gpureport fails on is a part without data."""
     from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
     from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history import capture as kept  # noqa: PLC0415 - as above
+    from gpureport.nightly.history import capture  # noqa: PLC0415 - as above
 
     for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
         try:
             with internal_errors(describe_run(recording.run)):
                 (run,) = sample_runs([judged], throughput)
-                part = kept.capture_run(source, run)
+                part = capture.capture_run(source, run)
         except InternalError as error:
             report_internal_error(error)
-            part = kept.capture_missing(source, recording.run.step or "", error.what)
+            part = capture.capture_missing(source, recording.run.step or "", error.what)
         yield part
 
 
 def _say(night: "LatestNight") -> None:
-    """Print what is to be said of the newest night."""
+    """Print the changes of the newest night."""
     from gpureport.nightly.site.night_wording import describe_latest_night  # noqa: PLC0415 - loads numpy
 
     for line in describe_latest_night(night):

@@ -1,4 +1,4 @@
-"""What commands say beside their answer: progress, how a source was understood, errors.
+"""What commands print besides their answer: progress, how a source was understood, errors.
 
 Imports click.
 Everything printed on standard error is worded here.

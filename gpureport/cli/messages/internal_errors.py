@@ -1,4 +1,4 @@
-"""Faults of gpureport itself: each is told in one line with the run it failed on, and the other runs are served."""
+"""Bugs of gpureport itself: each is reported on one line with its run, and the other runs go on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ EXIT_CODE = 5
 """Exit code when gpureport failed on a run, or at what it was to do."""
 
 _EXPECTED = (GpureportError, OSError)
-"""What a person can act on, and is told by its own message."""
+"""Errors that a person can act on, which have messages of their own."""
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
@@ -39,7 +39,7 @@ class InternalError(GpureportError):
     @property
     def trace(self) -> str:
         """The traceback of the exception."""
-        import traceback  # noqa: PLC0415 - only when asked for
+        import traceback  # noqa: PLC0415 - only with --debug
 
         return "".join(traceback.format_exception(self._error))
 
@@ -53,8 +53,8 @@ def _in_one_line(error: Exception) -> str:
     ]
     line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
-    said = f": {text[:_LONGEST]}" if text else ""
-    return f"internal error ({type(error).__name__}{line}{said})"
+    detail = f": {text[:_LONGEST]}" if text else ""
+    return f"internal error ({type(error).__name__}{line}{detail})"
 
 
 @contextmanager
@@ -74,8 +74,8 @@ def internal_errors(where: str) -> Iterator[None]:
 
 def report_internal_error(error: InternalError) -> None:
     """Say on standard error which run is left out, and have the program end with its code."""
-    asked = current_session()
-    asked.failed = True
-    if asked.debug:
+    session = current_session()
+    session.failed = True
+    if session.debug:
         click.echo(error.trace, err=True, nl=False)
     print_error(f"left out: {error}")

@@ -30,7 +30,7 @@ def show_progress(reading: "Reading | TrackedReading | CutReading") -> Iterator[
 
 
 def _meter(length: int, label: str, stack: ExitStack) -> Callable[[int], None]:
-    """Return what counts bytes and begins a bar once it is worth one."""
+    """Return a function that counts bytes, and begins a bar after a second."""
     begun, done = time.monotonic(), 0
     update: Callable[[int], None] | None = None
 

@@ -1,4 +1,4 @@
-"""How sources were understood, told to a person who does not trust the figures before checking them."""
+"""How sources were understood, for a person who checks the figures before trusting them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,11 +24,11 @@ _COLUMNS = {
 }
 _KEYS = {"device", "timestamp", "imputed", "stage"}
 _LISTED = 3
-"""Gaps and steps of the clock that are told one by one."""
+"""Gaps and steps of the clock that are listed."""
 _BLOCKS = 30
-"""Blocks that are told one by one."""
+"""Blocks that are listed."""
 _QUOTED = 120
-"""Characters of a rejected line that are shown."""
+"""Characters of a rejected line that are quoted."""
 
 
 def explain_reading(reading: "Reading | TrackedReading | CutReading", kind: str | None) -> Iterator[str]:
@@ -36,7 +36,7 @@ def explain_reading(reading: "Reading | TrackedReading | CutReading", kind: str 
 
     Args:
         reading: the run, not yet read.
-        kind: the kind a person named, None when the content told it.
+        kind: the kind a person named, None when the content decides.
     """
     rows = Counter[str]()
     columns: dict[str, dict[str, None]] = {}
@@ -52,9 +52,9 @@ def explain_reading(reading: "Reading | TrackedReading | CutReading", kind: str 
     sources = reading.sources_read()
     if not sources:
         yield from _tracked(run, rows, columns)
-    held = Counter(device.id for source in sources for device in source.outcome.devices)
+    sources_of = Counter(device.id for source in sources for device in source.outcome.devices)
     for source in sources:
-        yield from _Source(source, run, counted, held).lines(kind)
+        yield from _Source(source, run, counted, sources_of).lines(kind)
     if len(sources) > 1:
         yield "together"
         yield line_account.point_equation(run.quality) if run.tracked else line_account.line_equation(run.quality)
@@ -79,13 +79,13 @@ class _Source:
         source: the source.
         run: the run.
         rows: rows of each device of the run.
-        held: how many sources hold each device.
+        sources_of: how many sources hold each device.
     """
 
     source: "SourceSummary"
     run: "Run"
     rows: Counter[str]
-    held: Counter[str]
+    sources_of: Counter[str]
 
     def lines(self, kind: str | None) -> Iterator[str]:
         """Yield how it was understood; `kind` is the one a person named."""
@@ -108,7 +108,7 @@ class _Source:
         if not found.delimiter:
             return ""
         cells = _DELIMITERS.get(found.delimiter, found.delimiter) + (", in quotes" if found.quoted else "")
-        return "" if self.source.outcome.understanding.blocks else f"; cells parted by {cells}"
+        return "" if self.source.outcome.understanding.blocks else f"; cells separated by {cells}"
 
     def _blocks(self) -> Iterator[str]:
         """Yield where each block begins, what it is, and the line that says so."""
@@ -147,7 +147,7 @@ class _Source:
             device.uuid and f"uuid {device.uuid}",
             device.bus_id and f"bus id {device.bus_id}",
             None if memory is None else display.memory(memory),
-            f"{rows:,} row{line_account.plural(rows)}{' in all logs' if self.held[device.id] > 1 else ''}",
+            f"{rows:,} row{line_account.plural(rows)}{' in all logs' if self.sources_of[device.id] > 1 else ''}",
         )
         return f"{device.id}: {', '.join(shorten_text(each, _QUOTED) for each in said if each)}"
 
@@ -180,7 +180,7 @@ class _Source:
             yield f"  {len(steps) - _LISTED} more step{line_account.plural(len(steps) - _LISTED)}"
 
     def _account(self) -> list[str]:
-        """Return what became of every line, but for what is told above."""
+        """Return what became of every line, without what is listed above."""
         quality = self.source.outcome.quality
         quoted = {line.reason: shorten_text(line.text, _QUOTED) for line in self.source.first_lines()}
         return line_account.account_lines(
@@ -208,16 +208,16 @@ def _form(found: "Account") -> str:
 
 
 def _told(by: tuple[str, ...], count: int, *, mixed: bool) -> str:
-    """Return what GPUs were told apart by."""
+    """Return what distinguished the GPUs."""
     if mixed:
-        return "perhaps several, which nothing tells apart"
+        return "perhaps several: no column identifies them"
     if PLACE_IN_TICK in by:
-        return f"told apart by their {PLACE_IN_TICK}"
+        return f"identified by their {PLACE_IN_TICK}"
     if not by:
-        return "no column names it: taken for the only one"
+        return "no column identifies it: read as the only one"
     if count == 1 and by == ("name",):
-        return "since all rows name one model, and nothing else tells GPUs apart"
-    return f"told {'apart ' if count > 1 else ''}by {', else '.join(by)}"
+        return "all rows name one model, and no other column identifies GPUs"
+    return f"identified by {', else '.join(by)}"
 
 
 def _every(intervals: list[float]) -> str:

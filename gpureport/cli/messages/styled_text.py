@@ -8,7 +8,7 @@ import textwrap
 import click
 
 _TABLE = re.compile(r"\S {2,}\S")
-"""Cells that stand below others."""
+"""Columns of a table."""
 _NARROW = 40
 
 
@@ -21,7 +21,7 @@ def make_printable(text: str) -> str:
 def print_error(message: str, aside: str = "", *, to_stdout: bool = False) -> None:
     """Say on standard error what went wrong, on one line, with lines to save below where there are any.
 
-    Lines that were asked for go to standard output, from which they can be saved.
+    Lines that the command was to print go to standard output.
     """
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
     for line in aside.splitlines():

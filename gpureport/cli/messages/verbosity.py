@@ -1,4 +1,4 @@
-"""How much is said beside the answer: what `-q`, `-v` and `--debug` mean to every command."""
+"""How much is printed besides the answer: what `-q`, `-v` and `--debug` mean to every command."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ FLAGS = {
     "-v": Verbosity.VERBOSE,
     "--verbose": Verbosity.VERBOSE,
 }
-"""The flags, taken off the arguments wherever they stand."""
+"""The flags, which may stand anywhere among the arguments."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Session:
     """What holds for one call of the program, whichever command it is of.
 
     Attributes:
-        level: how much is said.
+        level: how much is printed.
         debug: whether tracebacks are shown.
         failed: whether a run was left out because of a fault.
     """
@@ -49,7 +49,7 @@ def current_session() -> Session:
 
 
 def current_verbosity() -> Verbosity:
-    """Return what the person asked for; normal outside of a command."""
+    """Return the verbosity of this call; normal outside of a command."""
     return current_session().level
 
 

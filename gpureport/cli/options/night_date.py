@@ -13,37 +13,37 @@ def now() -> int:
     """Return the time in microseconds since 1970.
 
     Raises:
-        SettingsError: when SOURCE_DATE_EPOCH is no moment.
+        SettingsError: when SOURCE_DATE_EPOCH is no number of seconds.
     """
-    said = _said()
-    return time.time_ns() // 1000 if said is None else round(said.timestamp()) * 1_000_000
+    fixed = _epoch_date()
+    return time.time_ns() // 1000 if fixed is None else round(fixed.timestamp()) * 1_000_000
 
 
 def today() -> date:
     """Return the day it is: that of SOURCE_DATE_EPOCH in UTC, else that of the clock here.
 
     Raises:
-        SettingsError: when SOURCE_DATE_EPOCH is no moment.
+        SettingsError: when SOURCE_DATE_EPOCH is no number of seconds.
     """
-    said = _said()
-    return date.today() if said is None else said.date()  # noqa: DTZ011 - the day of this machine
+    fixed = _epoch_date()
+    return date.today() if fixed is None else fixed.date()  # noqa: DTZ011 - the day of this machine
 
 
-def parse_night(given: str | None) -> str:
-    """Return the date of a night as `2026-03-14`: as given, else today's.
+def parse_night(typed: str | None) -> str:
+    """Return the date of a night as `2026-03-14`: as typed, else today's.
 
     Raises:
-        SettingsError: when what is given is no date, or SOURCE_DATE_EPOCH is no moment.
+        SettingsError: when it is no date, or SOURCE_DATE_EPOCH is no number of seconds.
     """
-    if given is None:
+    if typed is None:
         return today().isoformat()
     try:
-        return datetime.strptime(given, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
+        return datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
     except ValueError as error:
-        raise SettingsError("--date", f"{given!r} is no date", "write it as 2026-03-14") from error
+        raise SettingsError("--date", f"{typed!r} is no date", "write it as 2026-03-14") from error
 
 
-def _said() -> datetime | None:
+def _epoch_date() -> datetime | None:
     text = os.environ.get(_VARIABLE)
     if not text:
         return None

@@ -91,7 +91,7 @@ class Seconds(click.ParamType[float]):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
-        """Read the number; a millisecond is the finest nvidia-smi can be asked for."""
+        """Read the number. The shortest interval of nvidia-smi is a millisecond."""
         try:
             seconds = float(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Limits from the settings and the command line, held against what was analysed."""
+"""Checks of analysed runs against the limits of the settings and the command line."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ def check_limits(
     against: "Mapping[str, BaselineComparison] | None" = None,
     no_baseline: str = "",
 ) -> "tuple[Check, ...]":
-    """Return every limit of a policy held against what was analysed.
+    """Return the check of every limit of a policy.
 
     Args:
         wanted: the policy.
@@ -59,14 +59,14 @@ def check_limits(
     from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
 
-    given = CheckInput(
+    checked_runs = CheckInput(
         analyses=tuple(analysis for _, analysis in analysed.runs),
         selected_kinds=analysed.kinds,
         today=night_date.today(),
         comparisons=against or {},
         why_no_baseline=no_baseline or NO_BASELINE_NAMED,
     )
-    return checked(wanted, given)
+    return checked(wanted, checked_runs)
 
 
 def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -> "Policy":

@@ -36,7 +36,7 @@ class NightReports:
                 if runs is None:
                     return None
                 return render(
-                    report_output.build_report(runs, said=night.command, checks=whole.checks), back=BACK
+                    report_output.build_report(runs, command=night.command, checks=whole.checks), back=BACK
                 ).encode()
         except InternalError as error:
             report_internal_error(error)
@@ -46,7 +46,9 @@ class NightReports:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
         if self.fresh is not None and at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
-        kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
-        if len(kept) < len(wanted):
+        entries = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
+        if len(entries) < len(wanted):
             return None
-        return analyses.analyze_runs([self.store.read(entry) for entry in kept], self.options, fewest_runs=len(kept))
+        return analyses.analyze_runs(
+            [self.store.read(entry) for entry in entries], self.options, fewest_runs=len(entries)
+        )

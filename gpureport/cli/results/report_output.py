@@ -1,4 +1,4 @@
-"""Reports from the command line: built once, written to every place asked for."""
+"""Reports from the command line: built once, written to every file."""
 
 import shlex
 import shutil
@@ -25,38 +25,38 @@ _WIDEST = 120
 
 
 def typed_command() -> str:
-    """Return the command as typed, without the files it writes; its sources and labels are not to be shown either."""
+    """Return the command as typed, without the files it writes, and with --anonymise without sources and labels."""
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
     arguments = iter(sys.argv[1:])
-    kept = []
+    words = []
     for argument in arguments:
         if argument in {"-o", "--output"}:
             next(arguments, None)
         elif not argument.startswith(("-o=", "--output=")):
-            kept.append(argument)
-    return shlex.join(["gpureport", *kept])
+            words.append(argument)
+    return shlex.join(["gpureport", *words])
 
 
-def build_report(  # noqa: PLR0913 - what a report may be asked for
+def build_report(  # noqa: PLR0913 - each option of a report is given by name
     analysed: "AnalysedRuns",
     title: str | None = None,
     *,
     grouped: str = "",
     throughput: str | None = None,
     checks: "Sequence[Check]" = (),
-    said: str | None = None,
+    command: str | None = None,
 ) -> "Report":
     """Return the content of the report of some runs; `report.build` says what each argument means.
 
-    `said` is the command that is printed, the one as typed when None.
+    `command` is the command that the report prints; the one as typed when None.
     """
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
 
     return build(
         analysed.runs,
         title=title,
-        command=typed_command() if said is None else said,
+        command=typed_command() if command is None else command,
         gpu_hour_price=None,
         version=__version__,
         rules=analysed.rules,

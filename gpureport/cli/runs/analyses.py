@@ -24,7 +24,7 @@ class AnalysedRuns:
     Attributes:
         runs: those that could be served.
         rules: the rules they were judged by.
-        kinds: the kinds that were asked for.
+        kinds: the selected kinds.
         faults: recordings that gpureport failed on, with the error of each.
     """
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Recording, Run
 
 EACH = 0
-"""What stands for every job."""
+"""The number that means every job."""
 
 
 def select_readings(
@@ -37,7 +37,7 @@ def select_readings(
 
 
 def select_recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]":
-    """Yield the jobs of a run that are wanted, the run itself where none is asked for.
+    """Yield the jobs of a run that are wanted, the run itself where no job is selected.
 
     Raises:
         SettingsError: when it has no such job.

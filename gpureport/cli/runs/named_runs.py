@@ -12,7 +12,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources
+from gpureport.cli.runs import job_selection, skipped_sources, source_names
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.protocol.tracker import Tracker
     from gpureport.recording import Recording
-    from gpureport.store import Store
-
-
-def find_store(options: "SourceOptions") -> "Store":
-    """Return the store the options name, else the nearest one."""
-    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
-
-    return Store(options.store) if options.store else Store.find(Path.cwd())
 
 
 def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
@@ -91,7 +83,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
 
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
-    """Return the runs of a tracker's store that are meant; what keeps one from being read is an error when it is."""
+    """Return the selected runs of a tracker. A run that cannot be read raises its error when it is read."""
     from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
@@ -111,10 +103,10 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
 
 
 def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[str]:
-    """Return a line for each run that stores of trackers hold.
+    """Return a line for each run that trackers hold.
 
     Raises:
-        SourceError: when a source is none, or cannot be read.
+        SourceError: when a source is no tracker, or cannot be read.
     """
     from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
@@ -137,44 +129,44 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
 
 
 def read_recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
-    """Return every run named: files and folders are read, anything else is looked up in the store.
+    """Return every named run. Files and folders are read; any other name is looked up in the store.
 
     Args:
         sources: what a person named.
         options: how it is read.
-        tolerant: whether a log of a folder that cannot be read is told on standard error and left out, where another
-            one of the folder can be read.
+        tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
+            read.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _found(sources, options, tolerant=tolerant)
+    read = _read_sources(sources, options, tolerant=tolerant)
     _one_name(options, len(read))
     if not options.anonymise:
-        return read if options.labels.name else _told_apart(read)
+        return read if options.labels.name else _make_names_distinct(read)
     from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
     return [anonymise_recording(recording) for recording in read]
 
 
-def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
-    """Return runs, those longer named that are called alike after their logs."""
+def _make_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return runs, with longer names for those of the same name."""
     from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
     runs = make_names_distinct([recording.run for recording in found])
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
-def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
-    """Return every run named, read or from the store."""
+def _read_sources(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
+    """Return every named run, read or from the store."""
     if options.input.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     failures: list[InternalError] = []
     for source, own in options.for_each(sources):
         try:
-            if is_source(source, own):
-                _tell_path_from_run(source, own)
+            if source_names.is_source(source, own):
+                _note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
                 found += job_selection.select_recordings(_stored(source, own), own.window.job)
@@ -189,38 +181,33 @@ def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) 
     return found
 
 
-def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
-    """Say on standard error that a file or folder is read where a run of the store has the same name."""
-    if source == "-" or _looks_like_path(source) or not _exists(source):
+def _note_stored_namesake(source: str, options: "SourceOptions") -> None:
+    """Note on standard error that a file or folder is read although the store holds a run of its name."""
+    if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
         return
     try:
-        run = find_store(options).named(source).run
+        run = source_names.find_store(options).named(source).run
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
     print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
-def is_missing(source: str) -> bool:
-    """Return whether a source is a file, a folder or a run that is not there."""
-    return source != "-" and not _exists(source) and not _names_tracker(source)
-
-
 def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
-    """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
+    """Return the runs that files and folders hold, and show progress on a terminal when that takes long."""
     found: list[Recording] = []
-    left_out_errors: list[SourceError | InternalError] = []
+    errors: list[SourceError | InternalError] = []
     for reading in find_readings(sources, options):
         one = _try_reading(reading)
         if isinstance(one, SourceError | InternalError):
-            left_out_errors.append(one)
+            errors.append(one)
         else:
             found.append(one)
-        if left_out_errors and not tolerant:
+        if errors and not tolerant:
             break
-    if left_out_errors and not (found and tolerant):
-        raise next((each for each in left_out_errors if isinstance(each, InternalError)), left_out_errors[0])
-    for each in left_out_errors:
+    if errors and not (found and tolerant):
+        raise next((each for each in errors if isinstance(each, InternalError)), errors[0])
+    for each in errors:
         if isinstance(each, InternalError):
             report_internal_error(each)
         else:
@@ -239,53 +226,17 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
     return recording
 
 
-def is_source(source: str, options: "SourceOptions | None" = None) -> bool:
-    """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store.
-
-    Args:
-        source: the word.
-        options: name the store, where a run of it may be called as a path is that is not there.
-    """
-    if source == "-" or _exists(source) or _names_tracker(source):
-        return True
-    return _looks_like_path(source) and not (options and is_stored(source, options))
-
-
-def is_stored(name: str, options: "SourceOptions") -> bool:
-    """Return whether the store holds one run of a name."""
-    try:
-        return bool(find_store(options).named(name))
-    except StoreError:
-        return False
-
-
-def _exists(source: str) -> bool:
-    try:
-        return Path(source).exists()
-    except OSError:
-        # a name too long for a file can still be that of a run
-        return False
-
-
-def _names_tracker(source: str) -> bool:
-    from gpureport.importers import LOCATORS, names_run  # noqa: PLC0415 - loads pyarrow
-
-    return source.startswith(LOCATORS) or names_run(source)
-
-
-def _looks_like_path(source: str) -> bool:
-    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
-
-
 def _stored(name: str, options: "SourceOptions") -> "Recording":
-    """Return a run of the store with what the options say about it."""
+    """Return a stored run with the labels and the window of the options."""
     from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
 
-    place = find_store(options)
+    place = source_names.find_store(options)
     recording = place.read(place.named(name))
     if options.reading_option:
         raise SettingsError(
-            options.reading_option, f"{name} is stored and was placed when it was read", "ingest its log again"
+            options.reading_option,
+            f"{name} is stored, and the option only matters while a log is read",
+            "ingest its log again",
         )
     labelled = replace(recording, run=options.labels.labels().applied(recording.run))
     return labelled if options.window.window is None else cut(labelled, options.window.window)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gpureport.cli.runs import named_runs, run_sampling
+from gpureport.cli.runs import run_sampling, source_names
 from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.comparison.verdicts.calibration import alike, calibrated
 
@@ -27,7 +27,7 @@ def measure_noise(
         steps: steps to read, as `alike` names them; all when None.
         newest: how many runs to read at most; all when None.
     """
-    place = named_runs.find_store(options)
+    place = source_names.find_store(options)
     entries = [entry for entry in place.entries() if entry.run.step is not None]
     groups = [alike(entry.run) for entry in entries]
     repeated = [

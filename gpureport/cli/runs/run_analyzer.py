@@ -14,7 +14,7 @@ from gpureport.recording import Recording, Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnalyzer:
-    """What runs are judged by: rules, the kinds asked for, and prices."""
+    """Analyses runs by rules, the selected kinds, and prices."""
 
     rules: tuple[Rule, ...]
     kinds: frozenset[str]

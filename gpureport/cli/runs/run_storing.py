@@ -40,10 +40,10 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
 
 def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
     """Return a note where the store knows the same bytes under another name; empty where the name is the same."""
-    given = PurePath(reading.locator).name
-    if known.run.tracked or given in {PurePath(each.locator).name for each in known.run.sources}:
+    name = PurePath(reading.locator).name
+    if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
         return ""
-    return f": {given} holds the same bytes as the stored run {known.run.name}"
+    return f": {name} holds the same bytes as the stored run {known.run.name}"
 
 
 def _has_grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:

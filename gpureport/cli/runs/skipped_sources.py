@@ -1,4 +1,4 @@
-"""Tells on standard error what of a source is not read though nobody said so."""
+"""Reports on standard error which files and runs of a source are skipped."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import LeftOut
 
 _NAMED = 5
-"""Names that are written out; more are told by dots."""
+"""Most names that are listed."""
 
 
 def report_skipped_files(source: str, named: "Collection[Path]") -> None:
-    """Say which files of a folder are no known log and were not named by an option, on standard error."""
+    """Report the files of a folder that are no GPU log and that no option names."""
     from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
 
-    given = {path.resolve() for path in named}
-    names = [str(path) for path in unrecognised(source) if path.resolve() not in given]
+    used = {path.resolve() for path in named}
+    names = [str(path) for path in unrecognised(source) if path.resolve() not in used]
     if names:
         print_note(f"gpureport: {source}: skipped, no GPU log: {_few(names)}")
 
 
 def report_skipped_runs(source: str, found: "Sequence[LeftOut]") -> None:
-    """Say which runs of a tracker are not read though nobody said so, on standard error."""
+    """Report the runs of a tracker that are skipped, and why."""
     if not found:
         return
     names: dict[str, list[str]] = {}
     for run in found:
         names.setdefault(run.reason, []).append(run.name)
-    said = [f"{len(held)} {reason}: {_few(held)}" for reason, held in names.items()]
+    reasons = [f"{len(group)} {reason}: {_few(group)}" for reason, group in names.items()]
     count = f"{len(found)} run{'' if len(found) == 1 else 's'} skipped"
-    print_note(f"gpureport: {source}: {count} ({'; '.join(said)}); --run NAME reads one")
+    print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}); --run NAME reads one")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     """Return the steps of a file in their order.
 
     Args:
-        path: the file; runs in it that are files beside it are meant before anything else of that name.
+        path: the file. A run whose name is that of a file in the same folder is that file.
 
     Raises:
         SettingsError: when it cannot be read, or is not of the form.
@@ -46,10 +46,10 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
     match entry:
         case {"label": str(label), "runs": [*runs]} if label and runs and len(entry) == len(_KEYS):
             if all(isinstance(run, str) and run for run in runs):
-                return NamedStep(label=label, runs=tuple(_beside(path, run) for run in runs))
+                return NamedStep(label=label, runs=tuple(_resolve_run(path, run) for run in runs))
     raise SettingsError(str(path), f"not a step: {entry!r}", _FORM)
 
 
-def _beside(path: Path, run: str) -> str:
+def _resolve_run(path: Path, run: str) -> str:
     near = path.parent / run
     return str(near) if near.exists() else run

@@ -39,7 +39,7 @@ class By(click.ParamType[tuple[str, str]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """What makes runs a step.
+    """How runs are grouped into steps.
 
     Attributes:
         by: `step`, `folder`, `gpu`, `param` or `tag`, and the key of the latter two.
@@ -51,13 +51,13 @@ class StepOptions:
 
     @property
     def label(self) -> str:
-        """What runs are told apart by, in words: `step`, `param 'batch_size'`."""
+        """What runs are grouped by, in words: `step`, `param 'batch_size'`."""
         kind, key = self.by
         return f"{kind} {key!r}" if key else kind
 
     @property
     def grouped(self) -> str:
-        """What makes runs groups beside each other; empty where they are steps of a chain."""
+        """The key or kind that runs are grouped by; empty where the groups are steps of a chain."""
         kind, key = self.by
         return "" if kind in _CHAIN else key or kind
 
@@ -66,8 +66,8 @@ def step_options(command: Command) -> Command:
     """Add the options that say what makes a step; the command gets them as one `chain`."""
 
     @wraps(command)
-    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
-        return command(chain=StepOptions(by=given.pop("by"), steps=given.pop("steps")), **given)
+    def wrapped(**values: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        return command(chain=StepOptions(by=values.pop("by"), steps=values.pop("steps")), **values)
 
     by = click.option(
         "--by",
@@ -128,7 +128,7 @@ def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
     folders = step_folders([one.run for one in found])
     for one, folder in zip(found, folders, strict=True):
         if folder is None:
-            what = f"the log of run {one.run.name} lies in no folder beside those of others"
+            what = f"the log of run {one.run.name} lies in no folder of its own"
             raise SettingsError("--by", what, "name a folder that holds one for each step")
     return [replace(one, run=replace(one.run, step=folder)) for one, folder in zip(found, folders, strict=True)]
 
@@ -136,8 +136,8 @@ def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
 def _value(run: "Run", kind: str, key: str) -> str:
     if kind == "gpu":
         return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
-    given = dict(run.params if kind == "param" else run.tags)
-    if key not in given:
-        known = f"it has {', '.join(sorted(given))}" if given else f"give it with --{kind} {key}=VALUE when ingesting"
+    values = dict(run.params if kind == "param" else run.tags)
+    if key not in values:
+        known = f"it has {', '.join(sorted(values))}" if values else f"give it with --{kind} {key}=VALUE when ingesting"
         raise SettingsError("--by", f"run {run.name} has no {kind} {key!r}", known)
-    return given[key]
+    return values[key]

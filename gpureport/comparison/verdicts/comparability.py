@@ -60,13 +60,17 @@ class Comparability:
     touches: tuple[str, ...]
 
 
+def _same(before: Value, after: Value) -> bool | None:
+    return None if before is None or after is None else before == after
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Property:
     """How one check reads a step, when two values or steps agree, and which figures it bars when they do not."""
 
     check: str
     read: Callable[[Step], Value]
-    agree: Callable[[Value, Value], bool | None] | None = None
+    agree: Callable[[Value, Value], bool | None] = _same
     agree_in_steps: Callable[[Step, Step], bool | None] | None = None
     unit: str = ""
     touches: tuple[str, ...] = ()
@@ -79,7 +83,7 @@ def check_comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
 
 def _checked(base: Step, step: Step, each: _Property) -> Comparability:
     before, after = each.read(base), each.read(step)
-    agree = each.agree_in_steps(base, step) if each.agree_in_steps else each.agree and each.agree(before, after)
+    agree = each.agree_in_steps(base, step) if each.agree_in_steps else each.agree(before, after)
     comparable = agree
     if each.check == "start_temperature" and comparable is False:
         # both have been at their working temperature for most of a longer recording
@@ -109,10 +113,6 @@ def is_same_recording(base: Step, step: Step) -> bool:
     """Return whether the very same recordings stand on both sides."""
     sides = [sorted(analysis.run.id for analysis in side.analyses) for side in (base, step)]
     return sides[0] == sides[1]
-
-
-def _same(before: Value, after: Value) -> bool | None:
-    return None if before is None or after is None else before == after
 
 
 def _no_run_in_both(base: Step, step: Step) -> bool:
@@ -169,77 +169,22 @@ _ALL = tuple(figure.metric for figure in FIGURES)
 _CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
 _POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
 _WORKS = (WORK_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
+_NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 
 _PROPERTIES = (
+    _Property(check="observed_time", read=recorded_setup.observed, agree=_long_enough, unit="s", touches=_ALL),
+    _Property(check="gpu_models", read=recorded_setup.models, touches=_NOT_PER_WORK),
+    _Property(check="gpu_count", read=recorded_setup.gpu_count, touches=("gpu_seconds", ENERGY)),
+    _Property(check="gpu_memory", read=recorded_setup.memory_totals, touches=(MEMORY,)),
+    _Property(check="source_kind", read=recorded_setup.source_kinds, touches=(MEMORY, IDLE)),
+    _Property(check="sampling_interval", read=recorded_setup.interval, agree=_within(SAMPLING), unit="s"),
+    _Property(check="power_reading", read=recorded_setup.power_fields, agree_in_steps=_same_power, touches=_POWERS),
+    _Property(check="power_limit", read=recorded_setup.power_limits, touches=(*_POWERS, *_CLOCKS)),
+    _Property(check="driver", read=recorded_setup.drivers, touches=(*_CLOCKS, MEMORY)),
     _Property(
-        check="observed_time",
-        read=recorded_setup.observed,
-        agree=_long_enough,
-        unit="s",
-        touches=_ALL,
+        check="duration", read=recorded_setup.duration, agree=_within(LENGTH), unit="s", touches=("gpu_seconds", ENERGY)
     ),
-    _Property(
-        check="gpu_models",
-        read=recorded_setup.models,
-        agree=_same,
-        touches=tuple(metric for metric in _ALL if metric not in _WORKS),
-    ),
-    _Property(
-        check="gpu_count",
-        read=recorded_setup.gpu_count,
-        agree=_same,
-        touches=("gpu_seconds", ENERGY),
-    ),
-    _Property(
-        check="gpu_memory",
-        read=recorded_setup.memory_totals,
-        agree=_same,
-        touches=(MEMORY,),
-    ),
-    _Property(
-        check="source_kind",
-        read=recorded_setup.source_kinds,
-        agree=_same,
-        touches=(MEMORY, IDLE),
-    ),
-    _Property(
-        check="sampling_interval",
-        read=recorded_setup.interval,
-        agree=_within(SAMPLING),
-        unit="s",
-    ),
-    _Property(
-        check="power_reading",
-        read=recorded_setup.power_fields,
-        agree_in_steps=_same_power,
-        touches=_POWERS,
-    ),
-    _Property(
-        check="power_limit",
-        read=recorded_setup.power_limits,
-        agree=_same,
-        touches=(*_POWERS, *_CLOCKS),
-    ),
-    _Property(
-        check="driver",
-        read=recorded_setup.drivers,
-        agree=_same,
-        touches=(*_CLOCKS, MEMORY),
-    ),
-    _Property(
-        check="duration",
-        read=recorded_setup.duration,
-        agree=_within(LENGTH),
-        unit="s",
-        touches=("gpu_seconds", ENERGY),
-    ),
-    _Property(
-        check="coverage",
-        read=recorded_setup.coverage,
-        agree=_covered,
-        unit="1",
-        touches=(ENERGY,),
-    ),
+    _Property(check="coverage", read=recorded_setup.coverage, agree=_covered, unit="1", touches=(ENERGY,)),
     _Property(
         check="start_temperature",
         read=recorded_setup.start_temperature,
@@ -247,16 +192,7 @@ _PROPERTIES = (
         unit="Cel",
         touches=(POWER, *_CLOCKS),
     ),
-    _Property(
-        check="work_unit",
-        read=recorded_setup.work_unit,
-        agree=_work_given,
-        touches=_WORKS,
-    ),
-    _Property(
-        check="different_runs",
-        read=recorded_setup.run_ids,
-        agree_in_steps=_no_run_in_both,
-    ),
+    _Property(check="work_unit", read=recorded_setup.work_unit, agree=_work_given, touches=_WORKS),
+    _Property(check="different_runs", read=recorded_setup.run_ids, agree_in_steps=_no_run_in_both),
     _Property(check="timezone", read=recorded_setup.timezone, agree=_known),
 )

@@ -1,4 +1,4 @@
-"""Text of any common encoding as UTF-8: told by a byte order mark, or by the zeros of UTF-16.
+"""Converts text of any common encoding to UTF-8; a byte order mark or the zeros of UTF-16 identify it.
 
 The encoding may change on the way: what PowerShell appends with `>>` is UTF-16, whatever was there before.
 """

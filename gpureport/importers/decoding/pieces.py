@@ -89,7 +89,7 @@ def _text(lines: bytes, account: Account) -> bytes:
 
 
 class _OpenLine:
-    """The line that the next block goes on with, held in bounded memory."""
+    """The unfinished line that the next block continues, in bounded memory."""
 
     def __init__(self, account: Account, longest: int) -> None:
         """Start at the beginning of a line; one of more than `longest` bytes is shortened."""

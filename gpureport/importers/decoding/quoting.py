@@ -1,4 +1,4 @@
-"""Rows whose cells stand in quotes, as spreadsheets, PowerShell's Export-Csv and R write them, without the quotes.
+"""Removes the quotes around cells, as spreadsheets, PowerShell's Export-Csv and R write them.
 
 A row of which a quoted cell holds the delimiter, or a quote, keeps them: it is no row then, and is rejected.
 """
@@ -19,7 +19,7 @@ def _row(delimiter: bytes) -> bytes:
 
 
 _ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)
-"""A row of which the first cell is quoted, and each other one is as well or holds no quote."""
+"""A row whose first cell is quoted; each other cell is quoted too or holds no quote."""
 
 
 _MULTILINE_CELL = re.compile(
@@ -27,7 +27,7 @@ _MULTILINE_CELL = re.compile(
     rb'"(?P<cell>[^"\n]*+(?:\n[^"\n]{0,200}+){1,8}?)"(?P<after>[ \r]*+(?:[,;\t][^\n]*+)?)$',
     re.MULTILINE,
 )
-"""A line of which the last cell begins with a quote that a line below ends."""
+"""A line whose last cell opens a quote that a later line closes."""
 
 
 def join_rows(lines: bytes, account: Account) -> bytes:

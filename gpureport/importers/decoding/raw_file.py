@@ -86,7 +86,7 @@ class FileState:
     modified: int
 
     @classmethod
-    def of(cls, path: Path) -> "FileState":
+    def from_path(cls, path: Path) -> "FileState":
         """Return the state of a file now."""
         found = path.stat()
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
@@ -120,7 +120,7 @@ class RawFile:
     @property
     def size(self) -> int:
         """Bytes it had when it was first looked at."""
-        self._state = self._state or FileState.of(self.path)
+        self._state = self._state or FileState.from_path(self.path)
         return self._state.size
 
     def begins(self, length: int = 512) -> bytes:
@@ -174,7 +174,7 @@ class RawFile:
 
     @property
     def hashed(self) -> int:
-        """Bytes the hash stands for."""
+        """Bytes that were hashed."""
         return self._hashed
 
     def settle(self) -> None:
@@ -183,7 +183,7 @@ class RawFile:
         Raises:
             SourceError: when bytes that were read twice were not the same.
         """
-        if not self._again or FileState.of(self.path) == self._state:
+        if not self._again or FileState.from_path(self.path) == self._state:
             return
         now = RawFile(self.path)
         now._state = self._state

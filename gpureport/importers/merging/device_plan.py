@@ -1,4 +1,4 @@
-"""Which devices of several logs of one run are the same, and what they are called; nothing is read here."""
+"""Which devices of several logs are the same, and their names in the run; reads no log."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,20 +8,20 @@ from gpureport.importers.merging.shared_devices import LogContents, Pair, Relati
 from gpureport.recording import Device
 
 _NAMES = ("uuid", "bus_id", "serial")
-"""What tells a GPU of a machine, the surest first."""
+"""What identifies a GPU of a machine, the most reliable first."""
 _NAMED = 3
-"""Logs that are named in a note at most."""
+"""At most so many logs are named in a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlan:
-    """What the devices of several logs are called in their run.
+    """The devices of several logs and their names in the run.
 
     Attributes:
         order: the logs by time.
         names: for each log, as given, the id in the run of each of its device ids.
         devices: the devices of the run.
-        notes: what a reader must know of how they were told.
+        notes: how devices were identified, where a reader must know.
     """
 
     order: tuple[int, ...]
@@ -43,7 +43,7 @@ def plan_devices(logs: Sequence[LogContents], alike: Collection[Pair] = ()) -> D
         alike: those that do not say whose their devices are, and say the same of the time they share.
     """
     order = sorted(range(len(logs)), key=lambda place: logs[place].start)
-    machines = _MachineGroups.of(logs, alike)
+    machines = _MachineGroups.from_logs(logs, alike)
     nodes = machines.nodes(logs)
     known: dict[str, Device] = {}
     names: list[dict[str, str]] = [{} for _ in logs]
@@ -58,13 +58,13 @@ def plan_devices(logs: Sequence[LogContents], alike: Collection[Pair] = ()) -> D
 
 @dataclass(frozen=True, slots=True)
 class _MachineGroups:
-    """Which logs are those of one machine.
+    """Logs grouped by machine.
 
     Attributes:
         leaders: for each log the first one of the same machine, as far as is known.
         clashes: logs of different machines.
-        alike: pairs that are one machine's for they say the same.
-        guessed: pairs that are taken for different machines, for they do not.
+        alike: pairs of one machine, because they agree.
+        guessed: pairs taken for different machines, because they disagree.
     """
 
     leaders: list[int]
@@ -73,8 +73,8 @@ class _MachineGroups:
     guessed: list[Pair]
 
     @classmethod
-    def of(cls, logs: Sequence[LogContents], alike: Collection[Pair]) -> "_MachineGroups":
-        """Tell the logs apart."""
+    def from_logs(cls, logs: Sequence[LogContents], alike: Collection[Pair]) -> "_MachineGroups":
+        """Group the logs by machine."""
         found = compare_logs(logs)
         if any(not logs[one].beside for one, _ in found.keys() - set(alike) - _ones(found)):
             # hosts of several nodes have host logs of their own, whatever they say

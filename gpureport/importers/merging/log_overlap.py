@@ -1,4 +1,4 @@
-"""The time that two logs of one device share: rows that stand in both, stamp and values, are taken once."""
+"""Overlapping logs of one device: rows with the same time stamp and values in both are taken once."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ _NO_KEYS: Keys = np.zeros(0, dtype=np.uint64)
 
 
 class RepeatedRowFilter:
-    """The rows of a device in the logs before the one that is being read, as far as a later log has their time too.
+    """The rows of a device in earlier logs, as far as a later log covers the same time.
 
-    Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same device
-    between those of the log before, as a second recorder takes them. Eight bytes a row are held.
+    Repeated rows have the same time stamp and values. Other rows at that time are additional samples, as a second
+    recorder takes them. Each row costs eight bytes.
     """
 
     def __init__(self, spans: Sequence[tuple[int, Span]]) -> None:
@@ -33,15 +33,15 @@ class RepeatedRowFilter:
         self._known, self._fresh = _NO_KEYS, [_NO_KEYS]
         self._ended = self._latest = np.iinfo(np.int64).min
 
-    def again(self, batch: "pa.Table", log: int) -> BoolArray:
-        """Return which rows of the next batch the logs before held as well.
+    def find_repeated(self, batch: "pa.Table", log: int) -> BoolArray:
+        """Return which rows of the next batch earlier logs contain.
 
         Args:
             batch: rows of the device.
             log: their log.
         """
         if log != self._log:
-            self._turn(log)
+            self._start_log(log)
         times = columns.integers(batch.column("timestamp"))
         start, end = self._shared.get(log, (0, -1))
         kept, asked = (times >= start) & (times <= end), times <= self._ended
@@ -49,17 +49,17 @@ class RepeatedRowFilter:
         if kept.any() or (asked.any() and len(self._known)):
             keys = row_keys(batch)
             self._fresh.append(keys[kept])
-            again[asked] = self._held(keys[asked])
+            again[asked] = self._are_known(keys[asked])
         self._latest = max(self._latest, int(times.max(initial=self._latest)))
         return again
 
-    def _turn(self, log: int) -> None:
+    def _start_log(self, log: int) -> None:
         """Go on with the next log."""
         self._known = np.unique(np.concatenate([self._known, *self._fresh]))
         self._log, self._fresh = log, []
         self._ended = self._latest
 
-    def _held(self, keys: Keys) -> BoolArray:
+    def _are_known(self, keys: Keys) -> BoolArray:
         """Return which rows are known."""
         if not len(self._known):
             return np.zeros(len(keys), dtype=np.bool_)

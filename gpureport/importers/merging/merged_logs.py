@@ -70,7 +70,7 @@ class MergedLogs:
         logs = [outcome for outcome, given in zip(self._bases, self._inputs, strict=False) if not given.beside]
         if self._inputs[place].beside and logs:
             starts, ends = zip(*(outcome.span for outcome in logs), strict=True)
-            placement = placement.beside((min(starts), max(ends)))
+            placement = placement.for_companion((min(starts), max(ends)))
         return self._inputs[place].importer.extract(self._files[place], placement)
 
     def _aside(self, place: int) -> Iterator["pa.Table"]:
@@ -108,11 +108,11 @@ class MergedLogs:
         return LogContents(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
 
     def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
-        """Return the rows of a batch that no log before held, under the device's name in the run."""
+        """Return the rows of a batch that no earlier log contains, under the device's name in the run."""
         name = names[_device(batch)]
         codes = columns.category(name, len(batch))
         renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
-        again = self._seams[name].again(renamed, place)
+        again = self._seams[name].find_repeated(renamed, place)
         if not again.any():
             return renamed
         self._twice[place] += int(again.sum())

@@ -1,4 +1,4 @@
-"""What the machines are called whose logs make one run, from the names of files and folders."""
+"""Names for the machines of one run, taken from files and folders."""
 
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""Whether two logs that do not say whose their devices are say the same of the time they share."""
+"""Whether two logs that do not identify their devices agree where they overlap in time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.importers.merging.shared_devices import LogContents, Pair, Span
-from gpureport.importers.ordering.row_keys import Keys, mixed, row_keys
+from gpureport.importers.ordering.row_keys import Keys, mix_bits, row_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST, _LEAST = 2**14, 2**8
 """Rows of a log, and of a device in a window of it, that are compared; the latter where it has many windows."""
 _EQUAL = 0.5
-"""Share of the rows of the one that has fewer that must stand in the other; either may lack rows (pragmatic)."""
+"""Share of the rows of the shorter log that the other must contain; either may lack rows (pragmatic)."""
 _OTHER = 0.01
 """Share, of the rows that stand in both, of those at the same time with other values up to which one of the two is
 damaged; one row a device besides, as the last line of a copy may be cut (pragmatic)."""
@@ -42,15 +42,15 @@ class _Sample:
             self.thin(2 * self.mask + 1)
 
     def thin(self, mask: int) -> None:
-        """Keep the rows whose stamps have a hash without bits in the mask."""
+        """Keep the rows whose hashed time stamps have no bit of the mask."""
         self.mask = mask
         if mask:
-            picks = mixed(np.zeros(len(self.stamps), dtype=np.uint64), self.stamps.view(np.uint64))
+            picks = mix_bits(np.zeros(len(self.stamps), dtype=np.uint64), self.stamps.view(np.uint64))
             kept = picks & np.uint64(mask) == 0
             self.stamps, self.keys = self.stamps[kept], self.keys[kept]
 
     def compared(self, other: "_Sample") -> tuple[int, int, int]:
-        """Return the rows of the one that has fewer, those that stand in both, and those that contradict it."""
+        """Return the row count of the shorter log, and the numbers of equal and of contradicting rows."""
         mask = max(self.mask, other.mask)
         self.thin(mask)
         other.thin(mask)
@@ -62,7 +62,7 @@ class _Sample:
 def find_equal_logs(
     logs: Sequence[LogContents], pairs: Iterable[Pair], batches: Callable[[int], Iterator["pa.Table"]]
 ) -> frozenset[Pair]:
-    """Return the pairs of logs that say the same of the time they share.
+    """Return the pairs of logs that agree where they overlap.
 
     Args:
         logs: what the logs hold.

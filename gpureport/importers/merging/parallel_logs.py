@@ -1,4 +1,4 @@
-"""Several logs of one machine as one series: the rows of the finest log, and beside them what the others say."""
+"""Several logs of one machine as one series: the rows of the finest log, with the values of the others added."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from gpureport.recording import HOST, KEY_FIELDS, sort_by_time
 
 _KEYS = {field.name for field in KEY_FIELDS}
 _COVERS = 1.25
-"""Intervals before its stamp that a reading speaks for at most, as wide as a sample's cell."""
+"""Intervals before its time stamp that a reading covers at most."""
 _LONE = 1_000_000
 """What a single reading covers, in microseconds."""
 
@@ -49,7 +49,7 @@ class ParallelLogs:
         whole = tables[self._base]
         for place, table in enumerate(tables):
             if place != self._base:
-                whole = self._beside(whole, table, place, (every[self._base], every[place]))
+                whole = self._join_columns(whole, table, place, (every[self._base], every[place]))
         yield sort_by_time(whole)
 
     def _disjoint(self, tables: Sequence["pa.Table"]) -> None:
@@ -62,7 +62,7 @@ class ParallelLogs:
                 raise SourceError(names, what, "give one, or join them before")
             held |= dict.fromkeys(set(table.column_names) - _KEYS, place)
 
-    def _beside(self, whole: "pa.Table", table: "pa.Table", place: int, every: tuple[int, int]) -> "pa.Table":
+    def _join_columns(self, whole: "pa.Table", table: "pa.Table", place: int, every: tuple[int, int]) -> "pa.Table":
         """Return rows with what another log says of their time, and its other readings as rows of their own."""
         times, others = (columns.integers(each.column("timestamp")) for each in (whole, table))
         rows, known = _covering(times - every[0] // 2, others, every[1])

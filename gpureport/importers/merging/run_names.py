@@ -1,4 +1,4 @@
-"""What a run is called that nobody named: as its log or its folder, and longer where runs beside it are called so."""
+"""Names of runs that nobody named: the log or its folder, extended where two runs would have the same name."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from gpureport.recording import Run
 
 COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
-"""What logs are called whose folder says more than they do."""
+"""Common names of logs; the name of the folder says more."""
 
 
 def derive_name(locator: str) -> str:
@@ -18,7 +18,7 @@ def derive_name(locator: str) -> str:
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
-    """Return runs, those longer named that are called alike after their logs: by as much of the path as differs.
+    """Return runs with distinct names: where logs give the same name, the part of the path that differs is added.
 
     A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
     """

@@ -93,16 +93,16 @@ class _Map:
 
     def mapping(self, content: AnyMapping[str, Any]) -> Mapping:
         """Return the map that TOML holds."""
-        self._known("the map", content, {"time", "device", "columns", "delimiter"})
+        self._refuse_unknown_keys("the map", content, {"time", "device", "columns", "delimiter"})
         time, device = self._table(content, "time"), self._table(content, "device")
-        self._known("[time]", time, {"column", "format", "zone"})
-        self._known("[device]", device, {"column"})
+        self._refuse_unknown_keys("[time]", time, {"column", "format", "zone"})
+        self._refuse_unknown_keys("[device]", device, {"column"})
         columns = self._table(content, "columns")
         if not columns:
             raise SettingsError(self.path, "it maps no column", _EXAMPLE)
         by_row = bool(self._text(device, "column"))
         found = tuple(self._column(heading, said, by_row=by_row) for heading, said in columns.items())
-        self._once(found)
+        self._refuse_repeated_metric(found)
         return Mapping(
             columns=found,
             time=self._text(time, "column"),
@@ -115,7 +115,7 @@ class _Map:
     def _column(self, heading: str, said: object, *, by_row: bool) -> MappedColumn:
         if not isinstance(said, dict):
             raise SettingsError(self.path, f"[columns] {heading!r} is no table", _EXAMPLE)
-        self._known(f"[columns.{heading!r}]", said, {"metric", "unit", "device"})
+        self._refuse_unknown_keys(f"[columns.{heading!r}]", said, {"metric", "unit", "device"})
         name = self._text(said, "metric")
         metric = BY_NAME.get(name)
         if metric is None:
@@ -156,7 +156,7 @@ class _Map:
             raise SettingsError(self.path, f"no format {text!r} of a time", f"{known}, or such as %m-%d-%Y %H:%M:%S")
         return text
 
-    def _once(self, columns: tuple[MappedColumn, ...]) -> None:
+    def _refuse_repeated_metric(self, columns: tuple[MappedColumn, ...]) -> None:
         filled = [(each.metric, each.gpu) for each in columns]
         twice = next((each for each in columns if filled.count((each.metric, each.gpu)) > 1), None)
         if twice is not None:
@@ -175,7 +175,7 @@ class _Map:
             raise SettingsError(self.path, f"{name} is no text", f'write {name} = "..."')
         return found
 
-    def _known(self, where: str, content: AnyMapping[str, Any], names: set[str]) -> None:
+    def _refuse_unknown_keys(self, where: str, content: AnyMapping[str, Any], names: set[str]) -> None:
         unknown = next((name for name in content if name not in names), None)
         if unknown is not None:
             raise SettingsError(

@@ -51,9 +51,9 @@ class ReadOptions:
     around: tuple[int, int] | None = None
     as_logged: bool = False
 
-    def beside(self, span: tuple[int, int]) -> "ReadOptions":
-        """Return how a file is read that lies beside a log of this span, in microseconds."""
-        return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
+    def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
+        """Return the options for a companion of a log that covers this span, in microseconds."""
+        return replace(self, around=span if self.tz is None else zones.local_span(span, zones.load_zone(self.tz)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from gpureport.importers.values.cells import Value
 
 PLACE_IN_TICK = "place in the tick"
-"""Told GPUs apart where no column does."""
+"""What identifies GPUs where no column does."""
 
 
 class Role(StrEnum):
@@ -68,7 +68,7 @@ class InterpretedBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpretation:
-    """What the columns, the GPUs and the times of a source were told by.
+    """What identified the columns, the GPUs and the times of a source.
 
     Attributes:
         columns_by: `header`, `--columns` or `content`.

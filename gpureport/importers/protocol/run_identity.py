@@ -12,7 +12,7 @@ from gpureport.importers.protocol.importer import Input, ReadOptions
 class DropsUnusedOptions(Protocol):
     """An importer that can do without options it is given."""
 
-    def used(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
+    def drop_unused_options(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
         """Return the options without those that reading a source would not use; its beginning tells."""
         ...
 
@@ -20,7 +20,9 @@ class DropsUnusedOptions(Protocol):
 def drop_unused_options(inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> ReadOptions:
     """Return the options without those that no log of a run uses."""
     logs = [
-        each.importer.used(file, placement) if isinstance(each.importer, DropsUnusedOptions) else placement
+        each.importer.drop_unused_options(file, placement)
+        if isinstance(each.importer, DropsUnusedOptions)
+        else placement
         for each, file in zip(inputs, files, strict=True)
         if not each.beside
     ]

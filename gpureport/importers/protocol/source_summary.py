@@ -1,4 +1,4 @@
-"""One source of a run after it was read: what it is, what it held, and the first line of each rejected kind."""
+"""A source that was read: its identity, its content, and the first rejected line of each reason."""
 
 import io
 import json
@@ -40,12 +40,12 @@ class SourceSummary:
         """Return the first rejected line of each reason; a row that was left out later is looked up in the source."""
         # rows that two logs share are counted, not kept apart
         wanted = {e.reason: e.first_line for e in self.outcome.quality.rejected if e.first_line is not None}
-        found = {line.reason: line for line in self._kept(wanted)}
+        found = {line.reason: line for line in self._rejected_lines(wanted)}
         left = {reason: number for reason, number in wanted.items() if reason not in found}
-        found |= {line.reason: line for line in self._looked_up(left)}
+        found |= {line.reason: line for line in self._source_lines(left)}
         return tuple(found[reason] for reason in wanted if reason in found)
 
-    def _kept(self, wanted: dict[str, int]) -> Iterator[FirstLine]:
+    def _rejected_lines(self, wanted: dict[str, int]) -> Iterator[FirstLine]:
         """Yield lines that were kept as they were when they were rejected."""
         if not self.outcome.rejects:
             return
@@ -57,7 +57,7 @@ class SourceSummary:
             if not left:
                 return
 
-    def _looked_up(self, wanted: dict[str, int]) -> Iterator[FirstLine]:
+    def _source_lines(self, wanted: dict[str, int]) -> Iterator[FirstLine]:
         """Yield lines by their numbers, after reading the source as far as the last of them."""
         left = dict(wanted)
         for piece in pieces(self.file.again()) if left else ():

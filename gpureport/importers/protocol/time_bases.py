@@ -41,7 +41,7 @@ def check_time_bases(inputs: Sequence[Input | TrainingFile], outcomes: Sequence[
 
 
 def _offset(local: Span, utc: Span) -> str | None:
-    """Return the one offset from UTC with which local times and times in UTC meet, None where there is none such."""
+    """Return the only offset from UTC at which both spans meet; None where there is none or several."""
     for least in (0.0, _WHOLE):
         for halves in (False, True):
             found = [offset for offset in _offsets(halves=halves) if _shared(local, utc, offset) > least]

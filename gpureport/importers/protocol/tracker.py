@@ -79,7 +79,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The runs of a store that are meant, and those left out though nobody said so."""
+    """The selected runs of a store, and those left out without being excluded by name."""
 
     runs: "tuple[TrackerRun, ...]"
     left_out: tuple[LeftOut, ...] = ()
@@ -154,7 +154,7 @@ class TrackerRun(Protocol):
 
     @property
     def fault(self) -> SourceError | None:
-        """Why it is passed over beside others: it cannot be read, which is known already, and was not named."""
+        """Why the run is skipped: it is known to be unreadable, and nobody named it. None where it can be read."""
         ...
 
     def read(self, placement: ReadOptions) -> Tracked:
@@ -170,7 +170,7 @@ class Tracker(DescribedSource, Protocol):
     """Reads the stores of one kind of tracker; its kind stands before the colon of a locator."""
 
     def claims(self, source: str) -> bool:
-        """Return whether a locator, file or folder is a store of this kind, told by its content."""
+        """Return whether a locator, file or folder is a store of this kind, judged by its content."""
         ...
 
     def runs(self, source: str, selection: Selection) -> Chosen:

@@ -198,7 +198,7 @@ class Reading:
 
     def _beside(self) -> ReadOptions:
         """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
-        return self._placement.beside(self._extractions[0].outcome().span)
+        return self._placement.for_companion(self._extractions[0].outcome().span)
 
     def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
         self._extractions.append(extraction)

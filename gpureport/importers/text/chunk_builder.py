@@ -1,10 +1,10 @@
-"""What a form reads line by line, gathered into chunks with every line accounted for."""
+"""Collects what a form reads line by line into chunks, with every line accounted for."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.text.numbered_lines import TextLine
 from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 
@@ -18,44 +18,46 @@ class ChunkBuilder:
     def __init__(self) -> None:
         """Start empty."""
         self._records: list[Record] = []
-        self._odd: list[OddLine] = []
+        self._odd: list[NonDataLine] = []
         self._continued = 0
         self._absent: Counter[tuple[str, str]] = Counter()
         self._notes: dict[str, None] = {}
         self._number = 0
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether a chunk is due."""
         return len(self._records) + len(self._odd) >= _FULL
 
-    def row(self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False) -> None:
-        """Take what a line says of one device; where it says it of several, they are numbered on."""
+    def add_row(
+        self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False
+    ) -> None:
+        """Add a row of one device; further rows of the same line get the next line numbers."""
         self._number = max(self._number + 1, line)
         self._records.append(Record(number=self._number, time=time, values=values, host=host))
 
-    def odd(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
-        """Take a line that is no row."""
-        self._odd.append(OddLine(line.number, kind, reason, line.text))
+    def add_non_data_line(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
+        """Add a line that is no row."""
+        self._odd.append(NonDataLine(line.number, kind, reason, line.text))
 
     def reject(self, line: TextLine, reason: str) -> None:
-        """Take a line that was not understood; why it cannot be read wins."""
-        self.odd(line, LineKind.REJECTED, line.fault or reason)
+        """Reject a line; a fault of the line itself wins over the reason."""
+        self.add_non_data_line(line, LineKind.REJECTED, line.fault or reason)
 
-    def go_on(self, lines: int) -> None:
-        """Take lines that say more of rows that other lines are counted for."""
+    def count_continued(self, lines: int) -> None:
+        """Count lines that belong to a row which another line is counted for."""
         self._continued += max(lines, 0)
 
-    def lacks(self, column: str, reason: str) -> None:
-        """Take a cell without a value."""
+    def count_absent(self, column: str, reason: str) -> None:
+        """Count a cell without a value."""
         self._absent[column, reason] += 1
 
-    def note(self, text: str) -> None:
-        """Take what a reader must know; said once."""
+    def add_note(self, text: str) -> None:
+        """Add a note for the reader; repeated notes are kept once."""
         self._notes[text] = None
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield what was gathered, rows with a time and rows without apart, and start again."""
+        """Yield the collected chunks, rows with and without a time separately, and start afresh."""
         parts = [list(part) for _, part in groupby(self._records, lambda record: record.time is None)] or [[]]
         for place, part in enumerate(parts):
             first = place == 0

@@ -1,4 +1,4 @@
-"""JSON documents one below the other, pretty-printed or one a line, of which any may be cut."""
+"""JSON documents one below the other, pretty-printed or one per line; any of them may be cut off."""
 
 import json
 import re

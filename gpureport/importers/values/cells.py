@@ -24,7 +24,7 @@ Value = float | int | str | bool
 
 
 class _Unread:
-    """Stands for a text that was not read yet."""
+    """A text that was not read yet."""
 
 
 _UNREAD = _Unread()
@@ -33,9 +33,9 @@ Reader = Callable[[str], Value | Absent | None]
 
 EMPTY = Absent("empty")
 CUT = "cut"
-"""Why a cell of which a part may be missing holds no value."""
+"""The reason for a cell that may have lost a part."""
 CUT_CELL = f"[{CUT}]"
-"""Stands for such a cell."""
+"""The text of such a cell."""
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000
@@ -122,23 +122,25 @@ class Decoded:
 
     def valid(self) -> BoolArray:
         """Return where a row holds a value."""
-        return all_valid(len(self.codes)) if self.present.all() else self._of(self.present, plain=True)
+        return all_valid(len(self.codes)) if self.present.all() else self._expand(self.present, plain=True)
 
     def wrong(self) -> BoolArray:
         """Return where the text of a row is not what the column holds."""
-        return self._of(self.malformed, plain=False) if self.malformed.any() else np.zeros(len(self.codes), np.bool_)
+        return (
+            self._expand(self.malformed, plain=False) if self.malformed.any() else np.zeros(len(self.codes), np.bool_)
+        )
 
     def without_unit(self) -> BoolArray | None:
         """Return where a number has no unit of its own, in a column where others have; None where all are alike."""
         if self.plain_bare is not None:
-            bare = np.where(self.codes < 0, self.plain_bare, self._of(self.bare, plain=False))
+            bare = np.where(self.codes < 0, self.plain_bare, self._expand(self.bare, plain=False))
             numbers = self.valid()
             return None if not (bare & numbers).any() or bare[numbers].all() else bare & numbers
         if not self.bare.any() or self.bare[self.present].all():
             return None
-        return self._of(self.bare, plain=False)
+        return self._expand(self.bare, plain=False)
 
-    def _of(self, states: BoolArray, *, plain: bool) -> BoolArray:
+    def _expand(self, states: BoolArray, *, plain: bool) -> BoolArray:
         """Return the state of each row."""
         if self.plain is None:
             return states.take(self.codes)

@@ -12,7 +12,7 @@ from gpureport.units import MOST, UNITS, parse_quantity, split_quantity
 _FEWEST = 8
 """Cells of one pattern below which they are read one by one: as fast, and an odd one is looked at."""
 _PATTERNS = 3
-"""Patterns tried for cells of one width; what fits none is read one by one."""
+"""Patterns tried for cells of one width; other cells are read one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Numbers of sources that are no text of nvidia-smi to values of the series; what cannot be one is none."""
+"""Numbers of sources other than nvidia-smi as values of the series; None where the metric cannot have the value."""
 
 import math
 import re
@@ -36,7 +36,7 @@ def parse_finite(cell: float | str) -> float | None:
 
 
 def parse_quantity(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return what a cell says of a metric in its base unit, None when it is no value the metric can have.
+    """Return the value of a cell in the base unit of its metric, None when the metric cannot have it.
 
     Args:
         cell: a number, or text that is one without a unit.
@@ -62,13 +62,13 @@ def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
 
 
 def absence_word(cell: object) -> str | None:
-    """Return the word for no value that a cell says, None when it says none."""
+    """Return the word of a cell that stands for no value, None for any other cell."""
     text = "null" if cell is None else str(cell).strip()
     return (text or "empty") if text.lower() in _NONE else None
 
 
 def describe_absence(cell: object) -> str:
-    """Return why a cell that holds no value of its metric holds none."""
+    """Return why a cell holds no value of its metric."""
     return absence_word(cell) or "no value it can have"
 
 
@@ -81,5 +81,5 @@ def split_clock_events(mask: int) -> dict[str, bool | int]:
 
 
 def extra_column(source: str, cell: object) -> tuple[str, str]:
-    """Return the column that keeps what has no metric, and the cell as text."""
+    """Return the extra column for a field without a metric, and the cell as text."""
     return extra_name(source), str(cell)

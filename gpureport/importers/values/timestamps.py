@@ -37,7 +37,8 @@ def parse_iso_time(text: str) -> Moment | None:
     year, _, month, day, hour, minute, second, fraction, zone, sign, hours, minutes = match.groups()
     leap = second == "60"
     try:
-        moment = datetime(*map(int, (year, month, day, hour, minute, "59" if leap else second or 0)), tzinfo=UTC)  # type: ignore[misc, arg-type]
+        date = int(year), int(month), int(day)
+        moment = datetime(*date, int(hour), int(minute), 59 if leap else int(second or 0), tzinfo=UTC)
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
         micros = (moment - offset - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Marks of what the log says happened, over the strips of a timeline."""
+"""Marks of the events of the log over the strips of a timeline."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Gives a figure the colours of light paper, for formats that no style sheet reaches."""
+"""Replaces the stand-in colours of a figure by those of the light theme, for formats without a style sheet."""
 
 from matplotlib.artist import Artist
 from matplotlib.colors import to_hex

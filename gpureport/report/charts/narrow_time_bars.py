@@ -1,4 +1,4 @@
-"""The bars of GPU time for a narrow page: what a bar is of stands above it, so that the bar has the whole width."""
+"""Bars of GPU time for a narrow page: each label stands above its bar, which takes the whole width."""
 
 from collections.abc import Iterator, Sequence
 

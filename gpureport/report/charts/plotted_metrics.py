@@ -1,4 +1,4 @@
-"""The metrics that timelines show, in their order, and the unit that people read them in."""
+"""The metrics of the timeline charts in their order, and the units they are shown in."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -14,8 +14,8 @@ class DisplayUnit:
     Attributes:
         symbol: of the unit people use.
         factor: how many of these one base unit is.
-        grid: the finest digit that logs have, in the base unit.
-        full: what the axis reaches at least, in the unit people use.
+        grid: resolution of values in logs, in the base unit.
+        full: least upper end of the axis, in the unit people use.
         from_zero: whether the axis begins at 0.
     """
 
@@ -45,8 +45,8 @@ class PlottedMetric:
     Attributes:
         metric: its column.
         title: what it is called above its chart.
-        averaged: whether a value speaks of the time before its reading, so that it is drawn that much earlier.
-        instead_of: column in whose place it is shown; empty when it stands for itself.
+        averaged: whether a value is a mean over the time before its reading, so that it is drawn that much earlier.
+        instead_of: metric that is shown instead where it was recorded; empty if there is none.
     """
 
     metric: str

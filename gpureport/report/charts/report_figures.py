@@ -1,4 +1,4 @@
-"""The figures of a report as SVG elements: those of a page or of a PDF at once."""
+"""All figures of a page or a PDF as SVG elements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

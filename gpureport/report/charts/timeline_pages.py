@@ -1,4 +1,4 @@
-"""A timeline of many GPUs in pieces that a page of paper holds."""
+"""A timeline of many GPUs, split into pieces that fit on a page of paper."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
-"""The timeline as a picture that stands alone: a heading that says what is drawn, and the findings it marks below.
+"""The timeline as a picture of its own, with a heading and a legend of the findings it marks.
 
-The picture is light whatever surrounds it, since whoever pastes it into a slide has no style sheet.
+It always has light colours: a slide that it is pasted into has no style sheet.
 """
 
 import textwrap
@@ -23,7 +23,7 @@ _LETTERS, _NAME, _MARKS = 140, 90, 12
 
 @dataclass(frozen=True, slots=True)
 class TimelinePicture:
-    """The strips of one run, drawn; `spoken` says the same for those who cannot see it."""
+    """The strips of one run, drawn; `spoken` is its alternative text."""
 
     figure: Figure
     spoken: str

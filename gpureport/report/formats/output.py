@@ -28,10 +28,10 @@ FORMATS = {
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
 _FILE_NAMES = {"metrics.txt": ".prom"}
-"""Names of files that CI servers ask for, whose extension is that of another format."""
+"""File names that CI servers require and whose extension belongs to another format."""
 
 _THEMED = {".html", ".pdf"}
-"""Formats whose templates a person can replace."""
+"""Formats with templates that a theme can replace."""
 
 _WITH_SAMPLES = ".html"
 """The format that holds samples."""
@@ -41,7 +41,7 @@ _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
 def check_path(path: Path) -> None:
-    """Refuse a name whose extension is of no format (`-` is one), or a place where no file can be.
+    """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
 
     Raises:
         RenderError: naming the formats there are, or the place.
@@ -57,7 +57,7 @@ def check_path(path: Path) -> None:
 
 
 def check_templates(templates: Path, paths: Sequence[Path]) -> None:
-    """Refuse templates that cannot be used, or that no file asked for is made from, before any work is done.
+    """Refuse templates that cannot be used, or that no requested format uses, before any work is done.
 
     Raises:
         RenderError: naming the folder, or file and line.
@@ -71,7 +71,7 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
 
 
 def check_detail(paths: Sequence[Path]) -> None:
-    """Refuse a detail of the samples when no file asked for holds any.
+    """Refuse `--detail` when no requested format holds samples.
 
     Raises:
         RenderError: naming the option.
@@ -83,7 +83,7 @@ def check_detail(paths: Sequence[Path]) -> None:
 
 
 def _format_extension(path: Path) -> str:
-    """Return the extension that says in which format a file of this name is written."""
+    """Return the extension of the format that a file of this name is written in."""
     return _FILE_NAMES.get(path.name.lower(), path.suffix.lower())
 
 

@@ -1,4 +1,4 @@
-"""Terms explained where they stand: their meaning as the title of an element, for who rests the pointer on it."""
+"""Tooltips: the meaning of a term as the title of an element, shown on hover."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from gpureport.report.model.shapes import Fact
 
 
 def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:
-    """Return the filter that gives the meaning of a term by its name, or of a title that begins with it; else empty."""
+    """Return the filter that gives the meaning of a term, or of a title that begins with one; empty for others."""
     texts = {fact.name.lower(): fact.text for fact in definitions}
 
     def explained(title: str) -> str:
@@ -22,9 +22,9 @@ def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
-    """Return the filter that explains the first term in words of ours, the longest where one holds another.
+    """Return the filter that adds a tooltip to the first term of a text; of overlapping terms to the longest.
 
-    Whatever the words are, they are escaped.
+    The text is escaped.
     """
     texts = meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
@@ -44,6 +44,6 @@ def term_filter(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
 
 
 def _pattern(name: str) -> str:
-    """Return what finds a term as a word or as several, in the plural too, and without the GPU it is of."""
+    """Return the pattern of a term: singular or plural, with or without a leading `GPU`."""
     prefix, word = ("(?:GPU )?", name[4:]) if name.startswith("GPU ") else ("", name)
     return rf"(?<![\w-]){prefix}{re.escape(word)}s?(?![\w-])"

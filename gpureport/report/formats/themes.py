@@ -1,4 +1,4 @@
-"""Templates of a person before those shipped, and mistakes in them told with file and line."""
+"""Themes: templates of the user replace those shipped, and their mistakes are reported with file and line."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from gpureport import resources
 from gpureport.errors import RenderError
 
 SHIPPED = "shipped"
-"""Begins the name of a template that is to be the shipped one, whatever a person's folder holds."""
+"""Prefix of template names that always means the shipped template, even where the theme has one of that name."""
 
 FILTERS = ("term", "meaning", "together", "shared", "merged", "notes")
 """Filters that a page has besides those of Jinja."""
@@ -41,14 +41,14 @@ _HINT = "mend it, or take it out of the folder to use the one shipped"
 
 
 def template_loader(templates: Path | None) -> BaseLoader:
-    """Return what finds templates: in a person's folder first, then among those shipped."""
+    """Return the loader that looks for templates in the theme first, then among those shipped."""
     shipped = FileSystemLoader(resources.find_shipped_folder("templates"))
     own = [] if templates is None else [FileSystemLoader(templates)]
     return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
 
 
 def picture_function(templates: Path | None) -> Callable[[str], str]:
-    """Return the function by which a template shows a picture of its folder, as an address that loads nothing."""
+    """Return the function that turns a picture of the theme into a data URL for templates."""
 
     def address(name: str) -> str:
         path = (templates or resources.find_shipped_folder("templates")) / name
@@ -63,7 +63,7 @@ def picture_function(templates: Path | None) -> Callable[[str], str]:
 
 
 def check_theme(templates: Path) -> None:
-    """Refuse a folder that is none, that replaces nothing, or that holds a template which cannot be read.
+    """Refuse a theme that is not a folder, replaces no template, or holds a template that cannot be read.
 
     Raises:
         RenderError: naming the file, and the line where there is one.
@@ -99,7 +99,7 @@ def _check_text(path: Path) -> None:
 
 @contextmanager
 def locate_template_errors(templates: Path | None) -> Iterator[None]:
-    """Turn what a person's template raises into an error that names its file and line; ours are left as they are.
+    """Turn an error raised by a template of the theme into one with its file and line; leave other errors as they are.
 
     Raises:
         RenderError: naming file and line.
@@ -117,7 +117,7 @@ def locate_template_errors(templates: Path | None) -> Iterator[None]:
 
 
 def _template_line(error: BaseException, templates: Path) -> str | None:
-    """Return file and line of the person's template that an error comes from; None where none has a part in it."""
+    """Return file and line in the theme that an error comes from; None where it comes from elsewhere."""
     if isinstance(error, TemplateSyntaxError) and error.filename and _within(error.filename, templates):
         return f"{error.filename}:{error.lineno}"
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]

@@ -92,7 +92,7 @@ class NotJudgedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What could not be judged, beside how much could.
+    """How much was judged, and what could not be.
 
     Attributes:
         sentence: how many kinds were judged and how many were not.

@@ -1,4 +1,4 @@
-"""A run without what names people and machines: hosts, users, paths, addresses, serial identities of GPUs."""
+"""Removes what identifies people and machines: hosts, users, paths, addresses, serial numbers of GPUs."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -29,12 +29,12 @@ _KERNEL = (
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
-"""What names a host or a process in a line of the kernel's log."""
+"""Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
-"""Ends of names of files that say what a file is; any other may be the name of a host."""
+"""File extensions to keep; any other could be part of a host's name."""
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _SHORTEST = 3
-"""Letters of a name from which on it is replaced wherever it stands: shorter ones are parts of words."""
+"""Fewest letters of a name that is replaced everywhere; a shorter one could be part of a word."""
 _SHOWN = 8
 _NAME = "<name>"
 
@@ -66,7 +66,7 @@ def _devices(column: Any, names: "_Pseudonyms") -> Any:  # noqa: ANN401 - the st
 
 
 class _Pseudonyms:
-    """What is called how in a run, and how it is called without names."""
+    """The names of a run and the pseudonyms that replace them."""
 
     def __init__(self, run: Run) -> None:
         nodes = dict.fromkeys(device.node for device in run.devices if device.node)
@@ -140,7 +140,7 @@ class _Pseudonyms:
 
 
 def _short_hash(identity: str | None) -> str | None:
-    """Return what stands for an identity: the same for the same one, so that boards are told apart."""
+    """Return a short hash of an identity, so that boards can still be distinguished."""
     return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
@@ -152,7 +152,7 @@ def _anonymise_kernel_message(text: str) -> str:
 
 
 def _source_name(source: Source, place: int) -> str:
-    """Return how a source is called: its number and what kind of file it is."""
+    """Return the pseudonym of a source: its number and its file extensions."""
     if "#" in source.locator:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
     ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
@@ -160,7 +160,7 @@ def _source_name(source: Source, place: int) -> str:
 
 
 def _names_from_files(run: Run) -> Iterator[str]:
-    """Yield the name of a run where it is that of its file or folder, which nobody chose to show."""
+    """Yield the name of a run if it merely repeats the name of its file or folder."""
     paths = [PurePath(source.locator) for source in run.sources]
     own = PurePath(run.name).parts
     if any(own[-1:] in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths) or not paths:
@@ -168,7 +168,7 @@ def _names_from_files(run: Run) -> Iterator[str]:
 
 
 def _personal_names(run: Run) -> Iterator[str]:
-    """Yield what people and machines are called, as far as a run says so."""
+    """Yield the names of people and machines that the run mentions."""
     for key, value in run.params_and_tags:
         if _PERSONAL.search(key):
             yield value

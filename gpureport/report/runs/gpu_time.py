@@ -14,7 +14,7 @@ _NEGLIGIBLE = 0.0005
 """Share below which a class is left out of a bar: it would print as 0.0 %."""
 
 NO_JOB = "no job"
-"""What time in which no job held a GPU is called: it stands beside a bar, whose shares are of the jobs."""
+"""Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
 
 _TOTAL = "GPU-h in all"
 """Heading of the time of a bar, with the unit that its cells leave out."""
@@ -42,7 +42,7 @@ def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
 
 
 def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return the GPU-seconds from first to last sample in which a job held a GPU: shares are of these."""
+    """Return the GPU-seconds in which a job held a GPU, from first to last sample: the base of all shares."""
     return sum(analysis.job_gpu_seconds for analysis in analyses)
 
 
@@ -62,7 +62,7 @@ def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the GPU time that holds no utilisation."""
+    """Return the share of the GPU time without a utilisation sample."""
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0

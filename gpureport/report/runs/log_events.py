@@ -1,4 +1,4 @@
-"""What the log says happened, in words: numbered events for the timeline, the lists and the terminal."""
+"""Events of the log in words, numbered for the timeline, the lists and the terminal."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,14 +23,14 @@ _PAIR = 2
 
 
 def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
-    """Return the events of a run that are listed, in the order of the log; of too many, plain messages give way."""
+    """Return the listed events of a run in the order of the log; of too many, driver messages are left out."""
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
     return tuple(_event(count, run, entries[place]) for count, place in enumerate(sorted(places[:MAX_LISTED]), start=1))
 
 
 def describe_omitted(run: ReportRun) -> str:
-    """Return how many events are not listed; empty when all are."""
+    """Return how many events are not listed, in words; empty when all are."""
     more = len(run.run.quality.log_events) - MAX_LISTED
     return f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else ""
 
@@ -57,7 +57,7 @@ def _event(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
 def group_close_events(
     events: Sequence[LogEventLine], apart: Callable[[Sequence[LogEventLine]], float]
 ) -> list[list[LogEventLine]]:
-    """Return the events that have a time, by time, those too close to be told apart as one.
+    """Return the timed events in order of time, grouped where they are too close to be distinguished.
 
     Args:
         events: in any order.

@@ -1,4 +1,4 @@
-"""One run as the report sees it: its label, its devices by name, and times counted from its first sample."""
+"""A run of the report: its label, the names of its devices, and times counted from its first sample."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def device_name(device: Device) -> str:
 
 
 def _join_device_names(names: list[str]) -> str:
-    """Return names as a list, the word they share said once."""
+    """Return names as a list; `GPU` is written once."""
     numbers = [name.removeprefix("GPU ") for name in names]
     if all(number.isdigit() for number in numbers):
         return f"GPU {display.join_words(numbers)}"

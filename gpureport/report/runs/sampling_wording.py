@@ -1,4 +1,4 @@
-"""How many readings lie behind a run's rows, in words: a fast log repeats what the driver said last."""
+"""Sampling in words: how often a run was sampled, and how many of its rows are new readings of the driver."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ _NEARLY = 0.9995
 
 
 def describe_readings(run: ReportRun) -> str:
-    """Return how often utilisation and power were read anew, and how many readings that makes."""
+    """Return how often the driver refreshed utilisation and power, and how many readings that makes."""
     gpus = {gpu.id for gpu in run.run.gpus}
     known = [entry for entry in run.analysis.statistics if entry.device in gpus]
     found = {name: [each for entry in known if (each := entry.metric(name))] for name in _NAMES}
@@ -36,7 +36,7 @@ def describe_sampling(run: ReportRun) -> str:
 
 
 def _other_intervals(run: ReportRun) -> list[float]:
-    """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
+    """Return the sampling intervals of the first device in seconds if the log changes its rate, else nothing."""
     device = next(iter(run.run.gpus or run.run.hosts), None)
     pace = (
         sampling_rate.measure_sampling_rate(columns.integers(run.recording.of(device.id)["timestamp"]))
@@ -55,7 +55,7 @@ def _unknown_refresh(interval: float | None) -> str:
 
 
 def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[str]:
-    """Yield what is known of one metric; nothing where each row counts."""
+    """Yield how often a metric was refreshed; nothing if every row is a new reading."""
     rows = sum(each.samples for each in summaries)
     readings = sum(each.effective_samples for each in summaries)
     periods = [each.refresh_seconds for each in summaries if each.refresh_seconds is not None]

@@ -33,13 +33,13 @@ def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = No
 
 
 def apply_names(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return what was measured of runs under the names they have here."""
+    """Return sampled runs under the shortened names."""
     return [replace(one, analysis=analysis) for one, (_, analysis) in zip(measured, runs, strict=True)]
 
 
 def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
     """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
-    # a comparison that counts work in samples holds analyses of its own, so it is the run that tells them apart
+    # a comparison that counts work in samples holds other analyses, so recordings are matched by their run
     recordings: dict[tuple[str, str, str | None], list[Recording]] = {}
     for recording, analysis in runs:
         recordings.setdefault(_run_key(analysis), []).append(recording)
@@ -52,7 +52,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def _run_key(analysis: Analysis) -> tuple[str, str, str | None]:
-    """Return what tells a run from others; one that is given twice stands for itself either time."""
+    """Return the key of a run. A run that is given twice has the same key both times."""
     return analysis.run.id, analysis.run.name, analysis.run.step
 
 

@@ -1,7 +1,7 @@
 """The samples behind the timelines, packed into a page: one byte a value, deflated, in base64.
 
-A page that would get too heavy holds smallest, mean and largest value of buckets instead, and says so. What text of
-a report says never comes from here: these bytes are for looking at only.
+A page that would get too large holds the smallest, mean and largest value of buckets instead, and says so. These bytes
+are for charts only: the text of a report never comes from them.
 """
 
 import json
@@ -26,13 +26,13 @@ BUDGET = 10_000_000
 """Most bytes of samples in a page."""
 
 _EXACT = 1e-9
-"""Part of a digit by which an error may exceed it and still be that digit: what computing adds."""
+"""Rounding error of the computation, as a part of a digit."""
 
 LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 """Seconds of buckets to fall back to, one after the other; 0 is every sample."""
 
 _LEAST_BUCKET = 4
-"""Samples in a bucket from which on three values of it are fewer than its samples."""
+"""Fewest samples in a bucket: with fewer, its three values would be no smaller than its samples."""
 
 _THREADS = 2
 _EFFORTS = (1, 6)
@@ -100,7 +100,7 @@ def embed_series(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | N
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Return a value without characters that would steer what shows it."""
+    """Return a JSON value with control characters removed from its strings."""
     if isinstance(value, dict):
         return {key: _clean(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -109,7 +109,7 @@ def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _compress_to_fit(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[SeriesBlob] | None:
-    """Return the blobs with the least effort that makes them fit, None where none does."""
+    """Return the blobs compressed with the least effort that makes them fit, None if none does."""
     tries = (_compress(raw, budget, effort) for effort in _EFFORTS)
     return next((blobs for blobs in tries if blobs is not None), None)
 
@@ -168,7 +168,7 @@ def _recorded_metrics(run: Timeline) -> set[str]:
 
 
 def _describe_rounding(packed: Sequence[_PackedRun]) -> list[str]:
-    """Return by how much each metric is rounded at most, in words."""
+    """Return the largest rounding error of each metric, in words."""
     errors: dict[PlottedMetric, float] = {}
     for metric, error in (entry for run in packed for entry in run.rounded):
         errors[metric] = max(error, errors.get(metric, 0.0))
@@ -179,7 +179,7 @@ def _describe_rounding(packed: Sequence[_PackedRun]) -> list[str]:
 
 
 def _format_bound(error: float) -> str:
-    """Return an error as a bound in one digit, which is as much as a reader of a chart asks for."""
+    """Return an error rounded up to one digit."""
     digit = 10.0 ** floor(log10(error))
     bound = ceil(error / digit - _EXACT) * digit
     return f"{bound:.{max(-floor(log10(digit)), 0)}f}"

@@ -1,4 +1,4 @@
-"""Series as one byte a value: codes 0 to 254 on a scale of even steps, 255 where there is no value."""
+"""Quantised series, one byte a value: codes 0 to 254 on a linear scale, 255 where there is no value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ HIGHEST_CODE = 254
 """Highest code of a value."""
 
 _OFF_GRID = 0.02
-"""Share of a grid's step by which values of single precision may lie beside it."""
+"""Largest distance of a single-precision value from the grid, as a share of the grid's step."""
 
 _COUNTABLE = 100_000
-"""Highest place up to which places are counted to find those that occur."""
+"""Highest place up to which repeated places are removed by counting, which is faster."""
 
 _EXACT_INTEGERS = 2.0**53
-"""Steps of a grid up to which a number in double precision tells neighbouring ones apart."""
+"""Largest integer up to which double precision represents every integer."""
 
 Codes = npt.NDArray[np.uint8]
 
@@ -42,10 +42,10 @@ class CodeScale:
 
     @property
     def error(self) -> float:
-        """Return the most by which a code differs from its value."""
+        """Return the largest difference between a code and its value."""
         return 0.0 if self.exact else self.step / 2
 
-    def encoded(self, values: FloatArray) -> Codes:
+    def encode(self, values: FloatArray) -> Codes:
         """Return the code nearest to each value, `NONE` where it is NaN."""
         places = values - self.offset
         places /= self.step or 1.0
@@ -54,7 +54,7 @@ class CodeScale:
         places[np.isnan(places)] = NO_VALUE
         return places.astype(np.uint8)
 
-    def decoded(self, codes: Codes) -> FloatArray:
+    def decode(self, codes: Codes) -> FloatArray:
         """Return what codes stand for, NaN for `NONE`."""
         values: FloatArray = self.offset + self.step * codes.astype(np.float64)
         values[codes == NO_VALUE] = np.nan
@@ -83,7 +83,7 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale | None:
 
 
 def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid: float) -> CodeScale | None:
-    """Return the widest even steps that meet all values, None where there are no such or too many of them."""
+    """Return the coarsest scale that represents all values exactly, None if there is none of at most 255 codes."""
     if max(-low, high) / grid > _EXACT_INTEGERS:
         return None
     step, first = 0, round(low / grid)
@@ -100,7 +100,7 @@ def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid:
 
 
 def _common_divisor(places: npt.NDArray[np.int64], step: int) -> int:
-    """Return the greatest number that divides all places, from 0, and a step."""
+    """Return the greatest common divisor of all places and a step."""
     high = int(places.max())
     if high <= _COUNTABLE:
         # divisions take long: each place once, where there are few

@@ -1,4 +1,4 @@
-"""What the index of a page says of the samples packed in it: how to read them, and what is drawn over them."""
+"""The index of the samples in a page: how to decode them, and which marks are drawn over them."""
 
 import sys
 from collections.abc import Sequence
@@ -73,26 +73,26 @@ def describe_device(info: Run, name: str, device: DeviceSamples, packed: PackedD
         packed: the same as bytes.
         bucket: seconds of a bucket; 0 is every sample.
     """
-    cells = device.cells
+    series = device.series
     unit = packed.unit / 1e6
     # a stretch inside another comes before it
     slow = (
         ()
         if bucket
-        else reversed([_describe_slow_stretch(each, info.started, unit) for each in cells.sampling_rate.slow])
+        else reversed([_describe_slow_stretch(each, info.started, unit) for each in series.sampling_rate.slow])
     )
     return {
-        "name": display.shorten_middle(device_name(cells.device), _LABEL),
-        "node": cells.device.node,
-        "host": cells.device.index is None,
+        "name": display.shorten_middle(device_name(series.device), _LABEL),
+        "node": series.device.node,
+        "host": series.device.index is None,
         "origin": (int(device.times[0]) - info.started) / 1e6 if len(device.times) else 0.0,
-        "interval": bucket or cells.interval,
-        "paces": [(bucket or cells.interval, bucket or gap_seconds(cells.interval)), *slow],
-        "shift": cells.shift / 1e6,
+        "interval": bucket or series.interval,
+        "paces": [(bucket or series.interval, bucket or gap_seconds(series.interval)), *slow],
+        "shift": series.shift / 1e6,
         "metrics": list(device.metrics),
         "blob": name,
         "times": packed.times,
-        "like": packed.like,
+        "like": packed.same_times_as,
         "unit": unit,
         "count": len(device.times),
     }

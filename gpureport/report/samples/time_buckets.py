@@ -1,4 +1,4 @@
-"""Samples gathered into stretches of equal length: smallest, mean and largest value of each."""
+"""Samples aggregated over buckets of equal length: smallest, mean and largest value of each."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class TimeBuckets:
     times: IntArray
     first: IntArray
 
-    def gathered(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def aggregate(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return smallest, mean and largest value of each bucket, NaN where it holds no value."""
         if not len(self.first):
             return values, values, values

@@ -1,4 +1,4 @@
-"""Times of samples in few bytes: distances between neighbours in tenths of an interval, seven bits a byte."""
+"""Times of samples in few bytes: deltas in tenths of the sampling interval, as variable-length integers."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def time_unit(interval: float) -> int:
 
 
 def time_deltas(times: IntArray, unit: int) -> IntArray:
-    """Return the distance of each sample from the one before in units; times are rounded first, so no error adds up.
+    """Return the time between neighbouring samples in units. Times are rounded first, so that errors do not add up.
 
     Args:
         times: microseconds, never decreasing.
@@ -25,7 +25,7 @@ def time_deltas(times: IntArray, unit: int) -> IntArray:
 
 
 def encode_varints(numbers: IntArray) -> bytes:
-    """Return whole numbers from 0 in bytes of seven bits, the lowest first, the eighth bit set on all but the last."""
+    """Return non-negative integers as LEB128: seven bits a byte, lowest first, the eighth set on all but the last."""
     lengths = np.ones(len(numbers), dtype=np.int64)
     for shift in range(_BITS, 63, _BITS):
         lengths += numbers >> shift > 0

@@ -55,7 +55,7 @@ CHECKS = {
 """What is checked before steps are compared, by name."""
 
 _CONSEQUENCES = {
-    "observed_time": ("Less than a minute was recorded, which is too short to set figures against each other. "),
+    "observed_time": "Less than a minute was recorded, which is too short to set figures against each other.",
     "gpu_models": (
         "GPUs of other models differ in speed, power and memory, which hides what the change did; work done "
         "and what it took can still be compared."
@@ -70,7 +70,7 @@ _CONSEQUENCES = {
         "The finer log sees pauses that the coarser one misses, so findings differ by that alone; figures "
         "are made from the finer one thinned to the interval of the coarser."
     ),
-    "power_reading": ("Power was not measured in the same way, so neither power nor energy should be compared. "),
+    "power_reading": "Power was not measured in the same way, so neither power nor energy should be compared.",
     "power_limit": "Another power limit changes power and clocks by itself.",
     "driver": "Another driver can change clocks, and what it counts as memory in use.",
     "duration": (
@@ -81,7 +81,7 @@ _CONSEQUENCES = {
         "A GPU that starts cooler runs at higher clocks and lower power until it is warm, which short "
         "recordings consist of."
     ),
-    "work_unit": ("Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work. "),
+    "work_unit": "Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work.",
     "different_runs": "The same recording stands on both sides.",
 }
 """What follows where the two sides of a check do not agree."""

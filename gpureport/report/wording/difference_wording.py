@@ -1,4 +1,4 @@
-"""A difference in words: how large, how sure, what may be said of it, and what would make it surer."""
+"""A difference between steps in words: its size, its interval, the verdict, and what would settle it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +11,9 @@ from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
 ONCE_SETTLED = " once settled"
-"""What a title ends with where the figure leaves out start-up and what had not settled; without it, it is of all."""
+"""Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
 _LONGEST = 365 * 86_400.0
-"""Seconds of a recording that it makes no sense to ask for."""
+"""Longest recording in seconds that a reader can be asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +35,25 @@ class FigureFormat:
         """Its name within a sentence."""
         return display.lower_first(self.title)
 
-    def of(self, delta: Delta) -> "FigureFormat":
-        """Return the same with a title that says where a difference is of what had settled, not of whole recordings."""
+    def for_delta(self, delta: Delta) -> "FigureFormat":
+        """Return the format with a title that fits the window of a difference: settled time or whole recordings."""
         return self.once_settled() if delta.window == "steady" else self
 
     def once_settled(self) -> "FigureFormat":
-        """Return the same for what had settled."""
+        """Return the format for figures of the settled time."""
         return replace(self, title=f"{self.title}{ONCE_SETTLED}")
 
-    def both(self, before: float | None, after: float | None) -> tuple[str, str]:
+    def format_pair(self, before: float | None, after: float | None) -> tuple[str, str]:
         """Return two values side by side."""
-        shown = self.beside((before, after)).value
+        shown = self.for_values((before, after)).value
         return display.or_not_recorded(before, shown), display.or_not_recorded(after, shown)
 
-    def beside(self, values: Iterable[float | None]) -> "FigureFormat":
-        """Return the same for values that stand together: of shares, one decimal in all where one has it."""
+    def for_values(self, values: Iterable[float | None]) -> "FigureFormat":
+        """Return the format for values shown together: shares all have a decimal if one of them does."""
         return replace(self, value=display.percent_formatter(values)) if self.value is display.percent else self
 
-    def moved(self, difference: float, *values: float | None) -> str:
-        """Return a difference with its sign, and no more decimals than the values that it lies between."""
+    def format_change(self, difference: float, *values: float | None) -> str:
+        """Return a difference with its sign and at most as many decimals as the two values."""
         text = self.change(difference)
         number, gap, unit = text.partition(display.GAP)
         known = [self.value(value).partition(display.GAP) for value in values if value is not None]
@@ -90,7 +90,7 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
     start = _protect_full_stops(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
     noun = _protect_full_stops(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
-    before, after = shown.both(delta.before, delta.after)
+    before, after = shown.format_pair(delta.before, delta.after)
     sure = _format_certainty(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:
         values = "" if delta.difference is None else f" It went from {before} to {after}."
@@ -107,14 +107,14 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
 
 
 def _protect_full_stops(names: str) -> str:
-    """Return names in which no full stop looks like the end of the sentence: headlines are cut where one ends."""
+    """Return names whose full stops cannot end the sentence: headlines are cut after their first sentence."""
     return names.replace(". ", f".{display.GAP}")
 
 
 def _format_certainty(delta: Delta, shown: FigureFormat) -> str:
     between = format_interval(delta, shown)
     runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
-    change = shown.moved(delta.difference, delta.before, delta.after) if delta.difference else "no change"
+    change = shown.format_change(delta.difference, delta.before, delta.after) if delta.difference else "no change"
     return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
 
 

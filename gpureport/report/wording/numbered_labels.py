@@ -1,4 +1,4 @@
-"""Names of runs in a sentence, those that are numbered one after the other by the first and the last."""
+"""Names of runs in a sentence; consecutive numbers as a range."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -272,7 +272,7 @@ def test_steps_by_folder(gpureport: Program, two: Path) -> None:
     steps = {step["label"]: len(step["runs"]) for step in json.loads(gpureport(*asked).out)["steps"]}
     assert steps == {"fast": 1, "slow": 2}
     shutil.copy(two / "before.csv", two / "experiments" / "before.csv")
-    assert gpureport(*asked).err.startswith("gpureport: --by: the log of run before lies in no folder beside ")
+    assert gpureport(*asked).err.startswith("gpureport: --by: the log of run before lies in no folder of its own; ")
     hidden = gpureport(*asked, "--anonymise")
     assert (hidden.code, hidden.out) == (2, "")
     assert hidden.err.startswith("gpureport: --by: --anonymise leaves no folder to tell runs by; ")

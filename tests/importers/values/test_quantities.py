@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.importers.values import quantities
-from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, METRICS
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, METRICS, Metric
 from gpureport.units import UNITS
 
 
@@ -40,9 +40,9 @@ def test_a_cell_is_a_value_or_none(cell: object, unit: str, metric: str, value: 
 
 
 @given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()), st.sampled_from(METRICS))
-def test_no_cell_is_a_value_that_the_column_cannot_hold(cell: object, metric: object) -> None:
+def test_no_cell_is_a_value_that_the_column_cannot_hold(cell: object, metric: Metric) -> None:
     """Whatever a cell holds, its value fits the column it goes to."""
-    one = BY_NAME[metric.name]  # type: ignore[attr-defined]
+    one = BY_NAME[metric.name]
     unit = next(name for name, unit in UNITS.items() if unit.base == one.unit)
     if one.dtype in {"bool", "uint64"}:
         return

@@ -110,7 +110,7 @@ def test_codes_are_near_their_values(values: list[float], grid: float) -> None:
         assert found is None
         return
     assert found is not None
-    back = found.decoded(found.encoded(array))
+    back = found.decode(found.encode(array))
     assert (np.isnan(back) == np.isnan(array)).all()
     span = np.nanmax(array) - np.nanmin(array)
     assert np.nanmax(np.abs(back - array)) <= span / 508 + 0.02 * grid + 1e-9 * np.nanmax(np.abs(array))
@@ -123,7 +123,7 @@ def test_whole_numbers_are_exact(values: list[int], step: int) -> None:
     found = quantisation.fit_scale([array[:1], array], 1.0)
     assert found is not None
     assert found.exact
-    assert (found.decoded(found.encoded(array)) == array).all()
+    assert (found.decode(found.encode(array)) == array).all()
 
 
 def test_clocks_are_exact_though_their_range_is_wide() -> None:
@@ -202,7 +202,7 @@ def test_buckets_without_a_value_are_absent() -> None:
     """A bucket of nulls is no zero, and one without samples is not there at all."""
     times = np.array([0, 1, 5, 6, 20]) * 1_000_000
     found = time_buckets.group_into_buckets(times, 0, 5)
-    low, mean, high = found.gathered(np.array([1.0, 3.0, np.nan, np.nan, 7.0]))
+    low, mean, high = found.aggregate(np.array([1.0, 3.0, np.nan, np.nan, 7.0]))
     assert (found.times / 1e6).tolist() == [2.5, 7.5, 22.5]
     assert low == pytest.approx([1, np.nan, 7], nan_ok=True)
     assert mean == pytest.approx([2, np.nan, 7], nan_ok=True)

@@ -7,7 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import gap_causes, gap_wording, input_wait_overlap, periodic_stall, periodicity
+from gpureport.analysis.detectors.idle import (
+    gap_causes,
+    gap_evidence,
+    gap_wording,
+    input_wait_overlap,
+    periodic_stall,
+    periodicity,
+)
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import checkpoint_times, training_signs
 from gpureport.analysis.job.checkpoint_times import JobEvents
@@ -42,7 +49,7 @@ class _Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GapCost:
-    """What the gaps of one GPU take of the job, how much that matters, and what else tells so."""
+    """The share of the job that the gaps of one GPU take, its severity, and further evidence."""
 
     ratio: float
     severity: Severity
@@ -225,7 +232,7 @@ class IdleGap(Rule):
             Cause(name="data") if part.is_wait else cause
             for part, cause in zip(candidates, gap_causes_found, strict=True)
         ]
-        causes = self._mark_periodic(spans, gap_causes_found)
+        causes = periodic_stall.mark_periodic(spans, gap_causes_found)
         lost_share = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
         between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
@@ -240,41 +247,19 @@ class IdleGap(Rule):
             yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
 
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
-        """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
+        """Return what the gaps of a GPU cost, and how severe that is; a job with little work to do is no problem."""
         is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # a GPU that never worked has a finding of its own
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        evidence = () if not is_little else (self._build_sparse_evidence(between),)
+        evidence = () if not is_little else (gap_evidence.build_sparse_evidence(between, self.sparse),)
         return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
 
-    def _build_sparse_evidence(self, between: float) -> Evidence:
-        return Evidence(
-            metric=UTILISATION,
-            statistic="mean between the gaps of this GPU",
-            observed=between,
-            unit="1",
-            threshold=self.sparse,
-            relation="<",
-        )
-
-    def _mark_periodic(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
-        """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
-        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.NON_PERIODIC_CAUSES]
-        period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
-        if period is None:
-            return causes
-        members = {place for place, member in zip(places, period.members, strict=True) if member}
-        return [
-            Cause(name="periodic") if place in members and cause.name == "unknown" else cause
-            for place, cause in enumerate(causes)
-        ]
-
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
-        """Return the causes, that of requests where of no gap anything is known and there is little work between them.
+        """Return the causes, all `requests` if none is known and there is little work between the gaps.
 
-        What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
+        Gaps of one period count as requests only if they take most of the job, since requests have no period.
 
         Args:
             gaps: the gaps of a GPU.
@@ -299,32 +284,6 @@ class IdleGap(Rule):
         )
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
-    def _build_level_evidence(self, mean: float) -> Evidence:
-        """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
-        low = mean <= self.still.value
-        return Evidence(
-            metric=UTILISATION,
-            statistic="mean" if low else "mean, short kernels included",
-            observed=mean,
-            unit="1",
-            threshold=self.still if low else None,
-            relation="<=" if low else "",
-        )
-
-    def _build_power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
-        """Return the power of a gap that only its power tells from an accident of sampling."""
-        if run.highest_power is None or run.samples >= run.needed:
-            return ()
-        drawn = Evidence(
-            metric=gap_causes.POWER,
-            statistic="highest of the gap, from rest (0) to work (1)",
-            observed=run.highest_power,
-            unit="1",
-            threshold=self.resting,
-            relation="<=",
-        )
-        return (drawn,)
-
     def _rate_severity(self, lost_share: float) -> Severity:
         if lost_share >= self.problem.value:
             return Severity.PROBLEM
@@ -341,7 +300,7 @@ class IdleGap(Rule):
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
-                self._build_level_evidence(run.mean),
+                gap_evidence.build_level_evidence(run.mean, self.still),
                 Evidence(
                     metric="duration",
                     statistic="length",
@@ -353,7 +312,7 @@ class IdleGap(Rule):
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._build_power_evidence(run),
+                *gap_evidence.build_power_evidence(run, self.resting),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

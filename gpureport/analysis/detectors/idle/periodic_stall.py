@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.idle import gap_wording, periodicity
+from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.rule import Context
@@ -22,7 +23,7 @@ _NAMED = {"checkpoint": "checkpoints", "epoch": "ends of epochs or evaluations",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """What recurs: the gaps of one or several GPUs at one period.
+    """Gaps of one or several GPUs that recur at one period.
 
     Attributes:
         devices: the GPUs.
@@ -52,12 +53,12 @@ class Stall:
 
     @property
     def cause(self) -> str:
-        """What lies behind most of its gaps."""
+        """The commonest cause of its gaps."""
         return Counter(gap.cause or "periodic" for gap in self.gaps).most_common(1)[0][0]
 
 
 def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
-    """Return what recurs, GPUs of one period together, in the order of the GPUs."""
+    """Return the stalls; GPUs with the same period share one. In the order of the GPUs."""
     stalls: list[Stall] = []
     for device in context.gpus():
         stall = _find_stall(device, gaps)
@@ -103,10 +104,23 @@ def _join_stalls(one: Stall, other: Stall) -> Stall:
     )
 
 
+def mark_periodic(gaps: Sequence[Interval], causes: list[Cause]) -> list[Cause]:
+    """Return the causes of gaps, with `periodic` for unknown causes of gaps that recur."""
+    places = [place for place, cause in enumerate(causes) if cause.name not in NON_PERIODIC_CAUSES]
+    period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
+    if period is None:
+        return causes
+    members = {place for place, member in zip(places, period.members, strict=True) if member}
+    return [
+        Cause(name="periodic") if place in members and cause.name == "unknown" else cause
+        for place, cause in enumerate(causes)
+    ]
+
+
 def build_stall_finding(
     context: Context, stall: Stall, share: float, severity: Severity, least_agreement: Threshold
 ) -> Finding:
-    """Return the finding of what recurs.
+    """Return the finding of a stall.
 
     Args:
         context: the recording.

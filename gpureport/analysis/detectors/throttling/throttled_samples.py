@@ -15,6 +15,7 @@ from gpureport.analysis.signals.clock_signals import (
     estimate_full_clock,
     find_event_rows,
 )
+from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray, FloatArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
@@ -24,33 +25,35 @@ REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 _SETTLED_SAMPLES = 5
 
 
+COOL = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
+"""Degrees below the temperature limit at which heat cannot lower clocks."""
+POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it")
+"""Mean power, of the limit, below which the power cap does not act."""
+POWER_CAPPED = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
+"""Mean power, of the limit, from which on the cap acts and heat no longer does."""
+CLOCK_BACK = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
+"""Mean clock, of the cool reference, from which on heat no longer lowers it."""
+SETTLED = pragmatic(10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least")
+"""Time over which these means are taken, at least."""
+HW_CLOCK_MAX = vendor(0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too")
+"""Clock, of the highest, below which a hardware slowdown is real."""
+HW_CLOCK_DROP = vendor(0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more")
+"""Clock, of the reference, below which only hardware cuts it."""
+HW_POWER = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+"""Power, of the limit, below which such a cut is not the power cap."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a clock counts as lowered, as ratios and degrees.
+    """The settings by which a clock counts as lowered by heat.
 
     Attributes:
         clock_drop: clock, of the cool reference, below which heat lowered it.
-        near_limit: degrees below the limit from which heat can lower clocks.
-        cool: degrees below the limit at which it cannot.
-        power_free: mean power, of the limit, below which the power cap does not act.
-        power_capped: mean power, of the limit, from which on it does, and heat no longer.
-        clock_back: mean clock, of the cool reference, from which on heat no longer lowers it.
-        settled: seconds over which these means are taken, at least.
-        hw_clock_max: clock, of the highest, below which a hardware slowdown is real.
-        hw_clock_drop: clock, of the reference, below which only hardware cuts it.
-        hw_power: power, of the limit, below which such a cut is not the power cap.
+        near_limit: degrees below the temperature limit from which heat can lower clocks.
     """
 
     clock_drop: float
     near_limit: float
-    cool: float
-    power_free: float
-    power_capped: float
-    clock_back: float
-    settled: float
-    hw_clock_max: float
-    hw_clock_drop: float
-    hw_power: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +128,7 @@ def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSample
 
 
 def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str:
-    """Say what is missing for a judgement without event bits; empty when nothing is."""
+    """Return which series are missing to detect throttling without event bits; empty if none is."""
     if np.isnan(signals.clock).all():
         margin = (
             float(np.nanmax(signals.temperature)) - signals.temperature_limit
@@ -170,19 +173,19 @@ def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limit
     A power cap keeps power at its limit; heat lowers the clock further and leaves power unused. The load varies by
     more than that difference, so means around each sample decide between the two.
     """
-    cool = signals.busy & (signals.temperature < signals.temperature_limit - limits.cool)
+    cool = signals.busy & (signals.temperature < signals.temperature_limit - COOL.value)
     full = estimate_full_clock(signals.clock, cool)
     hot = signals.busy & (signals.temperature >= signals.temperature_limit - limits.near_limit)
     suspect = hot & (signals.clock < limits.clock_drop * full)
     if not suspect.any():
         return suspect
-    length = max(_SETTLED_SAMPLES, round(limits.settled / series.interval))
+    length = max(_SETTLED_SAMPLES, round(SETTLED.value / series.interval))
     clock, power = (
         rolling_mean(np.where(signals.busy, values, np.nan), length)
         for values in (signals.clock / full, signals.power / signals.power_limit)
     )
-    is_throttled = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
-    return _fill_between(is_throttled, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+    is_throttled = suspect & (clock < limits.clock_drop) & (power < POWER_FREE.value)
+    return _fill_between(is_throttled, ~hot | (clock >= CLOCK_BACK.value) | (power >= POWER_CAPPED.value))
 
 
 def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
@@ -195,10 +198,10 @@ def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return rows | (np.cumsum(steps[:-1]) > 0)
 
 
-def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> ThrottledSamples:
+def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Limits) -> ThrottledSamples:
     """Return the rows slowed by hardware for another reason than heat."""
     if are_events_recorded(series, BRAKE, "hw_slowdown"):
-        low = signals.clock < limits.hw_clock_max * signals.clock_max
+        low = signals.clock < HW_CLOCK_MAX.value * signals.clock_max
         brake = find_event_rows(series, BRAKE)
         umbrella = find_event_rows(series, "hw_slowdown") & signals.busy & ~find_event_rows(series, *THERMAL)
         if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(signals)):
@@ -208,8 +211,8 @@ def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, limits
     reason = _explain_missing_signals(series, signals)
     if reason:
         return _report_unjudged(series, reason)
-    cool = signals.temperature < signals.temperature_limit - limits.cool
-    low = signals.clock < limits.hw_clock_drop * estimate_full_clock(signals.clock, signals.busy & cool)
+    cool = signals.temperature < signals.temperature_limit - COOL.value
+    low = signals.clock < HW_CLOCK_DROP.value * estimate_full_clock(signals.clock, signals.busy & cool)
     return ThrottledSamples(
-        rows=signals.busy & low & cool & (signals.power < limits.hw_power * signals.power_limit), is_direct=False
+        rows=signals.busy & low & cool & (signals.power < HW_POWER.value * signals.power_limit), is_direct=False
     )

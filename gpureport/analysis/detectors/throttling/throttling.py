@@ -89,24 +89,14 @@ class Throttling(Rule):
     )
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
-    cool: ClassVar[Threshold] = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
-    power_free: ClassVar[Threshold] = pragmatic(
-        0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it"
-    )
-    power_capped: ClassVar[Threshold] = pragmatic(
-        0.99, "1", "a mean this near the limit leaves no room for a clock step"
-    )
-    clock_back: ClassVar[Threshold] = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
-    settled: ClassVar[Threshold] = pragmatic(
-        10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least"
-    )
-    hw_clock_max: ClassVar[Threshold] = vendor(
-        0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too"
-    )
-    hw_clock_drop: ClassVar[Threshold] = vendor(
-        0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more"
-    )
-    hw_power: ClassVar[Threshold] = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+    cool: ClassVar[Threshold] = throttled_samples.COOL
+    power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
+    power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
+    clock_back: ClassVar[Threshold] = throttled_samples.CLOCK_BACK
+    settled: ClassVar[Threshold] = throttled_samples.SETTLED
+    hw_clock_max: ClassVar[Threshold] = throttled_samples.HW_CLOCK_MAX
+    hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
+    hw_power: ClassVar[Threshold] = throttled_samples.HW_POWER
     hotter: ClassVar[Threshold] = pragmatic(
         8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
     )

@@ -57,39 +57,39 @@ class DmonForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for line in text_lines(log):
-            self._take(line, gathering)
-            if gathering.full:
-                yield from gathering.chunks()
-        yield from gathering.chunks()
+            self._take(line, builder)
+            if builder.is_full:
+                yield from builder.chunks()
+        yield from builder.chunks()
 
-    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _take(self, line: TextLine, builder: ChunkBuilder) -> None:
         stamp, text = _parts(line.text)
         heading = None if line.fault else _HEADING.fullmatch(text)
         row = None if line.fault else _ROW.fullmatch(text)
         if heading is not None:
             self._head(text)
-            gathering.odd(line, LineKind.HEADER)
+            builder.add_non_data_line(line, LineKind.HEADER)
         elif not line.fault and _UNITS.fullmatch(text):
             self._measure(text)
-            gathering.odd(line, LineKind.HEADER)
+            builder.add_non_data_line(line, LineKind.HEADER)
         elif row is None:
-            gathering.reject(line, WRONG_CELLS if self._tags else BEFORE_HEADER)
+            builder.reject(line, WRONG_CELLS if self._tags else BEFORE_HEADER)
         elif row[1] != _GPU:
-            gathering.note(_INSTANCES)
-            gathering.reject(line, OTHER_ENTITY)
+            builder.add_note(_INSTANCES)
+            builder.reject(line, OTHER_ENTITY)
         else:
-            self._row(line, stamp, row[2], row[3].split(), gathering)
+            self._row(line, stamp, row[2], row[3].split(), builder)
 
-    def _row(self, line: TextLine, stamp: str, gpu: str, cells: Sequence[str], gathering: ChunkBuilder) -> None:
+    def _row(self, line: TextLine, stamp: str, gpu: str, cells: Sequence[str], builder: ChunkBuilder) -> None:
         if line.cut or len(cells) != len(self._tags) or not (gpu.isascii() and gpu.isdigit() and len(gpu) <= 4):  # noqa: PLR2004 - 0 to 9999
-            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS if self._tags else BEFORE_HEADER)
+            builder.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS if self._tags else BEFORE_HEADER)
             return
         values: Values = {"index": gpu}
         for tag, cell in zip(self._tags, cells, strict=True):
-            read_field(tag, cell, values, gathering, self._units.get(tag))
-        gathering.row(line.number, self._time(stamp), values)
+            read_field(tag, cell, values, builder, self._units.get(tag))
+        builder.add_row(line.number, self._time(stamp), values)
 
     def _head(self, text: str) -> None:
         """Learn the columns from a heading."""

@@ -16,7 +16,7 @@ from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
 
 MOST = 5_000_000
-"""Readings of a table with one a line, which are held in memory until all of a moment are there."""
+"""Readings at most of a table with one per line, kept in memory until those of a moment are complete."""
 _UNTOLD = (
     "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
 )
@@ -57,28 +57,28 @@ class FieldCsvForm:
         Raises:
             SourceError: when it is too long to be held in memory, or of several machines.
         """
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for line in text_lines(log):
-            self._take(line, gathering)
-            if gathering.full:
-                yield from gathering.chunks()
-        yield from self._release(gathering)
-        yield from gathering.chunks()
+            self._take(line, builder)
+            if builder.is_full:
+                yield from builder.chunks()
+        yield from self._release(builder)
+        yield from builder.chunks()
 
-    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _take(self, line: TextLine, builder: ChunkBuilder) -> None:
         row = [] if line.fault else split_cells(line.text)
         found = recognise_table(row) if row else None
         if found is not None:
             self._table = found
-            gathering.odd(line, LineKind.HEADER)
+            builder.add_non_data_line(line, LineKind.HEADER)
         elif self._table is None:
-            gathering.reject(line, BEFORE_HEADER)
+            builder.reject(line, BEFORE_HEADER)
         elif line.cut or len(row) != len(self._table.header):
-            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
+            builder.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
         else:
-            self._row(line, row, self._table, gathering)
+            self._row(line, row, self._table, builder)
 
-    def _row(self, line: TextLine, row: Sequence[str], columns: FieldTable, gathering: ChunkBuilder) -> None:
+    def _row(self, line: TextLine, row: Sequence[str], columns: FieldTable, builder: ChunkBuilder) -> None:
         self._one_machine(row, columns)
         moment = columns.moment(row)
         if moment is not None and moment.utc:
@@ -86,36 +86,36 @@ class FieldCsvForm:
         time = None if moment is None or moment.utc != (self.zone is not None) else moment.micros
         said = columns.describes(row)
         if columns.field is not None and columns.value is not None:
-            self._reading(line, (time, tuple(said.items())), _name(row[columns.field]), row[columns.value], gathering)
+            self._reading(line, (time, tuple(said.items())), _name(row[columns.field]), row[columns.value], builder)
             return
         values: Values = dict(said)
         for place, name in columns.fields:
             if fields.find_field(name) or row[place]:
-                read_field(name, row[place], values, gathering)
+                read_field(name, row[place], values, builder)
             if name == fields.EITHER:
-                gathering.note(_UNTOLD)
-        gathering.row(line.number, time, values)
+                builder.add_note(_UNTOLD)
+        builder.add_row(line.number, time, values)
 
-    def _reading(self, line: TextLine, key: _Key, name: str, cell: str, gathering: ChunkBuilder) -> None:
+    def _reading(self, line: TextLine, key: _Key, name: str, cell: str, builder: ChunkBuilder) -> None:
         """Hold a reading until the others of its GPU and moment are there."""
         if name == fields.EITHER:
-            gathering.note(_UNTOLD)
+            builder.add_note(_UNTOLD)
         if key not in self._held:
             self._held[key] = (line.number, dict(key[1]))
         else:
-            gathering.go_on(1)
-        read_field(name, cell, self._held[key][1], gathering)
+            builder.count_continued(1)
+        read_field(name, cell, self._held[key][1], builder)
         self._readings += 1
         if self._readings > MOST:
             what = f"more than {MOST:,} readings one a line, which are held in memory"
             raise SourceError(self.name, what, "split it by time, or write one GPU a line")
 
-    def _release(self, gathering: ChunkBuilder) -> Iterator[Chunk]:
+    def _release(self, builder: ChunkBuilder) -> Iterator[Chunk]:
         """Yield the rows that were made of readings."""
         for (time, _), (line, values) in sorted(self._held.items(), key=lambda item: (item[0][0] or 0, item[1][0])):
-            gathering.row(line, time, values)
-            if gathering.full:
-                yield from gathering.chunks()
+            builder.add_row(line, time, values)
+            if builder.is_full:
+                yield from builder.chunks()
         self._held.clear()
 
     def _one_machine(self, row: Sequence[str], columns: FieldTable) -> None:

@@ -13,33 +13,35 @@ from gpureport.importers.values.quantities import (
 Values = dict[str, float | bool | str]
 
 
-def read_field(name: str, cell: str, values: Values, gathering: ChunkBuilder, unit: str | None = None) -> None:
+def read_field(name: str, cell: str, values: Values, builder: ChunkBuilder, unit: str | None = None) -> None:
     """Take a cell of a field into the values of its row.
 
     Args:
         name: any name of the field.
         cell: what its reading says.
         values: values of the row, which are added to.
-        gathering: is told of a cell without a value.
+        builder: counts a cell without a value.
         unit: unit instead of the one the name stands for.
     """
     known = fields.find_field(name)
     if (none := absence_word(cell)) is not None:
-        gathering.lacks(name, none)
+        builder.count_absent(name, none)
     elif known is None or (name == fields.EITHER and unit is None):
         values.update([extra_column(name, cell)])
     elif known.target == fields.MASK:
-        _mask(name, cell, values, gathering)
+        _mask(name, cell, values, builder)
     else:
         found = parse_number(cell)
         value = None if found is None else fields.convert_value(found, known, known.unit if unit is None else unit)
         if value is not None:
             values[known.target] = value
         else:
-            gathering.lacks(name, "blank" if found is not None and fields.is_blank(found) else describe_absence(cell))
+            builder.count_absent(
+                name, "blank" if found is not None and fields.is_blank(found) else describe_absence(cell)
+            )
 
 
-def _mask(name: str, cell: str, values: Values, gathering: ChunkBuilder) -> None:
+def _mask(name: str, cell: str, values: Values, builder: ChunkBuilder) -> None:
     found = parse_number(cell)
     events = (
         split_clock_events(int(found))
@@ -48,4 +50,4 @@ def _mask(name: str, cell: str, values: Values, gathering: ChunkBuilder) -> None
     )
     values.update(events)
     if not events:
-        gathering.lacks(name, describe_absence(cell))
+        builder.count_absent(name, describe_absence(cell))

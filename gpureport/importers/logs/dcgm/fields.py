@@ -11,10 +11,11 @@ in go-dcgm's base unit fields). So the name tells the unit, with these exception
 - `DCGM_FI_DEV_GPU_UTIL_RATIO` is field 203 in per cent in DCGM 4.5 and 4.6, and field 1613 as a ratio since 4.7.
 - A relabelling that keeps the old names for old dashboards leaves the new units under them.
 
-`told` looks at the values where that can be so. Not read as metrics, and kept as they are: NVLink throughput, which is
-a number of lanes' counters in old exporters and MB/s in others (NVIDIA/dcgm-exporter#472), the violation times, of
-which DCGM's header says microseconds and the exporter's list nanoseconds, and PCIe throughput over NVML, a reading
-of 20 ms in KB.
+`determine_unit` looks at the values in these cases. Three kinds of fields are kept as they are, not read as metrics:
+
+- NVLink throughput: counters of lanes in old exporters, MB/s in others (NVIDIA/dcgm-exporter#472);
+- violation times: microseconds in DCGM's header, nanoseconds in the exporter's list;
+- PCIe throughput over NVML: a reading of 20 ms in KB.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from gpureport.importers.values.quantities import convert_to_base, parse_finite
 
 EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
-"""The name whose unit hangs on the version of DCGM."""
+"""The name whose unit depends on the version of DCGM."""
 MASK = "clock_events"
 """Target of the mask of clock event reasons."""
 
@@ -131,7 +132,7 @@ def _fields() -> Iterable[tuple[str, Field]]:
 FIELDS: dict[str, Field] = dict(_fields())
 """Fields by each of their names."""
 _NEWER_UNITS = {"%": "1", "MHz": "Hz", "MiB": "B"}
-"""Unit a field may count in under its old name after a relabelling, by the unit the name stands for."""
+"""The unit that a relabelled field may have under its old name, by the unit of that name."""
 _TOO_LARGE = {"MHz": 1e5, "MiB": 2.0**22}
 """No clock is 100 GHz and no GPU has 4 TiB: such a number counts in the newer unit."""
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
@@ -145,7 +146,7 @@ def find_field(name: str) -> Field | None:
 
 
 def is_blank(found: float) -> bool:
-    """Return whether a number stands for no value."""
+    """Return whether a number means that there is no value."""
     return any(low <= found <= high for low, high in _BLANKS)
 
 
@@ -155,7 +156,7 @@ def convert_value(found: float, known: Field, unit: str) -> float | int | None:
 
 
 def determine_unit(known: Field, values: Iterable[float]) -> str | None:
-    """Return the unit a field counts in, told by its name and all its values; None when neither tells."""
+    """Return the unit of a field, judged by its name and all its values; None when they leave it open."""
     numbers = [each for each in values if parse_finite(each) is not None and not is_blank(each)]
     most = max(numbers, default=0.0)
     if known.source == EITHER:

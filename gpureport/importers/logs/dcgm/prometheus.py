@@ -66,19 +66,19 @@ class PrometheusForm:
             SourceError: when they are too large, cut, errors, or of no metric of DCGM.
         """
         lines = _lines(log)
-        gathering = ChunkBuilder()
-        gpus = _gpus(_series(lines), gathering)
-        units = _units(gpus.values(), gathering)
+        builder = ChunkBuilder()
+        gpus = _gpus(_series(lines), builder)
+        units = _units(gpus.values(), builder)
         moments = sorted((time, key) for key, gpu in gpus.items() for time in gpu.readings)
         for time, key in moments:
             values: Values = dict(gpus[key].texts)
             for name, cell in gpus[key].readings[time].items():
-                read_field(name, cell, values, gathering, units.get(name))
-            gathering.row(1, time, values)
-            if gathering.full:
-                yield from gathering.chunks()
-        gathering.go_on(len(lines) - len(moments))
-        yield from gathering.chunks()
+                read_field(name, cell, values, builder, units.get(name))
+            builder.add_row(1, time, values)
+            if builder.is_full:
+                yield from builder.chunks()
+        builder.count_continued(len(lines) - len(moments))
+        yield from builder.chunks()
 
 
 def _lines(log: Iterable[Piece]) -> list[TextLine]:
@@ -126,17 +126,17 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
             yield from _results(inner, depth + 1)
 
 
-def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], gathering: ChunkBuilder) -> dict[str, _Gpu]:
+def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], builder: ChunkBuilder) -> dict[str, _Gpu]:
     """Return the readings of each GPU by time."""
     gpus: dict[str, _Gpu] = {}
     hosts: dict[str, None] = {}
     for labels, samples in series:
         name = labels.get("__name__", "")
         if not name.startswith("DCGM_"):
-            gathering.note(_left_out(name))
+            builder.add_note(_left_out(name))
             continue
         if labels.get("GPU_I_ID"):
-            gathering.note("Series of MIG instances stand for no GPU and are not read.")
+            builder.add_note("Series of MIG instances stand for no GPU and are not read.")
             continue
         # of a query by (gpu, instance) the exporter is all that tells machines apart
         uuid = labels.get("UUID") or labels.get("uuid")
@@ -145,12 +145,12 @@ def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], gathering: 
         hosts |= {host: None} if host else {}
         gpu = gpus.setdefault(key, _Gpu(_texts(labels)))
         for sample in samples:
-            _add(gpu, name, sample, gathering)
+            _add(gpu, name, sample, builder)
     if not gpus:
         raise SourceError(
             _WHERE, "no series names a metric of DCGM and a GPU", f"{_QUERY}, without functions around it"
         )
-    _check(gpus, hosts, gathering)
+    _check(gpus, hosts, builder)
     return gpus
 
 
@@ -176,30 +176,32 @@ def _texts(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def _add(gpu: _Gpu, name: str, sample: object, gathering: ChunkBuilder) -> None:
-    """Take one sample; a series that begins anew, as with another pod, goes on with the one before."""
+def _add(gpu: _Gpu, name: str, sample: object, builder: ChunkBuilder) -> None:
+    """Add a sample; a series that begins again, as with another pod, continues the one before."""
     whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
     moment = parse_epoch_time(sample[0], "s") if isinstance(sample, list) and whole else None
     if moment is None or not isinstance(sample, list):
-        gathering.lacks(name, "no sample")
+        builder.count_absent(name, "no sample")
         return
     known = gpu.readings.setdefault(moment.micros, {}).setdefault(name, str(sample[1]))
     if known != str(sample[1]):
-        gathering.note(f"{name} has several values for one GPU and time; the first is kept.")
+        builder.add_note(f"{name} has several values for one GPU and time; the first is kept.")
 
 
-def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], gathering: ChunkBuilder) -> None:
+def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], builder: ChunkBuilder) -> None:
     """Refuse GPUs that nothing tells apart, and say where those of several machines get other numbers."""
     if len(hosts) < 2:  # noqa: PLR2004 - one machine
         return
     if any("uuid" not in gpu.texts for gpu in gpus.values()):
         named = ", ".join(sorted(hosts)[:5])
         raise SourceError(_WHERE, f"GPUs of several machines ({named}) without UUID", 'query one: {Hostname="..."}')
-    gathering.note(f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given.")
+    builder.add_note(
+        f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given."
+    )
 
 
-def _units(gpus: Iterable[_Gpu], gathering: ChunkBuilder) -> dict[str, str]:
-    """Return the unit each metric counts in, told by its name and its values."""
+def _units(gpus: Iterable[_Gpu], builder: ChunkBuilder) -> dict[str, str]:
+    """Return the unit of each metric, judged by its name and its values."""
     values: dict[str, list[float]] = {}
     for gpu in gpus:
         for readings in gpu.readings.values():
@@ -213,10 +215,10 @@ def _units(gpus: Iterable[_Gpu], gathering: ChunkBuilder) -> dict[str, str]:
             continue
         unit = fields.determine_unit(known, numbers)
         if unit is None:
-            gathering.note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
+            builder.add_note(f"{name} holds nothing but 0 and 1: per cent or a ratio, nobody can say; kept as it is.")
         elif unit != known.unit:
             units[name] = unit
-            gathering.note(f"{name} was read in {unit}, as its values say.")
+            builder.add_note(f"{name} was read in {unit}, as its values say.")
         elif name == fields.EITHER:
             units[name] = unit
     return units

@@ -39,7 +39,7 @@ _TEXTS = {"uuid": "uuid", "name": "model"}
 _TIME = re.compile(r'"query_time"\s*:')
 _GPUS = re.compile(r'"gpus"\s*:\s*\[')
 _FAILED = re.compile(r"\(\((.+)\)\)")
-"""Stands for the name of a GPU that could not be asked, and says why."""
+"""Replaces the name of a GPU that could not be queried, and says why."""
 _PROCESSES = "What gpustat says of processes is not kept."
 
 
@@ -75,13 +75,13 @@ class GpustatForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for document in iterate_documents(text_lines(log), MOST):
-            for content, gpu in _take(document, gathering):
+            for content, gpu in _take(document, builder):
                 self._see(content, gpu)
-            if gathering.full:
-                yield from gathering.chunks()
-        yield from gathering.chunks()
+            if builder.is_full:
+                yield from builder.chunks()
+        yield from builder.chunks()
 
     def _see(self, content: Mapping[str, Any], gpu: Mapping[str, Any]) -> None:
         """Look at which machine a GPU is of.
@@ -99,24 +99,24 @@ class GpustatForm:
             raise SourceError(self._path, what, "write one file a machine, and read them with --as-one-run")
 
 
-def _take(document: Document, gathering: ChunkBuilder) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _take(document: Document, builder: ChunkBuilder) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Take the GPUs of the documents that some lines hold; return each with its document."""
     contents = [each for content in document.contents for each in (content if isinstance(content, list) else [content])]
     if document.fault or not all(map(_whole, contents)):
         for line in document.lines:
-            gathering.reject(line, document.fault or NOT_JSON)
+            builder.reject(line, document.fault or NOT_JSON)
         return []
     gpus = [(content, gpu) for content in contents for gpu in content["gpus"]]
     if not gpus:
         for line in document.lines:
-            gathering.odd(line, LineKind.NOISE)
+            builder.add_non_data_line(line, LineKind.NOISE)
         return []
     for content, gpu in gpus:
         moment = parse_iso_time(str(content.get("query_time")))
-        gathering.row(
-            document.lines[0].number, None if moment is None else moment.micros, _values(content, gpu, gathering)
+        builder.add_row(
+            document.lines[0].number, None if moment is None else moment.micros, _values(content, gpu, builder)
         )
-    gathering.go_on(len(document.lines) - len(gpus))
+    builder.count_continued(len(document.lines) - len(gpus))
     return gpus
 
 
@@ -127,9 +127,7 @@ def _whole(content: object) -> bool:
     return all(isinstance(gpu, dict) for gpu in content["gpus"])
 
 
-def _values(
-    content: Mapping[str, Any], gpu: Mapping[str, Any], gathering: ChunkBuilder
-) -> dict[str, float | bool | str]:
+def _values(content: Mapping[str, Any], gpu: Mapping[str, Any], builder: ChunkBuilder) -> dict[str, float | bool | str]:
     """Return what a document says of a GPU."""
     index = quantities.parse_number(gpu.get("index"))
     values: dict[str, float | bool | str] = {}
@@ -142,20 +140,20 @@ def _values(
         if key in _TEXTS and isinstance(cell, str) and not failed:
             values[_TEXTS[key]] = cell
         elif key in _METRICS:
-            _number(key, cell, values, gathering)
+            _number(key, cell, values, builder)
         elif key == "processes" and cell:
-            gathering.note(_PROCESSES)
+            builder.add_note(_PROCESSES)
         elif key not in {"index", "processes", *_TEXTS} and cell is not None:
             values.update([quantities.extra_column(key, cell)])
     if failed:
-        gathering.lacks("utilization.gpu", failed[1])
+        builder.count_absent("utilization.gpu", failed[1])
     return values
 
 
-def _number(key: str, cell: object, values: dict[str, float | bool | str], gathering: ChunkBuilder) -> None:
+def _number(key: str, cell: object, values: dict[str, float | bool | str], builder: ChunkBuilder) -> None:
     target, unit = _METRICS[key]
     value = quantities.parse_quantity(cell, unit, target)
     if value is None:
-        gathering.lacks(key, quantities.describe_absence(cell))
+        builder.count_absent(key, quantities.describe_absence(cell))
     else:
         values[target] = value

@@ -1,4 +1,4 @@
-"""Times of day as moments: the date stands elsewhere in the log or nowhere, and midnight comes in between."""
+"""Adds dates to times of day: a date may stand elsewhere in the log or be missing, and midnight may pass."""
 
 import re
 from collections.abc import Hashable

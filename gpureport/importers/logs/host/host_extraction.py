@@ -1,4 +1,4 @@
-"""The machine as the one device of a host log."""
+"""Reads a host log, whose only device is the machine."""
 
 from functools import partial
 from typing import Protocol

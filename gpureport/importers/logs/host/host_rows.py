@@ -1,4 +1,4 @@
-"""What several tables say of one machine at one time, put together into rows; eight bytes a value."""
+"""Merges the tables of a host log into rows, one per time; eight bytes a value."""
 
 from array import array
 from bisect import bisect_left
@@ -9,14 +9,14 @@ from math import isnan
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.text.text_log import Chunk
 from gpureport.metrics import BY_NAME
 
 _NONE = float("nan")
 _FAR = 10_000
-"""Rows that are looked through for a stamp where stamps do not rise."""
+"""Rows searched for a time stamp where time stamps do not rise."""
 
 
 _LISTED = 8
@@ -25,7 +25,7 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReading:
-    """What a table says of one time.
+    """The values of a table at one time.
 
     Attributes:
         table: the table.
@@ -33,7 +33,7 @@ class TableReading:
         number: the first of its lines.
         lines: how many lines say it.
         values: metrics in base units.
-        spare: metrics that count where nothing better is known.
+        spare: values used where no better one is known.
     """
 
     table: Hashable
@@ -46,7 +46,7 @@ class TableReading:
 
 @dataclass(slots=True)
 class HostRows:
-    """Rows by their times; each table of a log goes through them once, in its order.
+    """Rows by time; each table of a log passes through them once, in order.
 
     Attributes:
         odd: lines that are no rows, since the last chunk.
@@ -54,7 +54,7 @@ class HostRows:
         notes: what a reader must know.
     """
 
-    odd: list[OddLine] = field(default_factory=list)
+    odd: list[NonDataLine] = field(default_factory=list)
     absent: dict[tuple[str, str], int] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     _stamps: "array[int]" = field(default_factory=lambda: array("q"))
@@ -66,7 +66,7 @@ class HostRows:
     _continued: int = 0
 
     def put(self, said: TableReading) -> None:
-        """Take what a table says of one time."""
+        """Add the values of a table at one time."""
         row, cursor, end = self._row(said), self._cursors.get(said.table, -1), len(self._stamps)
         if row is None and end and said.stamp < self._stamps[-1] and cursor != end - 1:
             # the tables before lack this time
@@ -79,23 +79,23 @@ class HostRows:
         self._fill(row, said)
 
     @property
-    def held(self) -> int:
+    def pending(self) -> int:
         """Rows and lines that are none, not handed on yet."""
         return len(self._stamps) + len(self.odd)
 
     def more(self, lines: int = 1) -> None:
-        """Count lines that say more of a row, or of what no metric is known for."""
+        """Count lines that continue a row or hold no known metric."""
         self._continued += lines
 
     def lost(self, number: int, reason: str, text: str, kind: LineKind = LineKind.REJECTED) -> None:
-        """Take a line that is no row."""
-        self.odd.append(OddLine(number, kind, reason, text))
+        """Add a line that is no row."""
+        self.odd.append(NonDataLine(number, kind, reason, text))
 
     def lacks(self, column: str, reason: str) -> None:
         """Count a cell, or a list, that says nothing."""
         self.absent[column, reason] = self.absent.get((column, reason), 0) + 1
 
-    def untold(self, names: Iterable[str]) -> None:
+    def note_unused_tables(self, names: Iterable[str]) -> None:
         """Note tables that hold no metric, by the first name of each."""
         if told := list(names)[:_LISTED]:
             note = f"Tables that hold no metric were passed over; their columns begin with {', '.join(told)}."
@@ -116,7 +116,7 @@ class HostRows:
         return column
 
     def _row(self, said: TableReading) -> int | None:
-        """Return the row a table goes on with, None where it is a new one."""
+        """Return the row that a table continues, None where it begins a new one."""
         start, end = self._cursors.get(said.table, -1), len(self._stamps)
         if start + 1 < end and self._stamps[start + 1] == said.stamp:
             return start + 1

@@ -1,4 +1,4 @@
-"""Lines of a text log, numbered as they stand in it."""
+"""Numbers the lines of a text log."""
 
 from collections.abc import Iterator
 

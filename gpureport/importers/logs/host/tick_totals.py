@@ -1,4 +1,4 @@
-"""Lines of one table at one time: cores, disks and processes to the figures of the machine."""
+"""Totals of a machine from lines of cores, disks and processes at one time."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field

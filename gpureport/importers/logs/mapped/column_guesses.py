@@ -1,4 +1,4 @@
-"""What a column of an unknown table may be: told by its heading, and by the cells below it."""
+"""Guesses what a column of an unknown table holds, from its heading and its cells."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _WRITTEN = (
     ),
     "%a %b %d %H:%M:%S %Y",
 )
-"""Times as spreadsheets and `date` write them; without seconds, rows cannot be told apart."""
+"""Times as spreadsheets and `date` write them; without seconds, rows of a minute could not be distinguished."""
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
 _HOST = frozenset({"cpu", "host", "system", "swap"})
 _OTHER = frozenset(["nvme", "ssd", "disk", "drive", "nic", "board", "ambient", "inlet", "chassis", "psu"])
@@ -81,7 +81,7 @@ class ColumnGuess:
 
 
 def time_formats(heading: str, cells: Sequence[str]) -> list[str]:
-    """Return the formats that a column of times may have, the likeliest first; none where none is known."""
+    """Return the possible formats of a column of times, the likeliest first."""
     if not cells or not mentions_time(heading):
         return []
     if parse_iso_time(cells[0]) is not None:
@@ -121,7 +121,7 @@ def guess_column(heading: str, cells: Sequence[str], *, others: bool = False) ->
     Args:
         heading: its heading.
         cells: cells below it.
-        others: whether other headings name the GPUs they speak of, so that one that does not speaks of none.
+        others: whether other headings name their GPU, so that a heading without one is of no GPU.
     """
     held = [cell for cell in cells if quantities.absence_word(cell) is None]
     of_gpu = _GPU.search(heading)
@@ -148,7 +148,7 @@ def _is_of_host(words: frozenset[str]) -> bool:
 
 
 def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int | None) -> ColumnGuess:
-    """Return the guess with its unit, none where heading or cells state a unit of something else."""
+    """Return the guess with its unit; empty where heading or cells state a unit of another quantity."""
     if not metric or not held:
         return ColumnGuess(gpu=gpu)
     base = BY_NAME[metric].unit
@@ -167,7 +167,7 @@ def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int |
 
 
 def _stated_unit(base: str, words: frozenset[str], held: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
+    """Return the unit that cells or heading state; empty where it does not fit, None where none is stated."""
     stated = next((unit for cell in held if (unit := find_written_unit(cell))), "")
     if stated:
         return (stated,) if UNITS[stated].base == base else ()
@@ -177,7 +177,7 @@ def _stated_unit(base: str, words: frozenset[str], held: Sequence[str]) -> tuple
 
 
 def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
-    """Return the units that the size of the numbers leaves; all that there are where it leaves none."""
+    """Return the units in which the numbers are plausible; all units where none is."""
     most = max((number for cell in held if (number := quantities.parse_number(cell)) is not None), default=0.0)
     if base == "1":
         return ("%",) if 1 < most <= _MOST_PERCENT else ("%", "1")

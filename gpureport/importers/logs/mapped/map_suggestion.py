@@ -25,7 +25,7 @@ _LONGEST = 24
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What can be said of an unknown table.
+    """A draft of a map for an unknown table, or why there is none.
 
     Attributes:
         text: a map to save and correct; empty when there is none.
@@ -52,7 +52,7 @@ class _Sample:
         return [use_decimal_point(cell) if self.comma else cell for cell in self.column(place)]
 
     def guess(self, place: int) -> ColumnGuess:
-        """Return what a column may hold; a table without rows is told by its headings alone."""
+        """Guess what a column holds; without rows, from its heading alone."""
         cells_below = self.read(place) if self.rows else ["50"]
         return guess_column(self.header[place], cells_below, others=any(map(names_gpu, self.header)))
 

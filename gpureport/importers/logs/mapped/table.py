@@ -36,7 +36,7 @@ class Mapped:
     sample: ClassVar[str] = "mapped/wrapper.csv"
 
     def identify(self, head: bytes) -> bool:
-        """Return that only a person can say so."""
+        """Return False: only a person can say that a table has a map."""
         del head
         return False
 
@@ -54,7 +54,7 @@ class Mapped:
 
 
 def _unmapped(file: RawFile) -> SourceError:
-    """Return that a table needs a map, with one to start from where its headings tell something."""
+    """Return the error that a table needs a map, with a draft where its headings allow one."""
     from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - only where a map is missing
 
     found = suggest_map(head_text(head(file.again(), HEAD_BYTES)))
@@ -88,32 +88,32 @@ class MappedForm:
         Raises:
             SourceError: when it lacks a mapped column, or no row has as many cells as its header.
         """
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for line in text_lines(log):
-            self._take(line, gathering)
-            if gathering.full:
-                yield from gathering.chunks()
+            self._take(line, builder)
+            if builder.is_full:
+                yield from builder.chunks()
         self._check()
-        yield from gathering.chunks()
+        yield from builder.chunks()
 
-    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _take(self, line: TextLine, builder: ChunkBuilder) -> None:
         if line.fault:
-            gathering.reject(line, line.fault)
+            builder.reject(line, line.fault)
             return
         self._first = line.text if self._first is None else self._first
         row = split_cells(line.text, self._delimiter or ",")
         if self._heads(line):
-            gathering.odd(line, LineKind.HEADER)
+            builder.add_non_data_line(line, LineKind.HEADER)
         elif not self._header:
-            gathering.reject(line, BEFORE_HEADER)
+            builder.reject(line, BEFORE_HEADER)
         elif line.cut:
-            gathering.reject(line, CUT_LAST_LINE)
+            builder.reject(line, CUT_LAST_LINE)
         elif len(row) != len(self._header) and not (len(row) == len(self._header) + 1 and not row[-1]):
             self._others[len(row)] = self._others.get(len(row), 0) + 1
-            gathering.reject(line, WRONG_CELLS)
+            builder.reject(line, WRONG_CELLS)
         else:
             self._fitting += 1
-            self._rows(line, row, gathering)
+            self._rows(line, row, builder)
 
     def _heads(self, line: TextLine) -> bool:
         """Return whether a line names all columns of the map, and learn where they stand."""
@@ -125,26 +125,26 @@ class MappedForm:
                 return True
         return False
 
-    def _rows(self, line: TextLine, row: Sequence[str], gathering: ChunkBuilder) -> None:
-        """Take a row apart into one of each device."""
+    def _rows(self, line: TextLine, row: Sequence[str], builder: ChunkBuilder) -> None:
+        """Split a row into one per device."""
         said = dict(zip(self._header, row, strict=False))
         numbers = said
         if self._delimiter == ";":
             numbers = {heading: use_decimal_point(cell) for heading, cell in said.items()}
         named = self._named(said)
         if self._map.device and named is None:
-            gathering.reject(line, GPU_NOT_NAMED)
+            builder.reject(line, GPU_NOT_NAMED)
             return
         devices: dict[int | None, Values] = {}
         for column in self._map.columns:
             host = BY_NAME[column.metric].scope is Scope.HOST
             gpu = None if host else named if column.gpu is None else column.gpu
             values = devices.setdefault(gpu, {} if gpu is None else {"index": str(gpu)})
-            _put(column, numbers[column.heading], values, gathering)
-        self._rest(said, devices, named, gathering)
+            _put(column, numbers[column.heading], values, builder)
+        self._rest(said, devices, named, builder)
         time = self._time(numbers)
         for gpu, values in devices.items():
-            gathering.row(line.number, time, values, host=gpu is None)
+            builder.add_row(line.number, time, values, host=gpu is None)
 
     def _named(self, said: dict[str, str]) -> int | None:
         """Return the number of the GPU that a row names."""
@@ -152,14 +152,14 @@ class MappedForm:
         return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
 
     def _rest(
-        self, said: dict[str, str], devices: dict[int | None, Values], named: int | None, gathering: ChunkBuilder
+        self, said: dict[str, str], devices: dict[int | None, Values], named: int | None, builder: ChunkBuilder
     ) -> None:
         """Keep the cells of other columns as text where the row is one GPU's, else say that they are not kept."""
         rest = {heading: cell for heading, cell in said.items() if heading not in self._map.headings}
         if named is not None:
             devices[named].update(quantities.extra_column(heading, cell) for heading, cell in rest.items() if cell)
         elif rest:
-            gathering.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
+            builder.add_note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
 
     def _time(self, said: dict[str, str]) -> int | None:
         """Return the time of a row; a table whose first time is UTC is one in UTC."""
@@ -180,10 +180,10 @@ class MappedForm:
             raise SourceError(_WHERE, what, "nobody can say which cell is which: mend the header")
 
 
-def _put(column: MappedColumn, cell: str, values: Values, gathering: ChunkBuilder) -> None:
+def _put(column: MappedColumn, cell: str, values: Values, builder: ChunkBuilder) -> None:
     value = parse_loose_quantity(cell, column.unit, column.metric)
     if value is None:
-        gathering.lacks(column.heading, quantities.describe_absence(cell))
+        builder.count_absent(column.heading, quantities.describe_absence(cell))
     else:
         values[column.metric] = value
 

@@ -59,33 +59,33 @@ class NvitopForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a CSV holds, in its order."""
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for line in text_lines(log):
-            self._take(line, gathering)
-            if gathering.full:
-                yield from gathering.chunks()
+            self._take(line, builder)
+            if builder.is_full:
+                yield from builder.chunks()
         if self._windows.cumulative:
-            gathering.note(_CUMULATIVE)
-        yield from gathering.chunks()
+            builder.add_note(_CUMULATIVE)
+        yield from builder.chunks()
 
-    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _take(self, line: TextLine, builder: ChunkBuilder) -> None:
         row = [] if line.fault else split_cells(line.text)
         header = recognise_layout(row) if row and "/" in line.text else None
         if header is not None:
             self._layout, self._windows = header, Windows(self._windows.cumulative)
             self.zone = "UTC" if header.epoch is not None else None
-            gathering.odd(line, LineKind.HEADER)
-            gathering.note(f"{_KEPT}; not kept: {', '.join(header.ignored)}." if header.ignored else f"{_KEPT}.")
+            builder.add_non_data_line(line, LineKind.HEADER)
+            builder.add_note(f"{_KEPT}; not kept: {', '.join(header.ignored)}." if header.ignored else f"{_KEPT}.")
         elif self._layout is None:
-            gathering.reject(line, BEFORE_HEADER)
+            builder.reject(line, BEFORE_HEADER)
         elif len(row) != len(self._layout.header):
-            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
+            builder.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
         elif line.cut:
-            gathering.reject(line, CUT_LAST_LINE)
+            builder.reject(line, CUT_LAST_LINE)
         else:
-            self._rows(line, row, self._layout, gathering)
+            self._rows(line, row, self._layout, builder)
 
-    def _rows(self, line: TextLine, row: Sequence[str], header: Layout, gathering: ChunkBuilder) -> None:
+    def _rows(self, line: TextLine, row: Sequence[str], header: Layout, builder: ChunkBuilder) -> None:
         """Take a row apart into one of each device."""
         time = _time(row, header)
         means = self._means(time, row, header)
@@ -99,11 +99,11 @@ class NvitopForm:
                 continue
             value = _value(each, row, means)
             if value is None:
-                gathering.lacks(each.source, quantities.describe_absence(row[each.place]))
+                builder.count_absent(each.source, quantities.describe_absence(row[each.place]))
             else:
                 values[each.target] = value
         for gpu_index, values in devices.items():
-            gathering.row(line.number, time, values, host=gpu_index is None)
+            builder.add_row(line.number, time, values, host=gpu_index is None)
 
     def _means(self, time: int | None, row: Sequence[str], header: Layout) -> dict[int, float]:
         """Return the means of the window of a row by column."""

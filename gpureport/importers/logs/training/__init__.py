@@ -1,4 +1,4 @@
-"""What a training loop wrote of its metrics, beside the log of the GPUs: one long table of time, step, name, value."""
+"""Metrics that a training loop logged: one long table of time, step, name, value."""
 
 from gpureport.importers.logs.training.training_log import WANTED, Training, TrainingLog
 

@@ -72,7 +72,7 @@ class Points:
         return len(self._values)
 
     def add(self, at: PointTime, number: int | None, values: Mapping[str, float]) -> bool:
-        """Take the points of one row; return whether their time is told as that of the rows before."""
+        """Add the points of a row; return whether its time is of the same kind as in earlier rows."""
         if self.kind is None:
             self.kind = at.kind
         if at.kind != self.kind:

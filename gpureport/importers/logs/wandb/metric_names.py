@@ -48,7 +48,7 @@ _TEXTS = {"name": "model"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricName:
-    """What a name stands for.
+    """What the name of a system metric means.
 
     Attributes:
         source: the name without its prefix.
@@ -69,7 +69,7 @@ class MetricName:
 
 @lru_cache(4096)
 def parse_metric_name(text: str) -> MetricName | None:
-    """Return what a name stands for, None when it is none of a system metric."""
+    """Return what a name means, None when it is not the name of a system metric."""
     plain = _PREFIX.sub("", text, count=1)
     of_gpu = _OF_GPU.fullmatch(plain)
     if of_gpu is not None:
@@ -84,6 +84,6 @@ def parse_metric_name(text: str) -> MetricName | None:
 
 
 def is_wandb_name(text: str) -> bool:
-    """Return whether a name is one that only W&B gives."""
+    """Return whether only W&B uses a name."""
     found = parse_metric_name(text)
     return found is not None and found.gpu is not None and (bool(found.target) or found.allocated)

@@ -79,38 +79,38 @@ class WandbForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what an export holds, in its order."""
-        gathering = ChunkBuilder()
+        builder = ChunkBuilder()
         for line in text_lines(log):
-            self._take(line, gathering)
-            if gathering.full:
-                yield from gathering.chunks()
+            self._take(line, builder)
+            if builder.is_full:
+                yield from builder.chunks()
         if self._rows == _SAMPLED:
-            gathering.note(_THINNED)
-        yield from gathering.chunks()
+            builder.add_note(_THINNED)
+        yield from builder.chunks()
 
-    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _take(self, line: TextLine, builder: ChunkBuilder) -> None:
         if not line.fault and line.text.lstrip().startswith("{"):
-            self._document(line, gathering)
+            self._document(line, builder)
             return
         row = [] if line.fault else split_cells(line.text)
         if row and _of_wandb(row):
             self._header = row
-            gathering.odd(line, LineKind.HEADER)
+            builder.add_non_data_line(line, LineKind.HEADER)
         elif not self._header:
-            gathering.reject(line, BEFORE_HEADER)
+            builder.reject(line, BEFORE_HEADER)
         elif line.cut or len(row) != len(self._header):
-            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
+            builder.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
         else:
-            self._row(line, dict(zip(self._header, row, strict=True)), gathering)
+            self._row(line, dict(zip(self._header, row, strict=True)), builder)
 
-    def _document(self, line: TextLine, gathering: ChunkBuilder) -> None:
+    def _document(self, line: TextLine, builder: ChunkBuilder) -> None:
         documents = parse_documents(line.text)
         if documents is None or len(documents) != 1 or not isinstance(documents[0], dict):
-            gathering.reject(line, CUT_LAST_LINE if line.cut else NOT_JSON)
+            builder.reject(line, CUT_LAST_LINE if line.cut else NOT_JSON)
         else:
-            self._row(line, documents[0], gathering)
+            self._row(line, documents[0], builder)
 
-    def _row(self, line: TextLine, cells_by_name: Mapping[str, Any], gathering: ChunkBuilder) -> None:
+    def _row(self, line: TextLine, cells_by_name: Mapping[str, Any], builder: ChunkBuilder) -> None:
         """Take a row apart into one of each device."""
         devices: dict[int | None, Values] = {}
         cores: list[float] = []
@@ -119,7 +119,7 @@ class WandbForm:
             found = parse_metric_name(text)
             if found is None or cell is None or str(cell) in _EMPTY:
                 if "/l:" in text:
-                    gathering.note(_ELSEWHERE)
+                    builder.add_note(_ELSEWHERE)
                 continue
             number = quantities.parse_number(cell)
             if found.core and number is not None:
@@ -127,11 +127,11 @@ class WandbForm:
             elif found.allocated and found.gpu is not None and number is not None:
                 shares[found.gpu] = number
             else:
-                _add(devices.setdefault(found.gpu, {}), found, cell, gathering)
+                _add(devices.setdefault(found.gpu, {}), found, cell, builder)
         self._cores(devices, cores)
         for gpu, share in shares.items():
-            _total(devices.setdefault(gpu, {}), share, gathering)
-        self._keep(line, _time(cells_by_name), devices, gathering)
+            _total(devices.setdefault(gpu, {}), share, builder)
+        self._keep(line, _time(cells_by_name), devices, builder)
 
     @staticmethod
     def _cores(devices: dict[int | None, Values], cores: list[float]) -> None:
@@ -142,29 +142,29 @@ class WandbForm:
             devices.setdefault(None, {}).update(cpu_utilization_ratio=of_all, cpu_busiest_core_ratio=busiest)
 
     def _keep(
-        self, line: TextLine, time: int | None, devices: Mapping[int | None, Values], gathering: ChunkBuilder
+        self, line: TextLine, time: int | None, devices: Mapping[int | None, Values], builder: ChunkBuilder
     ) -> None:
         if not devices:
-            gathering.odd(line, LineKind.NOISE)
+            builder.add_non_data_line(line, LineKind.NOISE)
             return
         self._rows += 1
         for gpu, values in sorted(devices.items(), key=lambda item: -1 if item[0] is None else item[0]):
             own: Values = values if gpu is None else {"index": str(gpu), **values}
-            gathering.row(line.number, time, own, host=gpu is None)
+            builder.add_row(line.number, time, own, host=gpu is None)
 
 
-def _add(values: Values, found: MetricName, cell: object, gathering: ChunkBuilder) -> None:
+def _add(values: Values, found: MetricName, cell: object, builder: ChunkBuilder) -> None:
     if found.unit is None:
         values.update([(found.target, str(cell)) if found.target else quantities.extra_column(found.source, cell)])
         return
     value = quantities.parse_quantity(cell, found.unit, found.target)
     if value is None:
-        gathering.lacks(found.source, quantities.describe_absence(cell))
+        builder.count_absent(found.source, quantities.describe_absence(cell))
     else:
         values[found.target] = value
 
 
-def _total(values: Values, share: float, gathering: ChunkBuilder) -> None:
+def _total(values: Values, share: float, builder: ChunkBuilder) -> None:
     """Tell the memory installed from the bytes used and the share they are; keep a share that tells nothing."""
     used = values.get("gpu_memory_used_bytes")
     if "gpu_memory_total_bytes" in values:
@@ -176,7 +176,7 @@ def _total(values: Values, share: float, gathering: ChunkBuilder) -> None:
         values.update([quantities.extra_column("memoryAllocated", share)])
     else:
         values["gpu_memory_total_bytes"] = total
-        gathering.note(_TOTALS)
+        builder.add_note(_TOTALS)
 
 
 def _time(cells_by_name: Mapping[str, Any]) -> int | None:

@@ -1,4 +1,4 @@
-"""Text from outside in Markdown: what a reader sees is what was said, and none of it is markup."""
+"""Markdown that shows text from logs literally, never as markup."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,14 @@ _LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
 
 
 def escape(text: str) -> str:
-    """Return text that no Markdown reads as markup, and no server as an address or somebody to be told."""
+    """Return text that Markdown shows literally, without links or mentions."""
     escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
     # a backslash does not keep servers from reading a name after @; a space without width does
     return escaped.replace("@", "@&#8203;")
 
 
 def escape_line_start(text: str) -> str:
-    """Return text that begins a line and must not begin a list."""
+    """Return text for the beginning of a line, where it must not start a list."""
     return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", escape(text))
 
 

@@ -1,15 +1,15 @@
-"""Markdown cut to a size: whole parts are left out, the least dear first, and a line names them."""
+"""Trims Markdown to a size: leaves out whole parts, the least important first, and names them in a line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 ALWAYS, FINDINGS, MIDDLE, LAST = range(4)
-"""How dear a part is: kept always, findings as many as fit, then the rest."""
+"""How important a part is: always kept, then findings, then the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownPart:
-    """Some lines with the name by which they are missed, and how dear they are."""
+    """Some lines, their name in the note on what was left out, and how important they are."""
 
     name: str
     rank: int
@@ -52,5 +52,5 @@ def _omission_note(parts: Sequence[MarkdownPart]) -> str:
 
 
 def _cut_text(text: str, missed: str, limit: int) -> str:
-    """Return text cut in its middle of a line, where even what is always kept is too long."""
+    """Return text cut anywhere, if even what is always kept is too long."""
     return text.encode()[: limit - len(missed.encode())].decode(errors="ignore") + missed

@@ -1,4 +1,4 @@
-"""Steps to take, the checklist of the practice and the answer of every kind, as lines of plain text."""
+"""Steps to take, checklists and answers as lines of plain text."""
 
 from collections.abc import Iterator, Sequence
 

@@ -55,7 +55,7 @@ def _sparkline(means: FloatArray, signs: str) -> str:
 
 
 def _downsample(means: FloatArray, together: int) -> FloatArray:
-    """Return neighbours as one, so that a strip fits a narrow page; what was not recorded counts for nothing."""
+    """Return the means of neighbouring columns, so that a strip fits a narrow page; unrecorded ones are left out."""
     if together == 1:
         return means
     rows = np.pad(means, (0, -len(means) % together), constant_values=np.nan).reshape(-1, together)

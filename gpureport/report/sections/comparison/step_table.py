@@ -71,7 +71,7 @@ def _beside(
     figures: Mapping[str, FigureFormat], columns: Sequence[Callable[[str], float | None]]
 ) -> Mapping[str, FigureFormat]:
     """Return the figures as they are printed below each other."""
-    return {metric: each.beside([value(metric) for value in columns]) for metric, each in figures.items()}
+    return {metric: each.for_values([value(metric) for value in columns]) for metric, each in figures.items()}
 
 
 def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
@@ -241,9 +241,9 @@ def effects(
 
 
 def _effect(shown: FigureFormat, delta: Delta, since: Delta | None) -> Row:
-    values = shown.both(delta.before, delta.after)
+    values = shown.format_pair(delta.before, delta.after)
     return Row(
-        head=Cell(text=shown.of(delta).title),
+        head=Cell(text=shown.for_delta(delta).title),
         cells=(
             *(Cell(text=text) for text in values),
             *_changed(delta, shown),
@@ -262,16 +262,16 @@ def _moved(shown: FigureFormat, plain: Delta | Plain) -> str:
     """Return a difference in words; empty where there is none to tell."""
     if plain.difference is None:
         return ""
-    return shown.moved(plain.difference, plain.before, plain.after) if plain.difference else "none"
+    return shown.format_change(plain.difference, plain.before, plain.after) if plain.difference else "none"
 
 
 def _difference(shown: FigureFormat, delta: Delta) -> Row:
     texts = [*_both(shown, delta), format_interval(delta, shown)]
-    return Row(head=Cell(text=shown.of(delta).title), cells=tuple(Cell(text=text) for text in texts))
+    return Row(head=Cell(text=shown.for_delta(delta).title), cells=tuple(Cell(text=text) for text in texts))
 
 
 def _both(shown: FigureFormat, plain: Delta | Plain) -> list[str]:
-    return [*shown.both(plain.before, plain.after), _moved(shown, plain)]
+    return [*shown.format_pair(plain.before, plain.after), _moved(shown, plain)]
 
 
 def whole(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:

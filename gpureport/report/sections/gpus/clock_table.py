@@ -1,4 +1,4 @@
-"""What held the clocks of a run: the clock event reasons that showed, the harmful ones first."""
+"""Clock event reasons of a run: those that occurred, the harmful ones first."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from gpureport.report.wording import display
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _COLUMNS = ("Reason", "Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _SETTING_OR_REST = {"gpu_idle"}
-"""Reasons that say nothing of a busy GPU."""
+"""Reasons that only occur at rest."""
 _LISTED = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 _COLUMN_MEANINGS = {
@@ -27,7 +27,7 @@ _MISSING_COLUMNS = {
     "Unthrottled clock": "clocks without a reason",
     "Busy time lost": "what the reasons cost",
 }
-"""What a column that no row fills is called in a sentence."""
+"""What a column is called in the note if no row has a value."""
 
 _NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
@@ -83,7 +83,7 @@ def _row(run: ReportRun, entry: ThrottleEntry) -> Row:
 
 
 def _counter_note(entry: ThrottleEntry) -> str:
-    """Return what else to know of a counter: its part in log gaps, and whether it started anew."""
+    """Return how much a counter rose in log gaps, and whether it restarted."""
     if entry.counted is None:
         return ""
     parts = [f"{display.duration(entry.counted.in_gaps)} in log gaps"] if entry.counted.in_gaps > 0 else []
@@ -91,7 +91,7 @@ def _counter_note(entry: ThrottleEntry) -> str:
 
 
 def _never_seen(run: ReportRun) -> list[str]:
-    """Return which harmful reasons were recorded and never showed."""
+    """Return which harmful reasons were recorded but never occurred."""
     harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
     shown = {entry.reason for entry in harmful if _has_time(entry)}
     never = dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in shown)

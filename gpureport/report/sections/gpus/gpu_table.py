@@ -105,18 +105,18 @@ def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs, without the columns of which no run knows a value."""
+    """Return one table a run that has GPUs, without columns that no run recorded."""
     with_gpus = [run for run in runs if run.run.gpus]
     unknown = _unrecorded_columns(with_gpus)
     found = [_table(run, unknown) for run in with_gpus]
     few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
-    # What holds for every run, or for every run with few GPUs, is said at the first of them.
+    # The same sentence is shown only at the first run with few GPUs.
     told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
     return tuple([_add_missing_note(told[0], unknown, with_gpus), *told[1:]] if told else [])
 
 
 def _unrecorded_columns(runs: Sequence[ReportRun]) -> tuple[_Column, ...]:
-    """Return the columns of which no GPU of any run has a value; never all, since a table has one to show."""
+    """Return the columns without a value for any GPU of any run; never all, since a table needs one."""
     figures = [statistics for run in runs for statistics in run.analysis.statistics]
     lacking = tuple(column for column in _COLUMNS if all(column.value(each) is None for each in figures))
     return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking

@@ -24,7 +24,7 @@ _SMALLEST = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CumulativeSums:
-    """Values added up over time, from which means over any stretches follow.
+    """Cumulative sums over time, which give the mean of any stretch.
 
     Attributes:
         bounds: where the stretch that a value stands for begins, and where it ends, one after the other.
@@ -69,7 +69,7 @@ def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Cumu
 
 
 def _running_sums(amounts: FloatArray) -> FloatArray:
-    """Return the sum before and behind each amount."""
+    """Return the sum before and after each amount."""
     sums = np.zeros(2 * len(amounts))
     np.cumsum(amounts, out=sums[1::2])
     sums[2::2] = sums[1:-1:2]

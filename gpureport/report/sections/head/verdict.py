@@ -142,17 +142,19 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
         return False
     clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
     shown = figure_formats.shown(delta.metric, None)
-    return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
+    return any(
+        shown.format_pair(each.before, each.after) == shown.format_pair(delta.before, delta.after) for each in clocks
+    )
 
 
 def _too_little(delta: Delta, shown: difference_wording.FigureFormat) -> bool:
     """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
-    before, after = shown.both(delta.before, delta.after)
+    before, after = shown.format_pair(delta.before, delta.after)
     return delta.verdict is Verdict.DIFFERS and before == after
 
 
 def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
-    before, after = shown.both(delta.before, delta.after)
+    before, after = shown.format_pair(delta.before, delta.after)
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
     settled = " once settled" if delta.window == "steady" else ""

@@ -20,7 +20,7 @@ def reading(folder: Path, text: str, mapping: str = neighbours.MAP, **options: o
     path.write_text(text)
     told.write_text(mapping)
     (inputs,) = find(path, kind="mapped")
-    return Reading(inputs, ReadOptions(map=read_map(told), **options), Labels())  # type: ignore[arg-type]
+    return Reading(inputs, ReadOptions(map=read_map(told), **options), Labels())  # type: ignore[arg-type]  # options of several types
 
 
 def made(folder: Path, text: str, mapping: str = neighbours.MAP, **options: object) -> Recording:

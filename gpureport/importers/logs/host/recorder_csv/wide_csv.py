@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.layout import cells as header_cells
+from gpureport.importers.delimited.layout import split_header as header_cells
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
 from gpureport.importers.logs.host.host_rows import HostRows, TableReading
@@ -42,7 +42,7 @@ class WideCsv:
     @staticmethod
     def identify(lines: list[str]) -> bool:
         """Return whether the first line names a time and the load of a processor."""
-        return bool(lines) and WideLayout.of(*header_cells(lines[0])) is not None
+        return bool(lines) and WideLayout.from_header(*header_cells(lines[0])) is not None
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
@@ -59,10 +59,10 @@ class WideCsv:
 
     def _begin(self, header: str, lines: Sequence[str]) -> None:
         """Take the header; what a share without a unit counts in shows in the rows."""
-        layout = WideLayout.of(*header_cells(header))
+        layout = WideLayout.from_header(*header_cells(header))
         if layout is not None:
             rows = [cells for line in lines if (cells := layout.cells(line)) is not None]
-            self._layout = layout.told(rows)
+            self._layout = layout.without_unclear_shares(rows)
             self._readings.notes |= dict.fromkeys(self._layout.notes)
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
@@ -82,7 +82,7 @@ class WideCsv:
 
     def _at(self, layout: WideLayout, cells: Sequence[str]) -> int | None:
         """Return the time of a row, None where it states none or one of another kind than those before."""
-        text = layout.time_of(cells)
+        text = layout.time_text(cells)
         found = parse_timestamp(text)
         since_midnight = parse_time_of_day(text.partition(".")[0]) if found is None else None
         if found is None and since_midnight is None:

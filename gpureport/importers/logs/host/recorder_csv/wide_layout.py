@@ -67,7 +67,7 @@ class WideLayout:
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, delimiter: str, names: Sequence[str]) -> "WideLayout | None":
+    def from_header(cls, delimiter: str, names: Sequence[str]) -> "WideLayout | None":
         """Return the columns a header declares, None where it names no time or no load of a processor."""
         names = [name.strip().strip('"').removeprefix("\ufeff") for name in names]
         found = _meanings(names)
@@ -103,11 +103,11 @@ class WideLayout:
             found.pop()
         return found if len(found) == len(self.names) else None
 
-    def time_of(self, cells: Sequence[str]) -> str:
+    def time_text(self, cells: Sequence[str]) -> str:
         """Return the text of a row's time."""
         return " ".join(cells[place].strip() for place in self.times)
 
-    def told(self, rows: Sequence[Sequence[str]]) -> "WideLayout":
+    def without_unclear_shares(self, rows: Sequence[Sequence[str]]) -> "WideLayout":
         """Return the columns without those of which the rows do not tell either whether they count per cent.
 
         What one column of shares counts in, the others do too.

@@ -42,13 +42,13 @@ class Objects:
         """Start at the first line."""
         self._text, self._line = "", 1
 
-    def of(self, log: Iterable[Piece]) -> Iterator[Found]:
+    def parse(self, log: Iterable[Piece]) -> Iterator[Found]:
         """Yield all of a log, in its order."""
         for piece in log:
             self._text += piece.data.decode(errors="replace").replace("\0", " ")
-            yield from self._found(last=piece.last)
+            yield from self._take_objects(last=piece.last)
 
-    def _found(self, *, last: bool) -> Iterator[Found]:
+    def _take_objects(self, *, last: bool) -> Iterator[Found]:
         place = 0
         while match := _START.search(self._text, place):
             if match.start() > place:

@@ -57,7 +57,7 @@ class SadfCsv:
                     self._line(number, line, cut=cut)
             yield self._readings.counted()
         self._blocks.end()
-        self._readings.untold(self._untold)
+        self._readings.note_unused_tables(self._untold)
         yield self._readings.chunk()
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:

@@ -44,12 +44,12 @@ class SysstatJson:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds, but for the last row; the caller takes the rest when it has its notes."""
-        for piece_found in Objects().of(log):
+        for piece_found in Objects().parse(log):
             if piece_found.content is None:
                 self._between(piece_found)
             else:
                 self._object(piece_found, piece_found.content)
-            if self.readings.held > _HELD:
+            if self.readings.pending > _HELD:
                 yield self.readings.chunk(keep=1)
 
     def _between(self, found: Found) -> None:

@@ -76,7 +76,7 @@ class SysstatText:
                 self._line(number, line, cut=cut)
             yield self._readings.chunk(keep=1) if self._in_turn else self._readings.counted()
         self._blocks.end()
-        self._readings.untold(self._untold)
+        self._readings.note_unused_tables(self._untold)
         if self._clock.note:
             self._readings.notes[self._clock.note] = None
         yield self._readings.chunk()

@@ -1,4 +1,4 @@
-"""A log cut into blocks of one form each, by the lines that open them."""
+"""Cuts a log into blocks of one form each, at the lines that open them."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which query of nvidia-smi a header of CSV is of: those of lists name their GPUs otherwise than `--query-gpu` does."""
+"""Which query of nvidia-smi a CSV header belongs to; queries of lists name GPUs differently from `--query-gpu`."""
 
 _GPU = {"timestamp", "gpu_name", "gpu_bus_id", "gpu_serial", "gpu_uuid"}
 _CLOCKS = {"memory", "mem", "graphics", "gr"}

@@ -1,4 +1,4 @@
-"""What a form of nvidia-smi's output is to the reader of a log that may hold several."""
+"""What every form of nvidia-smi output offers to the reader of a log with several."""
 
 from typing import Protocol
 

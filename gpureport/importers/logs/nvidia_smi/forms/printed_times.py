@@ -1,4 +1,4 @@
-"""Times as nvidia-smi's outputs for people, `date` and job scripts write them."""
+"""Parses times as nvidia-smi's human-readable outputs, `date` and job scripts print them."""
 
 import re
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a terminal was told, as `watch` and coloured prompts leave it in a log, turned into plain lines."""
+"""Removes terminal control codes, as `watch` and coloured prompts leave them in a log."""
 
 import re
 

@@ -32,7 +32,7 @@ class Reading:
 
 def gpu(index: int, **cells: str) -> Reading:
     """Return the reading of a GPU with a bus id of its own."""
-    return replace(Reading(index=index, bus=f"00000000:{0x31 + index:02X}:00.0"), **cells)  # type: ignore[arg-type]
+    return replace(Reading(index=index, bus=f"00000000:{0x31 + index:02X}:00.0"), **cells)  # type: ignore[arg-type]  # cells of several types
 
 
 def asctime(second: int = 0) -> str:

@@ -39,7 +39,7 @@ class TableLines:
     shapes: bytes
 
     @classmethod
-    def of(cls, data: bytes) -> "TableLines":
+    def from_bytes(cls, data: bytes) -> "TableLines":
         """Return the lines of some text."""
         raw = data.split(b"\n")
         if not raw[-1]:

@@ -84,7 +84,7 @@ def openings(lines: TableLines) -> list[Opening]:
 
 def lines_above(text: bytes) -> int:
     """Return how many of the last lines of some text belong to the table whose banner follows."""
-    lines = TableLines.of(text[-_LOOKED_AT:] + b"| NVIDIA-SMI |")
+    lines = TableLines.from_bytes(text[-_LOOKED_AT:] + b"| NVIDIA-SMI |")
     return len(lines) - 1 - _above(lines, len(lines) - 1).line
 
 

@@ -1,4 +1,4 @@
-"""What the cells of a passage of `nvidia-smi -q` mean: paths to metrics, texts to values."""
+"""Maps the cells of a subsection of `nvidia-smi -q` to metrics and values."""
 
 import re
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class SubsectionReader:
         self._extras: set[str] = set()
         self._known: dict[tuple[str, str], _Meant] = {}
 
-    def kept(self, path: str) -> bool:
+    def keeps_path(self, path: str) -> bool:
         """Return whether the value at a path is kept."""
         found = self._columns.get(path, _UNKNOWN)
         return (self._column(path) if isinstance(found, _Unknown) else found) is not None

@@ -1,4 +1,4 @@
-"""The passages of a section of `nvidia-smi -q`: what stands below one label, or in one element.
+"""Subsections of `nvidia-smi -q`: what stands below one label, or in one XML element.
 
 Most say in every document what they said in the one before, so what a text holds is remembered.
 """

@@ -227,7 +227,7 @@ def test_nothing_outside_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def watched(path: Path, *given: object, **named: object) -> object:
         opened.append(path.name)
-        return real(path, *given, **named)  # type: ignore[call-overload]
+        return real(path, *given, **named)  # type: ignore[call-overload]  # passed on as they came
 
     monkeypatch.setattr(Path, "open", watched)
     extraction = FormExtraction(RawFile(log), ReadOptions(), QueryXml)

@@ -1,0 +1,62 @@
+"""Whether a word on the command line names a file, a tracker, or a run of the store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.errors import StoreError
+
+if TYPE_CHECKING:
+    from gpureport.cli.options.source_options import SourceOptions
+    from gpureport.store import Store
+
+
+def find_store(options: "SourceOptions") -> "Store":
+    """Return the store the options name, else the nearest one."""
+    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+
+    return Store(options.store) if options.store else Store.find(Path.cwd())
+
+
+def is_missing(source: str) -> bool:
+    """Return whether a source is neither a file, a folder nor a run of a tracker."""
+    return source != "-" and not path_exists(source) and not _names_tracker(source)
+
+
+def is_source(source: str, options: "SourceOptions | None" = None) -> bool:
+    """Return whether a word names a file, a folder or a tracker. Any other word is looked up in the store.
+
+    Args:
+        source: the word.
+        options: name the store. A run of it may have the name of a path that does not exist.
+    """
+    if source == "-" or path_exists(source) or _names_tracker(source):
+        return True
+    return looks_like_path(source) and not (options and is_stored(source, options))
+
+
+def is_stored(name: str, options: "SourceOptions") -> bool:
+    """Return whether the store holds one run of a name."""
+    try:
+        return bool(find_store(options).named(name))
+    except StoreError:
+        return False
+
+
+def path_exists(source: str) -> bool:
+    """Return whether a source is a file or folder."""
+    try:
+        return Path(source).exists()
+    except OSError:
+        # a name too long for a file may be the name of a run
+        return False
+
+
+def _names_tracker(source: str) -> bool:
+    from gpureport.importers import LOCATORS, names_run  # noqa: PLC0415 - loads pyarrow
+
+    return source.startswith(LOCATORS) or names_run(source)
+
+
+def looks_like_path(source: str) -> bool:
+    """Return whether a source is written as a path, whether or not it exists."""
+    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
