@@ -154,11 +154,11 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
         seen = context.whole_log if rule.whole_log else context
-        for said in rule.find(replace(seen, earlier_findings=found)):
-            if isinstance(said, Finding):
-                findings.append(said)
+        for result in rule.find(replace(seen, earlier_findings=found)):
+            if isinstance(result, Finding):
+                findings.append(result)
             else:
-                not_judged.append(said)
+                not_judged.append(result)
     findings, growing = headroom_of_leaks.withdraw_headroom(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}

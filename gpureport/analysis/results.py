@@ -53,8 +53,8 @@ class MetricSummary:
         samples: rows with a value.
         changes: rows whose value differs from that of the row before: the fewest new readings there can be.
         repeated_ratio: share of the rows that repeat the one before; None with a single one.
-        refresh_seconds: how often the driver gives a new value, told from the changes; None when they do not tell,
-            as where sampling is slower than that.
+        refresh_seconds: how often the driver gives a new value, estimated from the changes; None when they do not
+            show it, as where sampling is slower.
         effective_samples: readings the rows hold at most: as many as fit into the time, where rows repeat them.
         below: (limit, share of time below it), for utilisation only.
     """
@@ -200,7 +200,7 @@ class GpuTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """What an hour of one GPU costs, and where that is said; the amount is None where nobody says."""
+    """What an hour of one GPU costs, and where the price is stated; the amount is None where it is not."""
 
     device: str
     amount: float | None
@@ -303,7 +303,7 @@ class Analysis:
 
     Attributes:
         run: the run.
-        coverage_ratio: share of its time, over all GPUs, that samples own; None where that cannot be told.
+        coverage_ratio: share of its time, over all GPUs, that samples own; None where that is not known.
         jobs: the jobs of the log, in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         phases: start-up, steady and tail, in order.

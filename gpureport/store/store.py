@@ -77,13 +77,13 @@ class Store:
         """
         self._prepare()
         with atomic_writes.write_folder(self._runs, lambda: reading.run_id) as folder:
-            columns, run = self._series(reading, folder / _SERIES)
+            columns, run = self._write_series(reading, folder / _SERIES)
             stored = StoredRun(
                 run=_copy_labels(run, said or run),
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=series_file.hash_file(folder / _SERIES),
-                training_sha256=self._training(reading, folder / _TRAINING),
+                training_sha256=self._write_training(reading.training(), folder / _TRAINING),
             )
             with atomic_writes.raise_store_errors(self.folder):
                 if rejects := reading.rejects():
@@ -100,7 +100,7 @@ class Store:
             if not marker.exists():
                 atomic_writes.write_text(marker, json.dumps({"format": FORMAT}) + "\n", self._runs)
 
-    def _series(self, reading: ReadableRun, path: Path) -> tuple[tuple[str, ...], Run]:
+    def _write_series(self, reading: ReadableRun, path: Path) -> tuple[tuple[str, ...], Run]:
         """Write the series of a run; return their columns and the run."""
         writer = series_file.SeriesWriter(path, lambda: reading.run_id)
         try:
@@ -114,9 +114,8 @@ class Store:
             writer.abandon()
             raise
 
-    def _training(self, reading: ReadableRun, path: Path) -> str | None:
-        """Write the training metrics of a run, if there are any; return the sha256 of the file."""
-        table = reading.training()
+    def _write_training(self, table: "pa.Table", path: Path) -> str | None:
+        """Write training metrics; return the sha256 of the file, None without metrics."""
         if not len(table):
             return None
         with atomic_writes.raise_store_errors(self.folder):

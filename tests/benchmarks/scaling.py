@@ -24,7 +24,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.devices.identification import Devices
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
-from gpureport.importers.ordering.backward_clocks import classify
+from gpureport.importers.ordering.backward_clocks import place_rows
 from gpureport.importers.values import stamps
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.site import site_writing
@@ -78,7 +78,7 @@ def _heading(_: Path, count: int) -> Work:
 def _reversed(_: Path, count: int) -> Work:
     times = [1.7e9 - 100.0 * part + second for part in range(count) for second in range(20)]
     log = track(times, seams=range(20, len(times), 20))
-    return lambda: classify(log, None)
+    return lambda: place_rows(log, None)
 
 
 def _gpus(_: Path, count: int) -> Work:

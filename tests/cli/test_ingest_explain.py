@@ -40,15 +40,15 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
         "mine: 1 GPU, 100 s, every 1 s\n"
         "gpu.csv\n"
         "  kind: nvidia-smi, by its content\n"
-        f"  file: {len(dirty()):,} bytes; UTF-8; lines end with LF; cells parted by commas\n"
+        f"  file: {len(dirty()):,} bytes; UTF-8; lines end with LF; cells separated by commas\n"
         "  columns: as its header says\n"
         "    timestamp            time of the row                 2026/03/14 09:00:00.000 -> 2026-03-14 09:00:00.000\n"
-        "    index                tells GPUs apart                0\n"
+        "    index                identifies the GPU              0\n"
         "    name                 says of the GPU: model          NVIDIA L4\n"
         "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90 % -> 0.9\n"
         "    memory.used [MiB]    gpu_memory_used_bytes [bytes]   1024 MiB -> 1073741824\n"
         "    power.draw [W]       gpu_power_watts [W]             250.00 W -> 250\n"
-        "  GPUs: 1, told by index\n"
+        "  GPUs: 1, identified by index\n"
         "    gpu:0: NVIDIA L4, 20 rows\n"
         "  time: zone unknown: local time of the recording machine (--tz names the zone)\n"
         "    2026-03-14 09:00:00.000 to 2026-03-14 09:01:40.000, median interval 1 s\n"
@@ -100,17 +100,17 @@ def test_nothing_is_stored(gpureport: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (gzip.compress(log().encode(), mtime=0), "gzip; UTF-8; lines end with LF; cells parted by commas"),
-        (log().encode("utf-16"), "UTF-16-LE with a byte order mark; lines end with LF; cells parted by commas"),
-        (log().encode("utf-16-be"), "UTF-16-BE; lines end with LF; cells parted by commas"),
-        (log().replace("\n", "\r\n").encode(), "UTF-8; lines end with CRLF; cells parted by commas"),
-        (log().replace("\n", "\r").encode(), "UTF-8; lines end with CR; cells parted by commas"),
-        (log(20).replace("\n", "\r\n", 5).encode(), "UTF-8; lines end with 16 LF, 5 CRLF; cells parted by commas"),
+        (gzip.compress(log().encode(), mtime=0), "gzip; UTF-8; lines end with LF; cells separated by commas"),
+        (log().encode("utf-16"), "UTF-16-LE with a byte order mark; lines end with LF; cells separated by commas"),
+        (log().encode("utf-16-be"), "UTF-16-BE; lines end with LF; cells separated by commas"),
+        (log().replace("\n", "\r\n").encode(), "UTF-8; lines end with CRLF; cells separated by commas"),
+        (log().replace("\n", "\r").encode(), "UTF-8; lines end with CR; cells separated by commas"),
+        (log(20).replace("\n", "\r\n", 5).encode(), "UTF-8; lines end with 16 LF, 5 CRLF; cells separated by commas"),
         (
             log().replace(",", ";").replace("250.00", "250,00").encode(),
-            "UTF-8; lines end with LF; cells parted by semicolons, decimal commas",
+            "UTF-8; lines end with LF; cells separated by semicolons, decimal commas",
         ),
-        (log().replace(", ", "\t").encode(), "UTF-8; lines end with LF; cells parted by tabulators"),
+        (log().replace(", ", "\t").encode(), "UTF-8; lines end with LF; cells separated by tabulators"),
     ],
 )
 def test_the_form_of_a_file_is_told(gpureport: Program, tmp_path: Path, content: bytes, told: str) -> None:
@@ -128,7 +128,7 @@ def test_columns_of_every_sort_are_named(gpureport: Program, tmp_path: Path) -> 
     (tmp_path / "gpu.csv").write_text("\n".join([headings, *(f"{stamp(n)},{cells}" for n in range(5)), ""]))
     told = [line.split("  ") for line in section(gpureport("ingest", "gpu.csv", "--explain").out, "columns")]
     assert [[part.strip() for part in line if part] for line in told][1:] == [
-        ["uuid", "tells GPUs apart", "GPU-5a3e17c0-0000-4000-8000-000000000000"],
+        ["uuid", "identifies the GPU", "GPU-5a3e17c0-0000-4000-8000-000000000000"],
         ["gpu_util% = utilization.gpu [%]", "gpu_utilization_ratio [0 to 1]", "93 -> 0.93"],
         ["memory.used", "gpu_memory_used_bytes [bytes]", "1024 (taken as MiB) -> 1073741824"],
         [
@@ -172,14 +172,16 @@ def test_named_columns_are_told(gpureport: Program, tmp_path: Path) -> None:
 def test_what_told_the_gpus_apart(gpureport: Program, tmp_path: Path) -> None:
     """By a column, by the place in the tick with its evidence, or by nothing."""
     (tmp_path / "index.csv").write_text(log(gpus=2))
-    assert "  GPUs: 2, told apart by index\n" in gpureport("ingest", "index.csv", "--explain").out
+    assert "  GPUs: 2, identified by index\n" in gpureport("ingest", "index.csv", "--explain").out
     ticks = [f"{stamp(n + gpu / 500)}, {10 * gpu + n % 7} %" for n in range(50) for gpu in range(3)]
     (tmp_path / "ticks.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *ticks, ""]))
     out = gpureport("ingest", "ticks.csv", "--explain").out
-    assert "  GPUs: 3, told apart by their place in the tick\n" in out
+    assert "  GPUs: 3, identified by their place in the tick\n" in out
     assert out.count("49 of 49 ticks hold 3 rows; high confidence") == 1
     (tmp_path / "one.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *ticks[::3], ""]))
-    assert "  GPUs: 1, no column names it: taken for the only one\n" in gpureport("ingest", "one.csv", "--explain").out
+    assert (
+        "  GPUs: 1, no column identifies it: read as the only one\n" in gpureport("ingest", "one.csv", "--explain").out
+    )
 
 
 def test_gpus_that_nothing_tells_apart_are_said_to_be_that(gpureport: Program, tmp_path: Path) -> None:
@@ -187,13 +189,13 @@ def test_gpus_that_nothing_tells_apart_are_said_to_be_that(gpureport: Program, t
     rows = [f"{stamp(n + gpu / 500)}, {(7 * n + gpu) % 90} %" for n in range(60) for gpu in range(2 + n % 3)]
     (tmp_path / "mixed.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
     out = gpureport("ingest", "mixed.csv", "--explain").out
-    assert "  GPUs: 1, perhaps several, which nothing tells apart\n" in out
+    assert "  GPUs: 1, perhaps several: no column identifies them\n" in out
     assert out.count("--gpus-per-tick says how many there are.") == 1
     late = {0.0: 90, 0.4: 40}
     logs = [[(second + by, row(second + by, util=util)) for second in range(500)] for by, util in late.items()]
     (tmp_path / "two.csv").write_bytes(HEADER.encode() + b"\n" + interleaved(logs))
     out = gpureport("ingest", "two.csv", "--explain").out
-    assert "  GPUs: 2, told apart by index and by the process that wrote them\n    writer_1/gpu:0: NVIDIA L4, 5" in out
+    assert "  GPUs: 2, identified by index and by the process that wrote them\n    writer_1/gpu:0: NVIDIA L4, 5" in out
     assert out.count("2 writers wrote to the log at once") == 1
 
 

@@ -248,7 +248,7 @@ def test_a_clock_set_back_moves_all_gpus(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_clean_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where stamps rise, nothing is surveyed."""
-    monkeypatch.setattr("gpureport.importers.ordering.backward_survey.survey", None)
+    monkeypatch.setattr("gpureport.importers.ordering.backward_survey.survey_log", None)
     assert read_text(tmp_path, log(300, gpus=4)).run.quality.rows_kept == 1200
 
 

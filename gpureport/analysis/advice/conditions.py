@@ -1,4 +1,4 @@
-"""Preconditions of the steps, looked up in a recording. Limits are judgement: between two there is no telling."""
+"""Preconditions of the steps, looked up in a recording. Their limits are a matter of judgement."""
 
 from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.advice.step import Condition

@@ -1,4 +1,4 @@
-"""What a run tells that decides which advice fits; None is always: the recording does not tell."""
+"""Facts of a run that decide which advice fits. None means that the recording does not say."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -19,13 +19,13 @@ _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"
 _LINK, _LIMITED = "pcie_degraded", "power_limited"
 _LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
-"""Lanes of a full link, and the generation above which none of a GPU of unknown model is asked for."""
+"""Lanes of a full link, the generation assumed for an unknown model, and half of what a link carries."""
 _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What preconditions of advice are held against.
+    """Facts that the preconditions of advice are checked against.
 
     Attributes:
         gpus: how many GPUs the run had.
@@ -66,7 +66,7 @@ class RunFacts:
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
 ) -> RunFacts:
-    """Return what a run tells.
+    """Return the facts of a run.
 
     Args:
         run: the run.
@@ -103,14 +103,14 @@ def gather_facts(
 
 
 def _precision(said: tuple[str, bool] | None) -> Setting | None:
-    """Return the param that tells the precision, on where it says less than 32 bits."""
+    """Return the param that states the precision; its value is 1 for less than 32 bits, else 0."""
     return None if said is None else Setting(text=said[0], value=float(not said[1]))
 
 
 def _has_full_link(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
-    """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's.
+    """Whether a PCIe link ran at its best: at the highest logged, else with 16 lanes of the model's generation.
 
-    Where only the highest was logged, copies that fill more than half of it tell: no lesser link carries them.
+    Where only the highest was logged, copies that fill more than half of it show this: no lesser link carries them.
     """
     names = ("pcie_link_generation", "pcie_link_width")
     seen, possible = ([_find_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
@@ -129,21 +129,21 @@ def _carries_most(finding: Finding) -> bool:
 
 
 def _find_filled_share(findings: Sequence[Finding], installed: float) -> float:
-    """Return the share of the memory in use at the peak, as a finding on it says so that both tell one number."""
-    told = [
+    """Return the share of the memory in use at the peak: that of a finding on it, so that both show one number."""
+    shares = [
         evidence.observed
         for finding in findings
         if finding.kind in {"mem_headroom", "mem_pressure"}
         for evidence in finding.evidence
         if evidence.unit == "1"
     ]
-    return max(told, default=installed)
+    return max(shares, default=installed)
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
-    """Return the facts with what a finding measured during its own episodes in place of the whole run's.
+    """Return the facts with what a finding measured in its own episodes in place of the means of the run.
 
-    Only findings that looked at the CPU beside the GPU did: of a gap the GPU's own mean says nothing new.
+    Only findings that compare the CPU with the GPU measure both.
     """
     known = replace(
         known, link_reduced=_has_reduced_link(known, finding), power_limit_reached=_reaches_power_limit(finding)
@@ -175,7 +175,7 @@ def _has_reduced_link(known: RunFacts, finding: Finding) -> bool | None:
 
 
 def _reaches_power_limit(finding: Finding) -> bool | None:
-    """Whether power comes near the limit, as a finding on a lowered one says."""
+    """Whether power comes near the limit, as a finding on a lowered limit says."""
     near = (one for one in finding.evidence if finding.kind == _LIMITED and one.metric == "gpu_power_watts")
     return next((one.relation == ">=" for one in near), None)
 
@@ -194,5 +194,5 @@ def _measure_host_memory(host: DeviceStatistics) -> float | None:
 
 def _find_lowest_capability(run: Run) -> tuple[int, int] | None:
     known = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
-    told = [each.compute_capability for each in known if each and each.compute_capability]
-    return min(told) if told and len(told) == len(known) else None
+    capabilities = [each.compute_capability for each in known if each and each.compute_capability]
+    return min(capabilities) if capabilities and len(capabilities) == len(known) else None

@@ -27,47 +27,47 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
     """Return what to do in short: where params tell of steps on the way, what they say and which steps are next."""
-    told = adapt_facts(known, finding)
-    settings = _list_settings(finding.kind, finding.cause, told)
-    chosen = _choose_steps(finding.kind, finding.cause, told)
+    facts = adapt_facts(known, finding)
+    settings = _list_settings(finding.kind, finding.cause, facts)
+    chosen = _choose_steps(finding.kind, finding.cause, facts)
     if not settings or not chosen:
         return finding.recommendation
     titles = [STEPS[step.name].title for step in chosen[:_MOST]]
     order = "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1)) if len(titles) > 1 else titles[0]
-    said = " and ".join([", ".join(settings[:-1]), settings[-1]] if len(settings) > 1 else settings)
-    return f"With {said}, try {'in this order: ' if len(titles) > 1 else ''}{order}."
+    joined = " and ".join([", ".join(settings[:-1]), settings[-1]] if len(settings) > 1 else settings)
+    return f"With {joined}, try {'in this order: ' if len(titles) > 1 else ''}{order}."
 
 
 @lru_cache(maxsize=256)
-def _choose_steps(kind: str, cause: str | None, told: RunFacts) -> tuple[AdvisedStep, ...]:
+def _choose_steps(kind: str, cause: str | None, facts: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps of a kind and cause; a run can hold thousands of findings that ask for the same."""
-    return tuple(sorted(_list_fitting_steps(kind, cause, told), key=lambda step: _rank(step, told)))
+    return tuple(sorted(_list_fitting_steps(kind, cause, facts), key=lambda step: _rank(step, facts)))
 
 
-def _rank(step: AdvisedStep, told: RunFacts) -> int:
-    return 0 if _is_applied(step.name, told) is False else 2 if step.unknown else 1
+def _rank(step: AdvisedStep, facts: RunFacts) -> int:
+    return 0 if _is_applied(step.name, facts) is False else 2 if step.unknown else 1
 
 
-def _list_fitting_steps(kind: str, cause: str | None, told: RunFacts) -> Iterator[AdvisedStep]:
+def _list_fitting_steps(kind: str, cause: str | None, facts: RunFacts) -> Iterator[AdvisedStep]:
     for name in steps_by_loss.find_steps(kind, cause):
-        held = {condition.words: condition.holds(told) for condition in STEPS[name].conditions}
-        if False not in held.values() and not _is_applied(name, told):
+        held = {condition.words: condition.holds(facts) for condition in STEPS[name].conditions}
+        if False not in held.values() and not _is_applied(name, facts):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
 
 
-def _is_applied(name: str, told: RunFacts) -> bool | None:
+def _is_applied(name: str, facts: RunFacts) -> bool | None:
     applied_check = STEPS[name].applied_check
-    return None if applied_check is None else applied_check.is_applied(told)
+    return None if applied_check is None else applied_check.is_applied(facts)
 
 
 @lru_cache(maxsize=256)
-def _list_settings(kind: str, cause: str | None, told: RunFacts) -> tuple[str, ...]:
+def _list_settings(kind: str, cause: str | None, facts: RunFacts) -> tuple[str, ...]:
     """Return the params that say of a step of this kind whether it was taken, as they were written."""
     names = (
         name
         for step in steps_by_loss.find_steps(kind, cause)
-        if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(told) is not None
+        if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(facts) is not None
         for name in applied_check.settings
     )
-    settings = (getattr(told.setup, name) for name in names)
+    settings = (getattr(facts.setup, name) for name in names)
     return tuple(dict.fromkeys(setting.text for setting in settings if setting is not None))

@@ -46,7 +46,7 @@ def _sum_prices(times: Sequence[GpuTime], gpus: Sequence[GpuPrice], *, idle: boo
 
 
 def _knows_idle_time(analysis: Analysis) -> bool:
-    """Whether every GPU recorded a utilisation, without which nobody knows what was idle."""
+    """Whether every GPU recorded its utilisation: without it idle time is unknown."""
     known = {each.device for each in analysis.statistics if each.idle_seconds is not None}
     return all(gpu.id in known for gpu in analysis.run.gpus)
 
@@ -65,8 +65,8 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     counters = [None if each is None or analysis.no_job else each.energy_counter for each in gpus]
     counted = [_read_counter(counter, whole) for counter in counters]
     integrals = [None if each is None else each.energy_joules for each in gpus]
-    told = [one if one is not None else other for one, other in zip(counted, integrals, strict=True)]
-    known = [joules for joules in told if joules is not None]
+    joules_of_gpus = [one if one is not None else other for one, other in zip(counted, integrals, strict=True)]
+    known = [joules for joules in joules_of_gpus if joules is not None]
     if not gpus or len(known) < len(gpus):
         return None, False
     return sum(known), None not in counted

@@ -84,13 +84,13 @@ class Prices:
         return GpuPrice(device=device.id, amount=best.amount, source=best.source)
 
     def given(self, gpu_hour: float | None, carbon_intensity: float | None) -> "Prices":
-        """Return these prices with what the command line says instead; its price is one of today, for every GPU."""
-        said = self
+        """Return these prices with those of the command line in their place: its price holds today, for every GPU."""
+        prices = self
         if gpu_hour is not None:
-            said = replace(said, date="", rates=(Rate(amount=gpu_hour, source=OPTION),))
+            prices = replace(prices, date="", rates=(Rate(amount=gpu_hour, source=OPTION),))
         if carbon_intensity is not None:
-            said = replace(said, carbon_intensity=carbon_intensity, carbon_source=CARBON_OPTION)
-        return said
+            prices = replace(prices, carbon_intensity=carbon_intensity, carbon_source=CARBON_OPTION)
+        return prices
 
 
 def read_prices(settings: Settings) -> Prices:

@@ -84,18 +84,18 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
         rules: the rules, which say what class the time of a kind counts to.
         device: the GPU.
         low: its episodes of low use.
-        throttled: its rows with throttled clocks, None when nobody looked.
+        throttled: its rows with throttled clocks, None when no rule looked for them.
     """
     kinds = kinds_by_gpu_time_class(rules)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
     used = np.clip(series.values(UTILISATION), 0, 1)
     never_used = _find_unused_time(findings, device, window)
-    told = series.known_rows(UTILISATION)
-    left = intervals.rows_to_spans(start, end, told)
+    is_known = series.known_rows(UTILISATION)
+    left = intervals.rows_to_spans(start, end, is_known)
     if not series.is_recorded(UTILISATION):
-        # memory that nobody held tells it as well
-        left = intervals.intersection(intervals.rows_to_spans(start, end, ~told), never_used)
+        # memory that no process held shows it as well
+        left = intervals.intersection(intervals.rows_to_spans(start, end, ~is_known), never_used)
     ledger = _Ledger(left=left)
     unseen = intervals.difference(intervals.to_spans([window]), ledger.left)
     gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
@@ -154,7 +154,7 @@ def _find_lost_time(findings: Sequence[Finding], device: str) -> Spans:
 
 
 def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
-    """Return when a GPU is said to have been unused: the whole run where the finding names no time."""
+    """Return when a GPU was unused by a finding: the whole run where it names no time."""
     named = [
         found
         for found in findings

@@ -87,8 +87,8 @@ def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
         faster = [series for series in recorded if series.resolution(metric) > RESOLVED.value * series.interval]
         if faster:
             period = phrases.duration(max(series.resolution(metric) for series in faster))
-            told = any(series.measured_refresh_period(metric) for series in faster)
-            source = "as its changes tell" if told else "at most, by NVIDIA's documents"
+            is_measured = any(series.measured_refresh_period(metric) for series in faster)
+            source = "as its changes tell" if is_measured else "at most, by NVIDIA's documents"
             often = f"The driver takes a new {name} reading every {period}, {source}"
             yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
@@ -98,12 +98,12 @@ def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
     everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
     for series in known:
-        if said := series.explain_implausibility("gpu_power_watts"):
-            alike.setdefault(said, []).append(series.device.id)
-    for said, devices in alike.items():
+        if doubt := series.explain_implausibility("gpu_power_watts"):
+            alike.setdefault(doubt, []).append(series.device.id)
+    for doubt, devices in alike.items():
         whose = phrases.gpu_names(tuple(devices), everybody)
         yield (
-            f"The power of {whose} {said}: that cannot be right, so energy and all else that rests on power is left "
+            f"The power of {whose} {doubt}: that cannot be right, so energy and all else that rests on power is left "
             "out."
         )
 
@@ -119,7 +119,7 @@ def _describe_energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[s
             "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
             "the minute."
         )
-    yield from dict.fromkeys(said for series in metered if (said := _describe_power_sensor(series.device.model)))
+    yield from dict.fromkeys(text for series in metered if (text := _describe_power_sensor(series.device.model)))
     if gaps:
         counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
         more = ", and the driver's counter does not" if counted else ""

@@ -1,4 +1,4 @@
-"""Which findings follow from which: one cause is told once, with what it led to beneath it."""
+"""Which findings follow from which, so that each cause appears once, with its consequences beneath it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,8 +50,8 @@ def link_findings(
     """Return the findings, roots with their consequences and consequences with their root.
 
     Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
-    another passes its consequences on to that one. A root is as severe as what it led to: who reads the roots alone
-    misses nothing.
+    another passes its consequences on to that one. A root is as severe as what it led to: the roots alone
+    show the worst of everything.
 
     Args:
         findings: all that was found, in the order in which roots are preferred.

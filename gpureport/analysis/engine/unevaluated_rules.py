@@ -1,4 +1,4 @@
-"""Kinds that nobody may take for judged: those of a run without GPUs, or with hardly a sample of each."""
+"""Kinds that were not judged because the run has no GPUs, or only a few samples of each."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -13,7 +13,7 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
     Args:
         context: the recording.
         rules: the rules it was judged by.
-        answered: kinds that were found, or said not to be judged.
+        answered: kinds that were found, or reported as not judged.
     """
     gpus = context.gpus()
     readings = max((len(series) for series in gpus.values()), default=0)

@@ -22,7 +22,7 @@ EMPTY_MEMORY = pragmatic(2.0**27, "By", "a driver holds less; the context of a p
 """Memory in use up to which no process holds a GPU."""
 
 DISPLAY_MEMORY = pragmatic(2.0**26, "By", "what windows of a display come and go with")
-"""What memory in use may lie above the least of the log, where a display holds some of it all along."""
+"""Memory in use above the least of the log that a display may account for."""
 
 PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
 """Memory in use above which some process holds a GPU, whatever the least of the log is."""
@@ -106,7 +106,7 @@ def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Inte
 
 
 def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
-    """Return when none of the GPUs that work at some time has a job; never where none works."""
+    """Return when no GPU that ever works has a job; no time if none ever works."""
     all_free = intervals.to_spans([whole] if active else [])
     for name in active:
         all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
@@ -114,12 +114,12 @@ def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Inte
 
 
 def records_occupancy(series: DeviceSeries) -> bool:
-    """Return whether a log says of a GPU what could show that no job holds it."""
+    """Return whether a log has metrics that can show that no job holds a GPU."""
     return series.is_recorded(_MEMORY) or series.is_recorded(_PROCESSES)
 
 
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
+    """Return the rows in which a GPU rests with nothing in use; none if its memory does not follow its work."""
     used, power = series.values(UTILISATION), series.values(_POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     for metric, level in ((_MEMORY, _find_empty_memory_limit), (_PROCESSES, _process_limit)):
@@ -138,7 +138,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_empty_memory_limit(used: FloatArray) -> float:
-    """Return the memory in use at most of a GPU without a job: next to none, or what a display holds all along."""
+    """Return the highest memory in use without a job: next to none, or what a display always holds."""
     return min(max(EMPTY_MEMORY.value, float(np.nanmin(used)) + DISPLAY_MEMORY.value), PROCESS_MEMORY.value)
 
 

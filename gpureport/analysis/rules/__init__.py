@@ -1,5 +1,5 @@
-"""What a rule is, what it may look at, and how it words certainty and figures.
+"""What a rule is, how it describes its kinds of findings, what it may look at, and how it words certainty and figures.
 
-Imports `series`.
+Imports `series` and `results`.
 What every rule needs goes here; what one family needs stays in its folder below `detectors`.
 """

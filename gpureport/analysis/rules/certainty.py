@@ -17,7 +17,7 @@ def confidence_by_readings(readings: int, interval: float = 0.0) -> Confidence:
 
     Args:
         readings: readings of one device that a finding rests on.
-        interval: seconds between samples, where when and how long is part of what is said.
+        interval: seconds between samples, where the finding states times and lengths.
     """
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW

@@ -68,7 +68,7 @@ def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
-    """Return that a recording, or what is said to be in it, is shorter than what a kind must last."""
+    """Return that a recording, or the named part of it, is shorter than a kind must last."""
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
@@ -81,7 +81,7 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
 
 
 def too_few(kind: str, readings: int) -> NotJudged:
-    """Return that a recording has fewer readings of each GPU than anything can be said from."""
+    """Return that a recording has too few samples of each GPU to judge a kind."""
     return NotJudged(
         kind=kind,
         device=None,

@@ -106,7 +106,7 @@ def measure_counted_time(series: DeviceSeries, *reasons: str) -> CountedTime | N
 
 
 def _place_counted_time(times: IntArray, seconds: FloatArray, is_held: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return where in each step the counted time lies: at the end that is held, over all of it else."""
+    """Return where the counted time lies in each step: at its throttled end, or all over it."""
     since, until = times[:-1], times[1:]
     length = np.minimum(np.round(seconds * 1e6).astype(np.int64), until - since)
     start = np.where(is_held[1:] & ~is_held[:-1], until - length, since)

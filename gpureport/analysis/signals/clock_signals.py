@@ -106,7 +106,7 @@ def _mark_event_rows(series: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
 
 
 def list_event_metrics(*reasons: str) -> tuple[str, ...]:
-    """Return the metrics that tell clock event reasons: their bits, and the driver's counters where it has any."""
+    """Return the metrics of clock event reasons: their bits, and the driver's counters of those that have one."""
     names = (name for reason in reasons for name in (f"clock_event_{reason}", counter_name(reason)))
     return tuple(name for name in names if name in BY_NAME)
 
@@ -134,7 +134,7 @@ def _find_temperature_limit(series: DeviceSeries, known: gpus.Gpu | None) -> tup
 
 
 def read_power_limit(series: DeviceSeries) -> FloatArray:
-    """Return the power limit in force in W a row, NaN where neither log nor device tells; 0 W is no limit."""
+    """Return the power limit in force in W for each row, NaN if unknown; 0 W is no limit."""
     name = "gpu_power_limit_watts"
     if not series.is_recorded(name):
         name = "gpu_power_limit_requested_watts"
@@ -145,7 +145,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
-    """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
+    """Return the clock in Hz for each row, and the highest possible; NaN if neither log nor GPU table has it."""
     known = gpus.find_gpu(series.device.model)
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     clock_max = _find_highest(series, "gpu_sm_clock_max_hertz")
@@ -188,7 +188,7 @@ def estimate_full_clock(clock: FloatArray, rows: BoolArray) -> float:
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> ReferenceClock | None:
-    """Return the clock that slowed rows are set against, None where no clock was recorded or nothing compares.
+    """Return the clock to compare throttled rows with, None if no clock was recorded.
 
     It is the 95 % quantile over busy rows that are not slowed; without such rows, the highest clock.
     """
@@ -218,7 +218,7 @@ def compute_lost_ratio(series: DeviceSeries, signals: ClockSignals, throttled: T
 
 
 def _compute_shortfall(signals: ClockSignals, throttled: ThrottledTime, reference: ReferenceClock) -> FloatArray | None:
-    """Return by how much the clock of each row falls short while it is held, None where no row shows a held clock.
+    """Return by which share the clock of each throttled row falls short, None if no row shows a lowered clock.
 
     A row beside which time was counted shows the clock of a moment that need not be within that time: it gets the
     median of those that do.

@@ -59,7 +59,7 @@ def find_answer_times(series: DeviceSeries) -> IntArray:
 
 
 def find_loss_events(context: Context) -> Iterator[LossEvent]:
-    """Yield what the log and the driver's counter of Xid errors say, in the order of time."""
+    """Yield losses and Xid errors from log messages and the driver's Xid code, in the order of time."""
     yield from sorted([*_find_logged_events(context), *_find_xid_changes(context)], key=lambda loss: loss.at)
 
 
@@ -97,7 +97,7 @@ def _normalise_address(address: str) -> str:
 
 
 def _find_xid_changes(context: Context) -> Iterator[LossEvent]:
-    """Yield where the number of the last Xid error changes; the one it begins with is of an earlier job."""
+    """Yield an event where the last Xid code changes; the first code belongs to an earlier job."""
     for device, series in context.gpus().items():
         rows = np.flatnonzero(~np.isnan(series.values(XID)))
         codes = series.values(XID)[rows].astype(np.int64)

@@ -78,7 +78,7 @@ class LowRunChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowRunDoubt:
-    """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
+    """Whether low samples may be an accident of sampling, by low samples around and by power.
 
     Attributes:
         chance: how many would surprise.
@@ -110,12 +110,12 @@ class LowRunDoubt:
         return needed, highest_power, doubtful
 
     def is_resting(self, highest_power: float | None) -> bool:
-        """Whether the highest power in a run says that the GPU was at rest all the time."""
+        """Return whether the highest power in a run shows that the GPU rested all the time."""
         return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
 def find_longest_beat_run(values: FloatArray, chance: LowRunChance, covered: float) -> int:
-    """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
+    """Return the readings below which a run may come from a beat of steps and samples, 0 without a beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:
     utilisation falls and rises slowly, and is low for some samples every few, though no pause is long. A pause begins

@@ -81,7 +81,7 @@ class LowUse:
 
 
 def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
-    """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
+    """Return that a recording, or its sampled time, is too short for a mean; None if it is long enough."""
     width = max([1.0, *(series.interval for series in context.gpus().values())])
     needed, sampled = max(limits.shortest, limits.rows * width), _measure_sampled_seconds(context)
     if find_low_use(context, limits).spans:
@@ -92,7 +92,7 @@ def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged 
 
 
 def _measure_sampled_seconds(context: Context) -> float:
-    """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
+    """Return the longest sampled time of any GPU; log gaps do not count."""
     return max((float(series.seconds.sum()) for series in context.gpus().values()), default=0.0)
 
 

@@ -93,7 +93,7 @@ def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, en
 
 
 def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
-    """Return how long the episodes lasted, against what one must last, or the work of a short job."""
+    """Return how long the episodes, or the work of a short job, lasted, against the shortest that counts."""
     return Evidence(
         metric="duration",
         statistic="work" if low.is_short_job else "sum of episodes of one GPU",

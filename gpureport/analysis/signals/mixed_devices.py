@@ -11,7 +11,7 @@ JUMPS = {
     "gpu_memory_used_bytes": pragmatic(4 * 2.0**20, "By", "memory is taken in pages of 2 MiB"),
     "gpu_temperature_celsius": pragmatic(6.0, "Cel", "no GPU warms up and cools down by as much from row to row"),
 }
-"""What does not jump to and fro on one GPU, and by how much it does where rows of two alternate."""
+"""Metrics that never jump to and fro on one GPU, and the least jump where rows of two GPUs alternate."""
 
 RETURN_SHARE = 0.25
 """Share of the jump by which a value may differ from the one two rows before (pragmatic: values of each drift)."""

@@ -59,7 +59,7 @@ def measure_wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Span
 
 
 def rate_confidence(candidate: WaitCandidate, cost: WaitCost, comparison: ComparedEpisodes) -> Confidence:
-    """Return high where samples are close and many, and busy GPUs were there to compare with."""
+    """Return high confidence if samples are dense and many and well-fed time was there to compare with."""
     interval = max(one.interval for one in (candidate.source, *candidate.gpus.values()))
     close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
     return certainty.lowest_confidence(
@@ -86,7 +86,7 @@ def describe_wait(cost: WaitCost) -> str:
 
 
 def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
-    """Return how much the GPUs worked meanwhile, against what they must stay below."""
+    """Return the utilisation of the GPUs meanwhile, against its limit."""
     return Evidence(
         metric=UTILISATION,
         statistic="mean",
@@ -98,7 +98,7 @@ def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
 
 
 def build_duration_evidence(cost: WaitCost, shortest: Threshold) -> Evidence:
-    """Return how long episodes lasted, against what one must last."""
+    """Return how long episodes lasted, against the shortest that counts."""
     return Evidence(
         metric="duration",
         statistic="sum of episodes",

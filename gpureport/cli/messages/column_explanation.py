@@ -40,7 +40,7 @@ def describe_target(column: "InterpretedColumn", gpus_by: Sequence[str]) -> str:
     unit = f" [{_UNITS[metric.unit]}]" if metric is not None and metric.unit in _UNITS else ""
     return {
         Role.TIME: "time of the row",
-        Role.IDENTITY: "tells GPUs apart" if column.source in gpus_by else f"says of the GPU: {column.target}",
+        Role.IDENTITY: "identifies the GPU" if column.source in gpus_by else f"says of the GPU: {column.target}",
         Role.ATTRIBUTE: f"says of the GPU: {column.target}",
         Role.SERIES: f"{column.target}{unit}",
         Role.CLOCK_EVENTS: "clock_event_* (a column a bit)",

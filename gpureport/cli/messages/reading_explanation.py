@@ -108,7 +108,7 @@ class _Source:
         if not found.delimiter:
             return ""
         cells = _DELIMITERS.get(found.delimiter, found.delimiter) + (", in quotes" if found.quoted else "")
-        return "" if self.source.outcome.understanding.blocks else f"; cells parted by {cells}"
+        return "" if self.source.outcome.understanding.blocks else f"; cells separated by {cells}"
 
     def _blocks(self) -> Iterator[str]:
         """Yield where each block begins, what it is, and the line that says so."""
@@ -210,14 +210,14 @@ def _form(found: "Account") -> str:
 def _told(by: tuple[str, ...], count: int, *, mixed: bool) -> str:
     """Return what distinguished the GPUs."""
     if mixed:
-        return "perhaps several, which nothing tells apart"
+        return "perhaps several: no column identifies them"
     if PLACE_IN_TICK in by:
-        return f"told apart by their {PLACE_IN_TICK}"
+        return f"identified by their {PLACE_IN_TICK}"
     if not by:
-        return "no column names it: taken for the only one"
+        return "no column identifies it: read as the only one"
     if count == 1 and by == ("name",):
-        return "since all rows name one model, and nothing else tells GPUs apart"
-    return f"told {'apart ' if count > 1 else ''}by {', else '.join(by)}"
+        return "all rows name one model, and no other column identifies GPUs"
+    return f"identified by {', else '.join(by)}"
 
 
 def _every(intervals: list[float]) -> str:

@@ -55,7 +55,7 @@ class Layout:
         return self.delimiter == ";"
 
 
-def layout(
+def make_layout(
     columns: Sequence[Column], preferred: Collection[str] = (), delimiter: str = ",", header: str = ""
 ) -> Layout:
     """Return a layout in which every target is filled once; what else names one becomes an extra column.
@@ -81,7 +81,7 @@ def layout(
     return Layout(columns=tuple(unique), stamp=chosen.get(STAMP), delimiter=delimiter, header=header)
 
 
-def cells(line: str) -> tuple[str, list[str]]:
+def split_header(line: str) -> tuple[str, list[str]]:
     """Return the delimiter of a header line, and its cells; one of `,`, `;` and a tabulator.
 
     What stands behind a delimiter at the end has no heading, and gets one by its place.

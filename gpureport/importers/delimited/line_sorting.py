@@ -16,9 +16,16 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.line_table import LineTable
-from gpureport.importers.delimited.row_fragments import Fragment, before_stamp, fragments, row, torn_off, why
-from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed, Section
-from gpureport.importers.delimited.rows_by_layout import Gathered
+from gpureport.importers.delimited.row_fragments import (
+    Fragment,
+    cells_before_stamp,
+    complete_row,
+    rejection_reason,
+    row_behind_torn_part,
+    split_fragments,
+)
+from gpureport.importers.delimited.row_sections import Dialect, LineKind, NonDataLine, ParsedPiece, Section
+from gpureport.importers.delimited.rows_by_layout import RowsByLayout
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NUL_BYTES, TORN, WRONG_CELLS
 
 _LONGEST = 4096
@@ -30,32 +37,32 @@ _SHORT, _KNOWN = 64, 10_000
 
 
 ReadRows = Callable[[bytes, Layout, IntArray], tuple[Section, dict[str, BoolArray]] | None]
-_Known = OddLine | str
+_Known = NonDataLine | str
 """What a line is: none of the log's rows, or the text of one."""
 
 
-class Lines:
+class LineSorter:
     """Parses a piece with regard to each of its lines."""
 
     def __init__(self, dialect: Dialect, read: ReadRows) -> None:
         """Start without lines; `read` reads rows of one layout, and tells which faults they have."""
         self._dialect = dialect
         self._read = read
-        self._odd: list[OddLine] = []
+        self._odd: list[NonDataLine] = []
         self._lines = 0
         self._unnamed_cells: Counter[str] = Counter()
         self._looked_at: dict[Layout | None, list[int]] = {}
         self._begins = _begins(None)
 
-    def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
+    def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what the piece holds, given the layout in force before it."""
-        table, rows = LineTable.of(piece), Gathered(layout)
+        table, rows = LineTable.of(piece), RowsByLayout(layout)
         line = 0
         while line < len(table):
             line = self._until_header(table, line, rows)
         sections = tuple(rows.sections(self._table))
         odd = tuple(sorted(self._odd, key=lambda line: line.number))
-        return Parsed(
+        return ParsedPiece(
             layout=rows.layout,
             sections=sections,
             odd=odd,
@@ -64,7 +71,7 @@ class Lines:
             unnamed_cells=self._unnamed_cells,
         )
 
-    def _until_header(self, table: LineTable, begin: int, rows: Gathered) -> int:
+    def _until_header(self, table: LineTable, begin: int, rows: RowsByLayout) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
         layout = rows.layout
         if layout not in self._looked_at:
@@ -90,34 +97,34 @@ class Lines:
         self._take(table, begin, len(table), rows)
         return len(table)
 
-    def _take(self, table: LineTable, begin: int, end: int, rows: Gathered) -> None:
+    def _take(self, table: LineTable, begin: int, end: int, rows: RowsByLayout) -> None:
         """Take lines that look like rows as they are."""
         if begin < end:
             rows.add(table.block(begin, end), table.numbers(begin, end))
             self._lines += end - begin
 
-    def _repeat(self, known: _Known, number: int, rows: Gathered) -> None:
+    def _repeat(self, known: _Known, number: int, rows: RowsByLayout) -> None:
         """Take a line that says what another one said below the same header."""
         self._lines += 1
         if isinstance(known, str):
             rows.add_one(known, number)
         else:
-            self._odd.append(OddLine(number, known.kind, known.reason, known.text, known.cells))
+            self._odd.append(NonDataLine(number, known.kind, known.reason, known.text, known.cells))
 
-    def _look(self, raw: bytes, number: int, rows: Gathered, *, last: bool) -> _Known | None:
+    def _look(self, raw: bytes, number: int, rows: RowsByLayout, *, last: bool) -> _Known | None:
         """Look at one line; return what it is where another one that says the same is that too."""
-        parts = fragments(raw, number, last=last)
+        parts = split_fragments(raw, number, last=last)
         found = [self._sort(part, rows) for part in parts]
         return found[0] if len(found) == 1 and b"\0" not in raw else None
 
-    def _sort(self, fragment: Fragment, rows: Gathered) -> _Known | None:
+    def _sort(self, fragment: Fragment, rows: RowsByLayout) -> _Known | None:
         """Put one line, or what is left of it, where it belongs; return what it is when it is one thing."""
         self._lines += 1
         layout = rows.layout
         header = self._header(fragment, layout)
         if header is not None:
             rows.layout = header
-            self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", fragment.text))
+            self._odd.append(NonDataLine(fragment.number, LineKind.HEADER, "", fragment.text))
             return None
         begins = self._header_behind(fragment, layout)
         if begins:
@@ -126,17 +133,17 @@ class Lines:
             self._lines -= 1
             return None
         if fragment.unreadable or layout is None:
-            return self._reject(fragment, why(fragment, layout))
-        whole = row(fragment, layout)
+            return self._reject(fragment, rejection_reason(fragment, layout))
+        whole = complete_row(fragment, layout)
         if whole is not None:
-            before = before_stamp(fragment, layout)
+            before = cells_before_stamp(fragment, layout)
             if before:
                 self._unnamed_cells[before] += 1
             rows.add_one(whole, fragment.number)
             return None if before else whole
-        rest = torn_off(fragment, layout)
+        rest = row_behind_torn_part(fragment, layout)
         if rest is None:
-            return self._reject(fragment, why(fragment, layout), layout.delimiter)
+            return self._reject(fragment, rejection_reason(fragment, layout), layout.delimiter)
         rows.add_one(rest, fragment.number)
         self._tear_off(fragment)
         return None
@@ -159,10 +166,10 @@ class Lines:
         places = [match.start() for match in self._begins.finditer(text) if match.start()][-_TRIED:]
         return next((at for at in places if self._header(replace(fragment, text=text[at:]), layout)), 0)
 
-    def _reject(self, fragment: Fragment, reason: str, delimiter: str = ",") -> OddLine:
+    def _reject(self, fragment: Fragment, reason: str, delimiter: str = ",") -> NonDataLine:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
         cells = fragment.text.count(delimiter) + 1 if reason == WRONG_CELLS else 0
-        self._odd.append(OddLine(fragment.number, kind, reason, fragment.text, cells))
+        self._odd.append(NonDataLine(fragment.number, kind, reason, fragment.text, cells))
         return self._odd[-1]
 
     def _tear_off(self, fragment: Fragment) -> None:
@@ -170,7 +177,7 @@ class Lines:
         message = self._dialect.classify(fragment.text.strip()) is LineKind.EVENT
         self._lines += message
         kind = LineKind.EVENT if message else LineKind.TORN_OFF
-        self._odd.append(OddLine(fragment.number, kind, TORN, fragment.text))
+        self._odd.append(NonDataLine(fragment.number, kind, TORN, fragment.text))
 
     def _table(self, data: bytes, layout: Layout, numbers: IntArray) -> Section:
         """Read the rows of a layout; those with a cell that is not what its column holds are rejected."""
@@ -197,7 +204,7 @@ class Lines:
         texts = data.split(b"\n")
         for place in np.flatnonzero(faults[stamp]).tolist():
             fragment = Fragment(int(numbers[place]), texts[place].decode(errors="replace").strip("\r"))
-            if (rest := torn_off(fragment, layout)) is not None:
+            if (rest := row_behind_torn_part(fragment, layout)) is not None:
                 texts[place] = rest.encode()
                 self._tear_off(fragment)
         return b"\n".join(texts)

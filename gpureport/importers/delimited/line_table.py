@@ -66,14 +66,16 @@ class LineTable:
         starts, ends = self.starts, self.ends
         first = np.where(ends > starts, text[np.minimum(starts, len(text) - 1)], 0)
         letter = ((first | 0x20) >= ord("a")) & ((first | 0x20) <= ord("z"))
-        odd = (_counted(text == ord(layout.delimiter), starts, ends) != len(layout.columns) - 1) | (ends - starts <= 1)
+        odd = (_count_per_line(text == ord(layout.delimiter), starts, ends) != len(layout.columns) - 1) | (
+            ends - starts <= 1
+        )
         odd |= letter | (first > _ASCII) | (first == 0)
         if len(layout.columns) == 1:
             odd |= (first < ord("0")) | (first > ord("9"))
         if b"\0" in self.data:
-            odd |= _counted(text == 0, starts, ends) > 0
+            odd |= _count_per_line(text == 0, starts, ends) > 0
         if not is_text(self.data):
-            odd |= _counted(text > _ASCII, starts, ends) > 0
+            odd |= _count_per_line(text > _ASCII, starts, ends) > 0
         for header in re.finditer(_IN_HEADERS, self.data):
             odd[np.searchsorted(ends, header.start())] = True
         odd[-1] |= self.cut
@@ -89,7 +91,7 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-def _counted(marks: BoolArray, starts: IntArray, ends: IntArray) -> IntArray:
+def _count_per_line(marks: BoolArray, starts: IntArray, ends: IntArray) -> IntArray:
     """Return how many marked bytes each line holds."""
     places = np.flatnonzero(marks)
     counted: IntArray = np.searchsorted(places, ends) - np.searchsorted(places, starts)

@@ -18,8 +18,8 @@ from pyarrow import csv
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.line_sorting import Lines
-from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed, Section
+from gpureport.importers.delimited.line_sorting import LineSorter
+from gpureport.importers.delimited.row_sections import Dialect, LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.protocol.reject_reasons import MALFORMED, TORN
 from gpureport.importers.values import absolute_stamps, stamps
 from gpureport.importers.values.cells import CellReader, Decoded
@@ -41,7 +41,7 @@ _FEW_BARE, _PLENTY = 3, 20
 """Cells that alone lack a unit at most, and the rows that show it (pragmatic)."""
 
 
-def _portions(piece: Piece) -> Iterator[Piece]:
+def _split_piece(piece: Piece) -> Iterator[Piece]:
     """Yield a piece, or parts of it about equal where it has very many lines."""
     count = -(-piece.lines // _LINES)
     if count <= 1:
@@ -66,13 +66,13 @@ class Parser:
         self._start = layout
         self._tables = TableReader()
 
-    def sections(self, pieces: Iterable[Piece]) -> Iterator[Parsed]:
+    def sections(self, pieces: Iterable[Piece]) -> Iterator[ParsedPiece]:
         """Yield the pieces parsed, in order; a few threads, one a core at most, work ahead."""
         workers = min(os.cpu_count() or 1, _WORKERS)
         layout = assumed = self._start
-        pending: deque[tuple[Piece, Layout | None, Future[Parsed]]] = deque()
+        pending: deque[tuple[Piece, Layout | None, Future[ParsedPiece]]] = deque()
         with ThreadPoolExecutor(workers) as pool:
-            for piece in chain.from_iterable(map(_portions, pieces)):
+            for piece in chain.from_iterable(map(_split_piece, pieces)):
                 if piece.first_line == 1 and not piece.last:
                     assumed = self._foreseen(piece)
                 before = self._start if piece.first_line == 1 else assumed
@@ -100,34 +100,36 @@ class Parser:
             self._tables.look(b"\n".join([*rows[:-1], b""]), declared)
         return declared
 
-    def _next(self, pending: deque[tuple[Piece, Layout | None, Future[Parsed]]], layout: Layout | None) -> Parsed:
+    def _next(
+        self, pending: deque[tuple[Piece, Layout | None, Future[ParsedPiece]]], layout: Layout | None
+    ) -> ParsedPiece:
         piece, assumed, future = pending.popleft()
         parsed = future.result()
         # a header in an earlier piece changed the columns after this one was begun
         return parsed if assumed == layout else self.parse(piece, layout)
 
-    def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
+    def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what one piece holds, given the layout in force before it."""
-        return self._whole(piece, layout) or Lines(self._dialect, self._tables.read).parse(piece, layout)
+        return self._whole(piece, layout) or LineSorter(self._dialect, self._tables.read).parse(piece, layout)
 
-    def _whole(self, piece: Piece, layout: Layout | None) -> Parsed | None:
+    def _whole(self, piece: Piece, layout: Layout | None) -> ParsedPiece | None:
         """Parse a piece in one go, None when it is not clean."""
         data, first = piece.data, piece.first_line
-        odd: tuple[OddLine, ...] = ()
+        odd: tuple[NonDataLine, ...] = ()
         end = data.find(b"\n") + 1
         declared = self._dialect.header(data[:end].decode(errors="replace").strip())
         if declared is not None:
             if not declared.replaces(layout):
                 return None
             layout, data, first = declared, data[end:], first + 1
-            odd = (OddLine(piece.first_line, LineKind.HEADER, "", ""),)
+            odd = (NonDataLine(piece.first_line, LineKind.HEADER, "", ""),)
         if layout is None or not data.endswith(b"\n") or b"\0" in data:
             return None
         numbers = np.arange(first, piece.first_line + piece.lines, dtype=np.int64)
         found = self._tables.read(data, layout, numbers)
         if found is None or found[1]:
             return None
-        return Parsed(layout=layout, sections=(found[0],), odd=odd, lines=len(numbers) + len(odd))
+        return ParsedPiece(layout=layout, sections=(found[0],), odd=odd, lines=len(numbers) + len(odd))
 
 
 class TableReader:
@@ -161,10 +163,10 @@ class TableReader:
                 faults[f"{MALFORMED} {column.source}"] = wrong
         times = np.zeros(len(numbers), dtype=np.int64)
         if layout.stamp is not None:
-            times, good = _times(table.column(layout.stamp).chunk(0), layout)
+            times, good = _read_stamps(table.column(layout.stamp).chunk(0), layout)
             if not good.all():
                 faults[f"{MALFORMED} {layout.columns[layout.stamp].source}"] = ~good
-        if (torn := _torn(columns, len(layout.columns) - 1)) is not None:
+        if (torn := _torn_inside_cell(columns, len(layout.columns) - 1)) is not None:
             faults[TORN] = torn
         return Section(layout=layout, numbers=numbers, times=times, columns=columns), faults
 
@@ -190,7 +192,7 @@ class TableReader:
             self._plain.add((position, target))
 
 
-def _times(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+def _read_stamps(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
     """Return the time stamps of rows in microseconds, and which are any."""
     if layout.absolute:
         return absolute_stamps.parse(texts)
@@ -216,7 +218,7 @@ def _read_csv(data: bytes, layout: Layout, kinds: dict[str, Any]) -> "pa.Table |
         return None
 
 
-def _torn(columns: dict[int, Decoded], last: int) -> BoolArray | None:
+def _torn_inside_cell(columns: dict[int, Decoded], last: int) -> BoolArray | None:
     """Return rows whose last cell alone lacks the unit that those around it carry: a line torn inside it."""
     bare = columns[last].without_unit() if last in columns else None
     if bare is None or not 0 < bare.sum() <= _FEW_BARE or len(bare) < _PLENTY:

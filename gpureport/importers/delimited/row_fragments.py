@@ -34,7 +34,7 @@ class Fragment:
     cut_end: str = ""
 
 
-def fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
+def split_fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
     """Return a line, or its parts between runs of NUL bytes where these are few; none where it is blank.
 
     Args:
@@ -63,7 +63,7 @@ def _text(part: bytes) -> tuple[str, str]:
         return part.decode(errors="replace").strip("\r\ufeff"), NOT_TEXT
 
 
-def row(fragment: Fragment, layout: Layout) -> str | None:
+def complete_row(fragment: Fragment, layout: Layout) -> str | None:
     """Return a line as a row of the layout, None when it is none.
 
     Cells before the time stamp that the header does not name are left out. The last cell of a line that was cut,
@@ -87,7 +87,7 @@ def row(fragment: Fragment, layout: Layout) -> str | None:
     return layout.delimiter.join(cells)
 
 
-def before_stamp(fragment: Fragment, layout: Layout) -> str:
+def cells_before_stamp(fragment: Fragment, layout: Layout) -> str:
     """Return the cells before the time stamp of a row that `row` leaves out, empty where there are none."""
     surplus = fragment.text.count(layout.delimiter) + 1 - len(layout.columns)
     cells = fragment.text.split(layout.delimiter)
@@ -100,7 +100,7 @@ def _is_stamp(cell: str) -> bool:
     return STAMP.fullmatch(cell.strip()) is not None
 
 
-def torn_off(fragment: Fragment, layout: Layout) -> str | None:
+def row_behind_torn_part(fragment: Fragment, layout: Layout) -> str | None:
     """Return the whole row at the end of a line that begins with a part of another, None when there is none."""
     if layout.stamp != 0 or fragment.cut_end or fragment.text.count(layout.delimiter) < len(layout.columns) - 1:
         return None
@@ -108,10 +108,12 @@ def torn_off(fragment: Fragment, layout: Layout) -> str | None:
     ahead = fragment.text.rsplit(layout.delimiter, len(layout.columns) + 1)
     begin = len(ahead[0]) + 1 if len(ahead) > len(layout.columns) + 1 else 1
     starts = (match.start() for match in STAMP.finditer(fragment.text, begin))
-    return next((found for start in starts if (found := row(Fragment(0, fragment.text[start:]), layout))), None)
+    return next(
+        (found for start in starts if (found := complete_row(Fragment(0, fragment.text[start:]), layout))), None
+    )
 
 
-def why(fragment: Fragment, layout: Layout | None) -> str:
+def rejection_reason(fragment: Fragment, layout: Layout | None) -> str:
     """Return why a line is no row."""
     damage = fragment.unreadable or fragment.cut_start
     if damage or layout is None:

@@ -34,7 +34,7 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OddLine:
+class NonDataLine:
     """A line that is no row.
 
     Attributes:
@@ -79,7 +79,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedPiece:
     """What a piece held.
 
     Attributes:
@@ -93,7 +93,7 @@ class Parsed:
 
     layout: Layout | None
     sections: tuple[Section, ...]
-    odd: tuple[OddLine, ...]
+    odd: tuple[NonDataLine, ...]
     lines: int
     cut: bool = False
     unnamed_cells: Mapping[str, int] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class _Rows:
 
 
 @dataclass(slots=True)
-class Gathered:
+class RowsByLayout:
     """The rows of a piece.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.devices.series_assembly import Values
-from gpureport.importers.devices.shared_indices import Boards
+from gpureport.importers.devices.shared_indices import BoardsByIndex
 from gpureport.recording import Device
 
 IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
@@ -32,7 +32,7 @@ NOT_SELECTED = -2
 
 
 @dataclass(slots=True)
-class _Seen:
+class _GpuSeen:
     """What was seen of one GPU so far."""
 
     index: int
@@ -51,14 +51,14 @@ class Devices:
     def __init__(self, keep: tuple[int, ...] | None) -> None:
         """Start without GPUs; `keep` are the indices to keep, all when None."""
         self._keep = keep
-        self._gpus: list[_Seen] = []
+        self._gpus: list[_GpuSeen] = []
         self._places: dict[tuple[str, str], int] = {}
         self._named: dict[tuple[str, str], int] = {}
         self._indexed: dict[int, int] = {}
         self._lowest = 0
         self._ambiguous: set[str] = set()
         self._alone: dict[int, int] = {}
-        self._boards: Boards | None = None
+        self._boards: BoardsByIndex | None = None
         self._by_order = False
         self.named = False
 
@@ -96,10 +96,10 @@ class Devices:
             return codes, ids
         for key in self._keys(data, times):
             values = data[key]
-            groups = _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED)))
+            groups = _rows_by_code(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED)))
             named = [((values.texts or [])[code], rows) for code, rows in groups]
             if key == "index" and named:
-                boards = self._boards = self._boards or Boards()
+                boards = self._boards = self._boards or BoardsByIndex()
                 named = [part for name, rows in named for part in boards.rows_by_board(name, rows, data)]
                 # a further board takes an index that no first one has
                 named.sort(key=lambda part: part[0].partition("/")[2])
@@ -115,7 +115,7 @@ class Devices:
     def _keys(self, data: dict[str, Values], times: IntArray) -> list[str]:
         """Return the columns that name GPUs, the surest first; one that names two at once is left out for good."""
         for name in ("uuid", "bus_id", "serial"):
-            if name in data and _shared(data[name], data.get("index"), times):
+            if name in data and _names_two_gpus(data[name], data.get("index"), times):
                 self._ambiguous.add(name)
         keys = [name for name in IDENTITY.values() if name in data and name not in self._ambiguous]
         self.named = self.named or any(name != "model" and data[name].valid.any() for name in keys)
@@ -130,11 +130,11 @@ class Devices:
             place = self._known(key, name, index, rows, data)
             if place is None:
                 place = len(self._gpus)
-                self._gpus.append(_Seen(self._free(index)))
+                self._gpus.append(_GpuSeen(self._free(index)))
                 self._indexed[self._gpus[place].index] = place
             self._places[key, name] = place
         seen = self._gpus[place]
-        for attribute in _note(seen, rows, data):
+        for attribute in _note_attributes(seen, rows, data):
             self._named[attribute] = min(self._named.get(attribute, place), place)
         if seen.attributes.keys() & _SURE:
             self._alone.pop(seen.index, None)
@@ -149,7 +149,7 @@ class Devices:
         if index is None and len(self._gpus) == 1:
             return None if key in self._gpus[0].attributes else 0
         others = [other for other in _SURE if other in data and other != key and other not in self._ambiguous]
-        shared = [self._named.get((other, _first(data[other], rows) or ""), NOT_NAMED) for other in others]
+        shared = [self._named.get((other, _first_text(data[other], rows) or ""), NOT_NAMED) for other in others]
         lowest = [self._alone[min(self._alone)]] if self._alone and key in _SURE else []
         counted = lowest if index is None else [self._indexed.get(index, NOT_NAMED)]
         for place in (*shared, *counted):
@@ -183,10 +183,10 @@ class Devices:
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""
         kept = [seen for seen in self._gpus if self._keep is None or seen.index in self._keep]
-        return tuple(_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
+        return tuple(_make_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
 
 
-def _groups(codes: IntArray, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
+def _rows_by_code(codes: IntArray, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each code some rows have, the lowest first, with those rows in their order."""
     found = codes[rows]
     if not len(rows):
@@ -202,7 +202,7 @@ def _groups(codes: IntArray, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
         yield int(found[group[0]]), rows[group]
 
 
-def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
+def _names_two_gpus(key: Values, index: Values | None, times: IntArray) -> bool:
     """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
     if index is None:
         return False
@@ -219,17 +219,17 @@ def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
 
 def _logged_index(rows: IntArray, data: dict[str, Values]) -> int | None:
     index = data.get("index")
-    text = None if index is None else _first(index, rows)
+    text = None if index is None else _first_text(index, rows)
     return None if text is None else int(text)
 
 
-def _first(values: Values, rows: IntArray) -> str | None:
+def _first_text(values: Values, rows: IntArray) -> str | None:
     """Return the first text that some rows hold."""
     valid = values.valid[rows]
     return (values.texts or [])[values.data[rows[np.argmax(valid)]]] if valid.any() else None
 
 
-def _note(seen: _Seen, rows: IntArray, data: dict[str, Values]) -> list[tuple[str, str]]:
+def _note_attributes(seen: _GpuSeen, rows: IntArray, data: dict[str, Values]) -> list[tuple[str, str]]:
     """Keep what some rows say of a GPU: each attribute once, limits and sizes at their extremes.
 
     Returns:
@@ -238,7 +238,7 @@ def _note(seen: _Seen, rows: IntArray, data: dict[str, Values]) -> list[tuple[st
     fresh = []
     for name in ATTRIBUTES.values():
         values = data.get(name) if name not in seen.attributes else None
-        text = None if values is None else _first(values, rows)
+        text = None if values is None else _first_text(values, rows)
         if text is not None:
             seen.attributes[name] = text
             fresh.append((name, text))
@@ -259,7 +259,7 @@ def _note(seen: _Seen, rows: IntArray, data: dict[str, Values]) -> list[tuple[st
     return fresh
 
 
-def _device(seen: _Seen, *, averaged: bool) -> Device:
+def _make_device(seen: _GpuSeen, *, averaged: bool) -> Device:
     attributes, extremes = seen.attributes, seen.extremes
     limit = next((extremes[name] for name in _LIMITS if name in extremes), None)
     memory, reserved = (extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.delimited.row_sections import LineKind, OddLine, Parsed, Section
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.values.cells import Decoded
 from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
@@ -49,7 +49,7 @@ class Values:
         return columns.array(self.data[rows], METRIC_TYPES[name], self.valid[rows])
 
 
-def values(decoded: Decoded, dtype: str) -> Values:
+def to_values(decoded: Decoded, dtype: str) -> Values:
     """Return a decoded column as values."""
     if dtype == "str":
         return _texts(decoded)
@@ -66,10 +66,10 @@ def _texts(decoded: Decoded) -> Values:
     return Values(table.take(decoded.codes), decoded.valid(), list(places))
 
 
-def columns_of(section: Section) -> dict[str, Values]:
+def columns_by_target(section: Section) -> dict[str, Values]:
     """Return the columns of a section by their targets, the time stamp aside."""
     return {
-        column.target: values(section.columns[position], column.dtype)
+        column.target: to_values(section.columns[position], column.dtype)
         for position, column in enumerate(section.layout.columns)
         if position != section.layout.stamp
     }
@@ -122,7 +122,7 @@ class Tally:
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
 
-    def add(self, parsed: Parsed) -> None:
+    def add(self, parsed: ParsedPiece) -> None:
         """Count the lines of one piece."""
         self.take(parsed.lines, sum(len(section.times) for section in parsed.sections), 0, parsed.odd)
         for line in parsed.odd:
@@ -132,7 +132,7 @@ class Tally:
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
-    def take(self, lines: int, rows: int, continued: int, odd: Iterable[OddLine]) -> None:
+    def take(self, lines: int, rows: int, continued: int, odd: Iterable[NonDataLine]) -> None:
         """Count lines: those rows are counted for, those that say more of a row, and the others."""
         self.lines += lines
         self.rows += rows
@@ -145,7 +145,7 @@ class Tally:
         self._lose([line for line in told if line.kind is LineKind.REJECTED])
         self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
 
-    def _lose(self, lines: Sequence[OddLine]) -> None:
+    def _lose(self, lines: Sequence[NonDataLine]) -> None:
         """Count and keep rejected lines."""
         numbers: dict[str, list[int]] = {}
         for line in lines:
@@ -154,7 +154,7 @@ class Tally:
             self.reject(reason, len(places), min(places))
         self._keep(lines)
 
-    def _tear_off(self, lines: Sequence[OddLine]) -> None:
+    def _tear_off(self, lines: Sequence[NonDataLine]) -> None:
         """Keep the lines of which a part was left out, the other being a row: the part was a row as well."""
         self._torn.extend(line.number for line in lines)
         self._keep(lines)
@@ -165,7 +165,7 @@ class Tally:
         entry[0] += rows
         entry[1] = min(entry[1], line)
 
-    def _keep(self, lines: Iterable[OddLine]) -> None:
+    def _keep(self, lines: Iterable[NonDataLine]) -> None:
         """Keep rejected lines as they were, compressed."""
         # a third of what json.dumps takes, which is most of what a line costs that is no row
         entries = [
@@ -182,12 +182,12 @@ class Tally:
             self.rows -= len(numbers)
             self.reject(reason, len(numbers), int(numbers.min()))
 
-    def settle(self, section: Section, placed: Placed) -> None:
+    def settle(self, section: Section, placed: PlacedRows) -> None:
         """Count the rows of a section that are left out for where they stand in the log, then keep the others."""
         self.leave_out(section.numbers, placed)
         self.keep(section, placed.devices >= 0)
 
-    def leave_out(self, numbers: IntArray, placed: Placed) -> None:
+    def leave_out(self, numbers: IntArray, placed: PlacedRows) -> None:
         """Count the rows that are left out for where they stand in the log."""
         for reason, rows in placed.left_out.items():
             self.drop(reason, numbers[rows])
@@ -220,7 +220,7 @@ class Tally:
             gaps=gaps,
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
-            coverage_ratio=coverage(clocks, gaps),
+            coverage_ratio=coverage_ratio(clocks, gaps),
             notes=(*self.notes, *self._torn_line_notes(), *self._unnamed_cell_notes(), *notes),
         )
 
@@ -246,7 +246,7 @@ class Tally:
             yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
 
 
-def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
+def coverage_ratio(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
     """Return the share of the time from first to last sample, over all devices, in which each was sampled."""
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)

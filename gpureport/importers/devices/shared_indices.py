@@ -33,7 +33,7 @@ class _Board:
 
 
 @dataclass(slots=True)
-class Boards:
+class BoardsByIndex:
     """The boards seen at each index, in the order in which they were."""
 
     _known: dict[str, list[_Board]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.importers.merging.shared_devices import LogContents, Pair, Span
-from gpureport.importers.ordering.row_keys import Keys, mixed, row_keys
+from gpureport.importers.ordering.row_keys import Keys, mix_bits, row_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ class _Sample:
         """Keep the rows whose hashed time stamps have no bit of the mask."""
         self.mask = mask
         if mask:
-            picks = mixed(np.zeros(len(self.stamps), dtype=np.uint64), self.stamps.view(np.uint64))
+            picks = mix_bits(np.zeros(len(self.stamps), dtype=np.uint64), self.stamps.view(np.uint64))
             kept = picks & np.uint64(mask) == 0
             self.stamps, self.keys = self.stamps[kept], self.keys[kept]
 

@@ -13,8 +13,8 @@ from gpureport.columns import IntArray
 from gpureport.importers.ordering import repeated_stretches
 from gpureport.importers.recorders import interleaved_writers, writer_streams
 from gpureport.importers.timebase import dst_overlap
-from gpureport.importers.timebase.row_order import Track, spans
-from gpureport.importers.timebase.time_index import Stamps
+from gpureport.importers.timebase.row_order import RowOrder, split_at
+from gpureport.importers.timebase.time_index import TimeIndex
 from gpureport.quality import gap_seconds
 
 DAYLIGHT_SAVING = "daylight saving"
@@ -48,7 +48,7 @@ three processes write a row each in turn, it is twice at most (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BackwardStep:
     """A reversal of one device: the row after it, how far the stamp fell and by how much it was shifted."""
 
     row: int
@@ -59,7 +59,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RowTimes:
     """Where rows belong.
 
     Attributes:
@@ -73,12 +73,12 @@ class Verdict:
 
     times: IntArray
     writers: IntArray
-    steps: list[Step] = field(default_factory=list)
+    steps: list[BackwardStep] = field(default_factory=list)
     torn: int = 0
     shuffled: int = 0
 
 
-def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
+def place_rows(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
     """Return where the rows of a log belong in time.
 
     Args:
@@ -86,117 +86,123 @@ def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
         zone: zone of the stamps, None when unknown; with one, the times are UTC.
     """
     if not len(track):
-        return Verdict(track.stamps, track.stamps)
+        return RowTimes(track.stamps, track.stamps)
     differences = track.differences()
     falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
     if falls > max(_TURNED * rises, _SOME):
-        return _turned(classify(track.turned(), zone), falls)
+        return _turn_round(place_rows(track.turned(), zone), falls)
     pace = track.pace()
     cuts = track.reversals(pace)
-    return _each(track, zone) if cuts is None else _classified(track, cuts, pace, zone)
+    return _place_by_device(track, zone) if cuts is None else _place_by_one_clock(track, cuts, pace, zone)
 
 
-def _turned(verdict: Verdict, shuffled: int) -> Verdict:
+def _turn_round(verdict: RowTimes, shuffled: int) -> RowTimes:
     """Return what is true of a log with its newest row first that was judged from the last row to the first."""
     steps = [replace(step, row=len(verdict.times) - 1 - step.row) for step in reversed(verdict.steps)]
     return replace(verdict, times=verdict.times[::-1], writers=verdict.writers[::-1], steps=steps, shuffled=shuffled)
 
 
-def _classified(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> Verdict:
+def _place_by_one_clock(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> RowTimes:
     """Return where the rows belong of a log with one clock."""
-    doubled = dst_overlap.found(track, cuts, pace, zone)
-    copied = repeated_stretches.copied(track, cuts, doubled, pace)
+    doubled = dst_overlap.find_dst_overlaps(track, cuts, pace, zone)
+    copied = repeated_stretches.find_copies(track, cuts, doubled, pace)
     doubled &= ~copied[cuts]
-    times = dst_overlap.undone(track, cuts, doubled, pace, zone)
-    steps: list[Step] = []
+    times = dst_overlap.undo_dst_overlaps(track, cuts, doubled, pace, zone)
+    steps: list[BackwardStep] = []
     before = track.before() if doubled.any() else times
     for cut in cuts[doubled].tolist():
         shift = int(times[cut] - track.stamps[cut]) if zone is None else 0
-        steps += _fallen(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
+        steps += _steps_of_segment(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
     kept = np.flatnonzero(~copied)
-    rest = _placed(track.taken(~copied).at(times[kept]), pace)
+    rest = _place_without_copies(track.taken(~copied).at(times[kept]), pace)
     whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
     whole[kept], writer[kept] = rest.times, rest.writers
     steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
-    return Verdict(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn, rest.shuffled)
+    return RowTimes(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn, rest.shuffled)
 
 
-def _each(track: Track, zone: ZoneInfo | None) -> Verdict:
+def _place_by_device(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
     """Judge devices one by one, because each has a clock of its own."""
     times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
-    steps: list[Step] = []
+    steps: list[BackwardStep] = []
     shuffled = 0
     order = np.argsort(track.devices, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(track.devices[order])) + 1):
-        verdict = classify(track.taken(rows), zone)
+        verdict = place_rows(track.taken(rows), zone)
         times[rows], writer[rows] = verdict.times, verdict.writers
         steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
         shuffled += verdict.shuffled
-    return Verdict(times, writer, steps, shuffled=shuffled)
+    return RowTimes(times, writer, steps, shuffled=shuffled)
 
 
-def _placed(track: Track, pace: int) -> Verdict:
+def _place_without_copies(track: RowOrder, pace: int) -> RowTimes:
     """Return where rows belong that are no copies, daylight saving set aside."""
     cuts = track.reversals(pace)
     ones = np.ones(len(track), dtype=np.int64)
     if cuts is None or not len(cuts):
-        return Verdict(_steady(track, ones), ones)
-    together = _together(track, cuts, pace) if pace and interleaved_writers.several(track, cuts, pace) else None
+        return RowTimes(_hold_jitter(track, ones), ones)
+    together = (
+        _place_by_writer(track, cuts, pace) if pace and interleaved_writers.are_interleaved(track, cuts, pace) else None
+    )
     if together is not None:
         return together
     if len(cuts) > max(_TOO_OFTEN * len(track), _SOME):
-        return Verdict(track.stamps, ones, shuffled=len(cuts))
-    return _in_turn(track, cuts, pace)
+        return RowTimes(track.stamps, ones, shuffled=len(cuts))
+    return _place_segments(track, cuts, pace)
 
 
-def _together(track: Track, cuts: IntArray, pace: int) -> Verdict | None:
+def _place_by_writer(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes | None:
     """Return who wrote each row and when, None where streams are one writer's."""
-    numbers = writer_streams.streams(track, cuts, pace)
-    if numbers is None or not interleaved_writers.go_on(track, cuts, numbers):
+    numbers = writer_streams.split_streams(track, cuts, pace)
+    if numbers is None or not interleaved_writers.is_plausible(track, cuts, numbers):
         return None
-    found = interleaved_writers.writers(track, numbers)
+    found = interleaved_writers.number_writers(track, numbers)
     if found.max() <= 1:
         return None
-    torn, damaged = interleaved_writers.torn(track, found)
+    torn, damaged = interleaved_writers.find_torn_rows(track, found)
     found[torn] = TORN_ROW
-    return Verdict(_steady(track, numbers), found, torn=damaged)
+    return RowTimes(_hold_jitter(track, numbers), found, torn=damaged)
 
 
-def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
+def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
     """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart.
 
     A segment over the same time as those before it is that of another writer.
     """
-    times = _steady(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
+    times = _hold_jitter(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
     before, seams = track.before(), track.seams()
-    steps: list[Step] = []
+    steps: list[BackwardStep] = []
     shift = 0
-    earlier = Stamps()
+    earlier = TimeIndex()
     writer = np.ones(len(track), dtype=np.int64)
-    segments = spans(cuts, len(track))
+    segments = split_at(cuts, len(track))
     for (begin, start), (_, end) in pairwise(segments):
         earlier.add(track.stamps[begin:start])
         fall = int(track.stamps[start - 1] - track.stamps[start])
         seam = bool(seams[start])
-        zoned = _zone_changed(fall, pace)
+        zoned = _is_zone_change(fall, pace)
         apart = seam or (fall > _SERVER and not zoned)
         begins_again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
         begins_again &= end - start <= _LONGER * start
-        if (apart or begins_again) and not zoned and _same_time(earlier, track.stamps[:start], track.stamps[start:end]):
+        if (
+            (apart or begins_again)
+            and not zoned
+            and _is_second_recorder(earlier, track.stamps[:start], track.stamps[start:end])
+        ):
             writer[start:end], shift = writer.max() + 1, 0
             continue
-        if apart and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
+        if apart and _is_restart(earlier, start, _before_first_gap(track.stamps[start:end], pace), seam=seam):
             cause, shift = RESTARTED, 0
         else:
             # had the clock gone on, the row would lie one interval after the one before of its device
             last = before[start] if before[start] >= 0 else start - 1
             cause, shift = SET_BACK, int(times[last]) + pace - int(track.stamps[start])
         times[start:end] += shift
-        steps += _fallen(track, before, (start, end), shift, cause)
-    return Verdict(times, writer, steps)
+        steps += _steps_of_segment(track, before, (start, end), shift, cause)
+    return RowTimes(times, writer, steps)
 
 
-def _same_time(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
+def _is_second_recorder(earlier: TimeIndex, before: IntArray, own: IntArray) -> bool:
     """Return whether a segment is of the same time as those before it, as a second recorder's is.
 
     Args:
@@ -211,7 +217,7 @@ def _same_time(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
     return earlier.within(low, high) >= _SAME_TIME_SHARE * len(before)
 
 
-def _zone_changed(fall: int, pace: int) -> bool:
+def _is_zone_change(fall: int, pace: int) -> bool:
     """Return whether a clock went back by whole half hours and the log went on: its zone was set, or summer time ended.
 
     An earlier recording below a later one begins at any second.
@@ -220,13 +226,13 @@ def _zone_changed(fall: int, pace: int) -> bool:
     return fall <= _ZONES and 2 * min(rest, _HALF_HOUR - rest) <= _PUNCTUAL * pace
 
 
-def _head(stamps: IntArray, pace: int) -> IntArray:
+def _before_first_gap(stamps: IntArray, pace: int) -> IntArray:
     """Return the stamps of a segment up to its first gap."""
     gaps = np.diff(stamps) > gap_seconds(pace / 1e6) * 1e6
     return stamps[: int(np.argmax(gaps)) + 1] if gaps.any() else stamps
 
 
-def _restarted(earlier: Stamps, count: int, head: IntArray, *, seam: bool) -> bool:
+def _is_restart(earlier: TimeIndex, count: int, head: IntArray, *, seam: bool) -> bool:
     """Return whether a segment is another recording: it shares no time with what comes before it in the log.
 
     Args:
@@ -241,18 +247,20 @@ def _restarted(earlier: Stamps, count: int, head: IntArray, *, seam: bool) -> bo
     return (seam and low > _EPOCHS_END) or earlier.away(low, high) <= _RESET
 
 
-def _fallen(track: Track, before: IntArray, span: tuple[int, int], shift: int, cause: str) -> list[Step]:
+def _steps_of_segment(
+    track: RowOrder, before: IntArray, span: tuple[int, int], shift: int, cause: str
+) -> list[BackwardStep]:
     """Return the step of each device that has rows in a segment and before it."""
     start, end = span
     devices, first = np.unique(track.devices[start:end], return_index=True)
     return [
-        Step(row, device, int(track.stamps[row] - track.stamps[before[row]]), shift, cause)
+        BackwardStep(row, device, int(track.stamps[row] - track.stamps[before[row]]), shift, cause)
         for device, row in zip(devices.tolist(), (start + first).tolist(), strict=True)
         if before[row] >= 0
     ]
 
 
-def _steady(track: Track, segments: IntArray) -> IntArray:
+def _hold_jitter(track: RowOrder, segments: IntArray) -> IntArray:
     """Return the times, those that jitter back within a segment of a device held at the time before."""
     times = track.stamps.copy()
     order = np.lexsort((track.devices, segments))

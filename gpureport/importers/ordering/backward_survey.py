@@ -11,12 +11,12 @@ import numpy.typing as npt
 from gpureport.columns import FloatArray
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.note_text import format_count
-from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, Verdict, classify
-from gpureport.importers.ordering.placement_plan import Plan
-from gpureport.importers.ordering.row_keys import Keys, mixed, text_bits
-from gpureport.importers.ordering.row_placement import Rows
+from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, RowTimes, place_rows
+from gpureport.importers.ordering.placement_plan import PlacementPlan
+from gpureport.importers.ordering.row_keys import Keys, hash_texts, mix_bits
+from gpureport.importers.ordering.row_placement import AssignedRows
 from gpureport.importers.recorders.same_gpu import METRICS, Agreement, compare_writers
-from gpureport.importers.timebase.row_order import Track
+from gpureport.importers.timebase.row_order import RowOrder
 
 _COLUMNS = 4 + len(METRICS)
 _WRITERS = {
@@ -32,7 +32,7 @@ _WRITERS = {
 """What a reader must know of several writers."""
 
 
-def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> Plan:
+def survey_log(parts: Iterable[AssignedRows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> PlacementPlan:
     """Return where the rows of a log belong; holds some tens of bytes a row.
 
     Args:
@@ -53,13 +53,13 @@ def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool
     if (lines[1:] < lines[:-1]).any():
         order = np.argsort(lines, kind="stable")
         lines, stamps, devices, keys, *values = (column[order] for column in (lines, stamps, devices, keys, *values))
-    track = Track(lines, stamps, devices, keys)
-    verdict = classify(track, zone)
+    track = RowOrder(lines, stamps, devices, keys)
+    verdict = place_rows(track, zone)
     agreement = Agreement.SAME
     if verdict.writers.max() > 1 and not sure():
         metrics = dict(zip(METRICS, values, strict=True))
         agreement = compare_writers(verdict.times, track.devices, verdict.writers, metrics, track.pace())
-    return Plan(track, verdict, ids, agreement, tuple(_notes(verdict, agreement)))
+    return PlacementPlan(track, verdict, ids, agreement, tuple(_notes(verdict, agreement)))
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -75,20 +75,20 @@ def _floats(values: Values | None, length: int) -> FloatArray:
     return np.where(values.valid, values.data, np.nan).astype(np.float32)
 
 
-def _keys(part: Rows) -> Keys:
+def _keys(part: AssignedRows) -> Keys:
     """Return a hash of each row: its device and every value it holds, in whatever order its columns stand."""
-    keys = mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
+    keys = mix_bits(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
     for name, values in sorted(part.data.items()):
         if values.texts is not None:
-            bits = text_bits(values.texts)[values.data]
+            bits = hash_texts(values.texts)[values.data]
         else:
             # 0.0 and -0.0 are one value
             bits = (values.data.astype(np.float64) + 0.0).view(np.uint64)
-        keys = np.where(values.valid, mixed(keys, bits + np.uint64(crc32(name.encode()))), keys)
+        keys = np.where(values.valid, mix_bits(keys, bits + np.uint64(crc32(name.encode()))), keys)
     return keys
 
 
-def _notes(verdict: Verdict, agreement: Agreement) -> Iterable[str]:
+def _notes(verdict: RowTimes, agreement: Agreement) -> Iterable[str]:
     """Yield what a reader must know of the order of a log."""
     copies = int((verdict.writers == COPY).sum())
     if copies:

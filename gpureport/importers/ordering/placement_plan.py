@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers.ordering.backward_clocks import COPY, TORN_ROW, Verdict
+from gpureport.importers.ordering.backward_clocks import COPY, TORN_ROW, RowTimes
 from gpureport.importers.protocol.reject_reasons import DUPLICATE, TORN
 from gpureport.importers.recorders.same_gpu import Agreement
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.placed_rows import Placed
-from gpureport.importers.timebase.row_order import Track
+from gpureport.importers.timebase.placed_rows import PlacedRows
+from gpureport.importers.timebase.row_order import RowOrder
 from gpureport.quality import ClockStep
 from gpureport.recording import Device
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlacementPlan:
     """What the survey of a log found.
 
     Attributes:
@@ -28,8 +28,8 @@ class Plan:
         notes: what a reader must know.
     """
 
-    track: Track
-    verdict: Verdict
+    track: RowOrder
+    verdict: RowTimes
     ids: list[str]
     agreement: Agreement
     notes: tuple[str, ...] = field(default=())
@@ -102,7 +102,7 @@ class Plan:
             if step.device == device and (not self.apart or self.verdict.writers[step.row] == writer)
         ]
 
-    def placed(self, lines: IntArray, devices: IntArray) -> Placed:
+    def placed(self, lines: IntArray, devices: IntArray) -> PlacedRows:
         """Return rows in their place.
 
         Args:
@@ -118,4 +118,4 @@ class Plan:
         codes = devices * (most + 1) + (writers if self.apart else 0)
         codes[(devices < 0) | (writers <= 0)] = -1
         ids = [self.named(device, writer) for device in range(len(self.ids)) for writer in range(most + 1)]
-        return Placed(times=self.verdict.times[rows], devices=codes, ids=ids, left_out=left_out)
+        return PlacedRows(times=self.verdict.times[rows], devices=codes, ids=ids, left_out=left_out)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.timebase.row_order import Track, spans
+from gpureport.importers.timebase.row_order import RowOrder, split_at
 from gpureport.quality import gap_seconds
 
 _NEARLY_ALL = 0.9
@@ -22,7 +22,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Spreads a stamp over 64 bits (the golden ratio's)."""
 
 
-def copied(track: Track, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArray:
+def find_copies(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArray:
     """Return the rows that say again what a row before a reversal said: same device, stamp and values.
 
     Args:
@@ -41,7 +41,7 @@ def copied(track: Track, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArr
     bounds = np.unique(np.concatenate([cuts, pauses, np.flatnonzero(track.seams())]))
     starts = {0, *bounds.tolist()}
     telling = _telling(track)
-    for start, end in spans(bounds, len(track)):
+    for start, end in split_at(bounds, len(track)):
         last = int(reversal[start]) - 1
         if last < 0 or (folds[last] and not copy[cuts[last] - 1]):
             continue
@@ -58,12 +58,12 @@ def copied(track: Track, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArr
     return copy
 
 
-def _with_stamps(track: Track) -> npt.NDArray[np.uint64]:
+def _with_stamps(track: RowOrder) -> npt.NDArray[np.uint64]:
     """Return a hash of each row, stamp and all."""
     return track.keys ^ (track.stamps.astype(np.uint64) * _ODD)
 
 
-def _telling(track: Track) -> BoolArray:
+def _telling(track: RowOrder) -> BoolArray:
     """Return the rows that a clock set back by whole seconds does not repeat by chance.
 
     An idle GPU says the same row for row. It does not say it at the same moments, unless stamps are whole seconds; a

@@ -16,24 +16,24 @@ _SHIFT = np.uint64(29)
 _NO_VALUES = {field.name for field in KEY_FIELDS}
 
 
-def mixed(keys: Keys, bits: Keys) -> Keys:
+def mix_bits(keys: Keys, bits: Keys) -> Keys:
     """Return keys that depend on more than they did."""
     found = (keys ^ bits) * _MIX
     return found ^ (found >> _SHIFT)
 
 
-def text_bits(texts: list[str]) -> Keys:
+def hash_texts(texts: list[str]) -> Keys:
     """Return what texts are mixed into keys as, for codes that may stand for nothing."""
     return np.array([crc32(text.encode()) for text in texts] or [0], dtype=np.uint64)
 
 
 def row_keys(table: "pa.Table") -> Keys:
     """Return a hash of each row: its time and every value it holds; columns it holds nothing in do not matter."""
-    keys = mixed(np.zeros(len(table), dtype=np.uint64), columns.integers(table.column("timestamp")).view(np.uint64))
+    keys = mix_bits(np.zeros(len(table), dtype=np.uint64), columns.integers(table.column("timestamp")).view(np.uint64))
     for name in sorted(set(table.column_names) - _NO_VALUES):
         column = table.column(name)
         bits = _bits(column) + np.uint64(crc32(name.encode()))
-        keys = np.where(columns.valid(column), mixed(keys, bits), keys)
+        keys = np.where(columns.valid(column), mix_bits(keys, bits), keys)
     return keys
 
 
@@ -43,5 +43,5 @@ def _bits(column: "pa.ChunkedArray[Any]") -> Keys:
         # 0.0 and -0.0 are one value
         return (columns.floats(column) + 0.0).view(np.uint64)
     chunks: list[Any] = column.chunks
-    parts = [text_bits(chunk.dictionary.to_pylist())[columns.integers(chunk.indices)] for chunk in chunks]
+    parts = [hash_texts(chunk.dictionary.to_pylist())[columns.integers(chunk.indices)] for chunk in chunks]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)

@@ -14,11 +14,11 @@ from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
 from gpureport.importers.timebase import dst_fold, zones
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.dst_fold import DoubledHour
-from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.timebase.dst_fold import RepeatedHour
+from gpureport.importers.timebase.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
-    from gpureport.importers.ordering.placement_plan import Plan
+    from gpureport.importers.ordering.placement_plan import PlacementPlan
 
 
 _REMEMBERED = 64
@@ -26,7 +26,7 @@ _REMEMBERED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class AssignedRows:
     """Rows of one layout, and the device each belongs to.
 
     Attributes:
@@ -44,7 +44,7 @@ class Rows:
     data: dict[str, Values]
 
 
-class Assembly:
+class RowPlacement:
     """Turns rows of several devices into batches of one device each, every row in its place in time.
 
     As long as stamps rise, a row's stamp is its place. When one falls for the first time, the whole log is
@@ -56,7 +56,7 @@ class Assembly:
         clocks: what was seen of the clock of each device.
     """
 
-    def __init__(self, zone: ZoneInfo | None, survey: Callable[[], "Plan"]) -> None:
+    def __init__(self, zone: ZoneInfo | None, survey: Callable[[], "PlacementPlan"]) -> None:
         """Start without devices.
 
         Args:
@@ -67,9 +67,9 @@ class Assembly:
         self._survey = survey
         self._newest: int | None = None
         self._last: dict[str, int] = {}
-        self.plan: Plan | None = None
+        self.plan: PlacementPlan | None = None
         self.clocks: dict[str, Clock] = {}
-        self._doubled: dict[str, DoubledHour] = {}
+        self._doubled: dict[str, RepeatedHour] = {}
         self._recent_stamps: IntArray = np.zeros(0, dtype=np.int64)
         self._recent_devices: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -79,7 +79,7 @@ class Assembly:
             return self.plan.notes
         if not self._doubled:
             return ()
-        return dst_fold.notes(sum(each.rows for each in self._doubled.values()), self.zone)
+        return dst_fold.fold_notes(sum(each.rows for each in self._doubled.values()), self.zone)
 
     def find_outliers(self, stamps: IntArray, devices: IntArray) -> BoolArray:
         """Return which rows of the next section have a damaged date; no row is held back.
@@ -100,16 +100,16 @@ class Assembly:
         self._recent_devices = np.concatenate([self._recent_devices, devices[named]])[-_REMEMBERED:]
         return outliers
 
-    def place(self, rows: Rows) -> Placed:
+    def place(self, rows: AssignedRows) -> PlacedRows:
         """Return the rows with their place in time."""
         if self.plan is None and self._falls(rows):
             self.plan = self._survey()
             self.clocks = self.plan.clocks()
         if self.plan is None:
-            return Placed(times=self._as_written(rows), devices=rows.devices, ids=rows.ids)
+            return PlacedRows(times=self._as_written(rows), devices=rows.devices, ids=rows.ids)
         return self.plan.placed(rows.lines, rows.devices)
 
-    def _falls(self, rows: Rows) -> bool:
+    def _falls(self, rows: AssignedRows) -> bool:
         """Return whether the stamp of any device is below the one before it."""
         used = rows.devices >= 0
         stamps = rows.stamps if used.all() else rows.stamps[used]
@@ -125,7 +125,7 @@ class Assembly:
                 return True
         return False
 
-    def _as_written(self, rows: Rows) -> IntArray:
+    def _as_written(self, rows: AssignedRows) -> IntArray:
         """Return the times of rows whose stamps rise; in UTC where the zone is known."""
         times = rows.stamps.copy()
         if self.zone is not None:
@@ -135,13 +135,13 @@ class Assembly:
             own = np.flatnonzero(rows.devices == code)
             device = rows.ids[code]
             if self.zone is not None:
-                self._doubled.setdefault(device, DoubledHour(self.zone)).take(rows.stamps[own])
+                self._doubled.setdefault(device, RepeatedHour(self.zone)).take(rows.stamps[own])
             times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
             self._last[device] = int(rows.stamps[own[-1]])
         return times
 
     @staticmethod
-    def batches(placed: Placed, data: dict[str, Values]) -> Iterator["pa.Table"]:
+    def batches(placed: PlacedRows, data: dict[str, Values]) -> Iterator["pa.Table"]:
         """Yield one table a device.
 
         Args:

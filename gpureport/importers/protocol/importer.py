@@ -53,7 +53,7 @@ class ReadOptions:
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
         """Return the options for a companion of a log that covers this span, in microseconds."""
-        return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
+        return replace(self, around=span if self.tz is None else zones.local_span(span, zones.load_zone(self.tz)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="few rows that name a GPU in this way",
-        stage="recorders.damaged_devices",
+        stage="recorders.damaged_identities",
         effect="rejects rows that stand in the place of a row of another GPU",
         example=f"{_STAMP}, {_CELLS}".replace(", 0, ", ", 4, "),
     ),

@@ -69,7 +69,7 @@ def _moment(option: str, text: str, run: Run) -> int:
     if moment.tzinfo is not None and run.timezone is None:
         raise SettingsError(option, f"{text!r} names a zone and the run has none", "leave it out, or give --tz")
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.zone(run.timezone))
+        moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.load_zone(run.timezone))
     return round(moment.timestamp() * 1e6)
 
 

@@ -41,7 +41,7 @@ class TrackedReading:
             SettingsError: when there is no zone of the name given.
         """
         if placement.tz:
-            zones.zone(placement.tz)
+            zones.load_zone(placement.tz)
         self._kind = kind
         self._of = run
         self._placement = placement

@@ -7,8 +7,8 @@ alternate, and a line is torn wherever a block ends inside it.
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.timebase.row_order import Track, spans
-from gpureport.importers.timebase.time_index import Covered
+from gpureport.importers.timebase.row_order import RowOrder, split_at
+from gpureport.importers.timebase.time_index import CoveredTime
 from gpureport.quality import gap_seconds
 
 _OVERLAP = 0.1
@@ -29,7 +29,7 @@ _STRAY = 0.01
 """A stream of fewer rows than this share of the longest is late rows of a writer, not one more (pragmatic)."""
 
 
-def several(track: Track, cuts: IntArray, pace: int) -> bool:
+def are_interleaved(track: RowOrder, cuts: IntArray, pace: int) -> bool:
     """Return whether the log was written by several processes at once.
 
     Args:
@@ -41,11 +41,11 @@ def several(track: Track, cuts: IntArray, pace: int) -> bool:
     return believed and _overlap(track, cuts, pace) >= _OVERLAP
 
 
-def _mostly_torn(track: Track, cuts: IntArray) -> bool:
+def _mostly_torn(track: RowOrder, cuts: IntArray) -> bool:
     return 2 * int(track.seams()[cuts].sum()) >= len(cuts)
 
 
-def go_on(track: Track, cuts: IntArray, numbers: IntArray) -> bool:
+def is_plausible(track: RowOrder, cuts: IntArray, numbers: IntArray) -> bool:
     """Return whether streams go on where they stopped, as those of writers do; torn lines at most cuts say so too.
 
     Args:
@@ -63,23 +63,23 @@ def go_on(track: Track, cuts: IntArray, numbers: IntArray) -> bool:
     return _mostly_torn(track, cuts) or near >= _GO_ON * changes
 
 
-def _overlap(track: Track, cuts: IntArray, pace: int) -> float:
+def _overlap(track: RowOrder, cuts: IntArray, pace: int) -> float:
     """Return the share of the rows after the first reversal that lie in time that earlier segments cover."""
     limit = gap_seconds(pace / 1e6) * 1e6
-    covered = Covered()
+    covered = CoveredTime()
     inside = 0
-    for start, end in spans(cuts, len(track)):
+    for start, end in split_at(cuts, len(track)):
         times = np.sort(track.stamps[start:end])
         if len(covered) > _SCATTERED:
             return 0.0
         inside += covered.within(times)
         gaps = np.flatnonzero(np.diff(times) > limit) + 1
-        for first, last in spans(gaps, len(times)):
+        for first, last in split_at(gaps, len(times)):
             covered.add(int(times[first]), int(times[last - 1]))
     return inside / (len(track) - int(cuts[0]))
 
 
-def writers(track: Track, numbers: IntArray) -> IntArray:
+def number_writers(track: RowOrder, numbers: IntArray) -> IntArray:
     """Return the writer of each row, from 1, -1 where the stamp is torn.
 
     Streams that share no time can be one writer's, started again.
@@ -101,7 +101,7 @@ def writers(track: Track, numbers: IntArray) -> IntArray:
     return np.where(numbers >= 0, of_stream[numbers], -1)
 
 
-def torn(track: Track, numbers: IntArray) -> tuple[BoolArray, int]:
+def find_torn_rows(track: RowOrder, numbers: IntArray) -> tuple[BoolArray, int]:
     """Return the rows torn where the writer changes, and how many other lines are damaged there.
 
     Where a block ends inside a line, the line begins with the stamp of the one writer and ends with the values of

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.timebase.row_order import Track, spans
+from gpureport.importers.timebase.row_order import RowOrder, split_at
 
 _OFF_BEAT = 0.07
 """A row this share of an interval off the beat of its stream may be another writer's (pragmatic)."""
@@ -50,7 +50,7 @@ class _Stream:
         other = max(pace, self.pace) > _OTHER_PACE * min(pace, self.pace)
         return abs(gap / self.pace - beats) + min(_FAR * (beats - 1), _FAR_MOST) + other * _FAR_MOST + ahead
 
-    def take(self, track: Track, start: int, end: int) -> int | None:
+    def take(self, track: RowOrder, start: int, end: int) -> int | None:
         """Add rows; return the row that is taken back for it."""
         devices, stamps = track.devices[start:end], track.stamps[start:end]
         device, first = int(devices[0]), int(stamps[0])
@@ -64,7 +64,7 @@ class _Stream:
         return back
 
 
-def streams(track: Track, cuts: IntArray, pace: int) -> "IntArray | None":
+def split_streams(track: RowOrder, cuts: IntArray, pace: int) -> "IntArray | None":
     """Return the number of the stream each row belongs to, -1 for a torn stamp; None when the rows make no streams.
 
     A run of rows goes to the stream whose beat it keeps and that stopped the shortest time before.
@@ -76,13 +76,13 @@ def streams(track: Track, cuts: IntArray, pace: int) -> "IntArray | None":
     """
     seams = track.seams()
     seams[cuts] = True
-    paces = _paces(track, np.flatnonzero(seams), pace)
+    paces = _run_intervals(track, np.flatnonzero(seams), pace)
     numbers = np.zeros(len(track), dtype=np.int64)
     known: list[_Stream] = []
     current = 0
     breaks = np.flatnonzero(seams | _off_beat(track, paces))
-    for start, end in spans(breaks[breaks > 0], len(track)):
-        current = _best(known, track, start, int(paces[start]), None if seams[start] else current)
+    for start, end in split_at(breaks[breaks > 0], len(track)):
+        current = _closest_stream(known, track, start, int(paces[start]), None if seams[start] else current)
         if current == len(known):
             known.append(_Stream(int(paces[start])))
         if len(known) > _MOST:
@@ -94,10 +94,10 @@ def streams(track: Track, cuts: IntArray, pace: int) -> "IntArray | None":
     return numbers
 
 
-def _paces(track: Track, seams: IntArray, pace: int) -> IntArray:
+def _run_intervals(track: RowOrder, seams: IntArray, pace: int) -> IntArray:
     """Return the interval of the run between seams that each row lies in, that of the log where a run is short."""
     paces = np.full(len(track), pace, dtype=np.int64)
-    for start, end in spans(seams[seams > 0], len(track)):
+    for start, end in split_at(seams[seams > 0], len(track)):
         run = track.between(start, end)
         differences = run.differences()
         if (differences > 0).sum() >= _FEW_ROWS:
@@ -105,14 +105,14 @@ def _paces(track: Track, seams: IntArray, pace: int) -> IntArray:
     return paces
 
 
-def _off_beat(track: Track, paces: IntArray) -> BoolArray:
+def _off_beat(track: RowOrder, paces: IntArray) -> BoolArray:
     """Return the rows that do not lie one or two intervals after the row before of their device."""
     beats = track.differences() / paces
     off: BoolArray = np.abs(beats - np.maximum(np.round(beats), 1)) > _OFF_BEAT
     return (off | (beats >= _PAUSE - _OFF_BEAT)) & (track.before() >= 0)
 
 
-def _best(known: list[_Stream], track: Track, row: int, pace: int, stay: int | None) -> int:
+def _closest_stream(known: list[_Stream], track: RowOrder, row: int, pace: int, stay: int | None) -> int:
     """Return the stream a row goes on with best, a new number when it goes on with none."""
     costs = {}
     for number, stream in enumerate(known):

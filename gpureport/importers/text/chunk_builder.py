@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.text.numbered_lines import TextLine
 from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 
@@ -18,7 +18,7 @@ class ChunkBuilder:
     def __init__(self) -> None:
         """Start empty."""
         self._records: list[Record] = []
-        self._odd: list[OddLine] = []
+        self._odd: list[NonDataLine] = []
         self._continued = 0
         self._absent: Counter[tuple[str, str]] = Counter()
         self._notes: dict[str, None] = {}
@@ -38,7 +38,7 @@ class ChunkBuilder:
 
     def add_non_data_line(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
         """Add a line that is no row."""
-        self._odd.append(OddLine(line.number, kind, reason, line.text))
+        self._odd.append(NonDataLine(line.number, kind, reason, line.text))
 
     def reject(self, line: TextLine, reason: str) -> None:
         """Reject a line; a fault of the line itself wins over the reason."""

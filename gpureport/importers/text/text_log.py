@@ -12,17 +12,17 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.delimited.row_sections import OddLine
+from gpureport.importers.delimited.row_sections import NonDataLine
 from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.devices.series_assembly import Tally, Values
-from gpureport.importers.ordering.row_placement import Assembly, Rows
+from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED as LEFT_OUT
-from gpureport.importers.recorders.damaged_devices import Suspects
+from gpureport.importers.recorders.damaged_identities import DamagedIdentities
 from gpureport.importers.timebase import zones
-from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
@@ -30,7 +30,7 @@ from gpureport.recording import HOST, Device
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.ordering.placement_plan import Plan
+    from gpureport.importers.ordering.placement_plan import PlacementPlan
 
 _TEXTS = frozenset(ATTRIBUTES.values())
 NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
@@ -59,7 +59,7 @@ class Chunk:
     times: IntArray | None
     data: dict[str, Values]
     lines: int
-    odd: Sequence[OddLine] = ()
+    odd: Sequence[NonDataLine] = ()
     continued: int = 0
     absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ def make_chunk(  # noqa: PLR0913 - a chunk has as many parts
     records: Sequence[Record],
     *,
     lines: int,
-    odd: Sequence[OddLine] = (),
+    odd: Sequence[NonDataLine] = (),
     continued: int = 0,
     absent: Mapping[tuple[str, str], int] | None = None,
     notes: tuple[str, ...] = (),
@@ -165,9 +165,9 @@ class FormExtraction:
         self._longest = longest
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
-        self._suspects = Suspects()
-        self._zone = zones.zone(placement.tz) if placement.tz else None
-        self._assembly = Assembly(self._zone, self._survey)
+        self._suspects = DamagedIdentities()
+        self._zone = zones.load_zone(placement.tz) if placement.tz else None
+        self._assembly = RowPlacement(self._zone, self._survey)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._stamped: bool | None = None
         self._notes: dict[str, None] = {}
@@ -190,7 +190,7 @@ class FormExtraction:
         if self._tally.rows == 0:
             raise SourceError(str(self._file.path), *self._nothing())
 
-    def _rows(self) -> Iterator[Rows]:
+    def _rows(self) -> Iterator[AssignedRows]:
         if self._tick_times is not None:
             self._stamped = self._mostly_stamped()
         for part in self._form.chunks(pieces(self._file, longest=self._longest)):
@@ -210,10 +210,10 @@ class FormExtraction:
         self._tally.absent.update(part.absent)
         self._notes |= dict.fromkeys(part.notes)
 
-    def _note(self, rows: Rows, placed: Placed) -> None:
+    def _note(self, rows: AssignedRows, placed: PlacedRows) -> None:
         """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
 
-    def _assigned(self, part: Chunk) -> Rows:
+    def _assigned(self, part: Chunk) -> AssignedRows:
         """Return rows with the device each belongs to."""
         times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
         usable = self._dated(part)
@@ -237,7 +237,7 @@ class FormExtraction:
         if part.times is None or self._form.zone:
             # counted times are no local ones, and UTC is not local either
             self._assembly.zone = None
-        return Rows(lines=part.numbers, stamps=times, devices=codes, ids=ids, data=part.data)
+        return AssignedRows(lines=part.numbers, stamps=times, devices=codes, ids=ids, data=part.data)
 
     def _dated(self, part: Chunk) -> bool:
         """Return whether rows can be placed in time as the others are."""
@@ -245,12 +245,12 @@ class FormExtraction:
             self._stamped = part.times is not None
         return self._stamped == (part.times is not None)
 
-    def _survey(self) -> "Plan":
+    def _survey(self) -> "PlacementPlan":
         """Read the whole log once more, to see why its stamps run backwards."""
-        from gpureport.importers.ordering.backward_survey import survey  # noqa: PLC0415 - the stamps of most logs rise
+        from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
         again = FormExtraction(self._file.again(), self._placement, self._make, self._longest)
-        return survey(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
+        return survey_log(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no row is left, and what to do."""

@@ -15,7 +15,7 @@ _LAG = 3
 
 
 @dataclass(slots=True)
-class DoubledHour:
+class RepeatedHour:
     """The rows of one device whose stamps a zone has twice.
 
     Rows that go on into the hour from before it are of the first. Those that begin within it may be of either, and
@@ -36,7 +36,7 @@ class DoubledHour:
 
     def take(self, stamps: IntArray) -> None:
         """Take further stamps as written, rising."""
-        twice = zones.fold(stamps, self.zone) > 0
+        twice = zones.fold_size(stamps, self.zone) > 0
         steps = np.diff(stamps)
         self._pace = int(np.median(steps[steps > 0])) if (steps > 0).any() else self._pace
         if twice.any() or self._open:
@@ -57,7 +57,7 @@ class DoubledHour:
                 self._open, self._entered = 0, False
 
 
-def notes(rows: int, zone: ZoneInfo | None) -> tuple[str, ...]:
+def fold_notes(rows: int, zone: ZoneInfo | None) -> tuple[str, ...]:
     """Return what a reader must know of so many rows that may be of either hour."""
     if not rows or zone is None:
         return ()

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.timebase import zones
-from gpureport.importers.timebase.row_order import Track, spans
+from gpureport.importers.timebase.row_order import RowOrder, split_at
 
 _SECOND = 1_000_000
 _SIZES = (3600 * _SECOND, 1800 * _SECOND)
@@ -20,7 +20,7 @@ _LAST_HOUR, _FIRST_HOURS = 23, 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def found(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> BoolArray:
+def find_dst_overlaps(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> BoolArray:
     """Return which reversals are the end of daylight saving.
 
     Args:
@@ -35,11 +35,11 @@ def found(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> Boo
     near = (2 * (back + _LAG * pace) >= min(_SIZES)) & (back <= 2 * max(_SIZES) + _LAG * pace)
     for place in np.flatnonzero(near).tolist():
         before, after = int(track.stamps[cuts[place] - 1]), int(track.stamps[cuts[place]])
-        folds[place] = size(before, after, pace) if zone is None else _explained(before, after, pace, zone)
+        folds[place] = overlap_size(before, after, pace) if zone is None else _zone_explains(before, after, pace, zone)
     return folds
 
 
-def size(before: int, after: int, pace: int) -> int:
+def overlap_size(before: int, after: int, pace: int) -> int:
     """Return by how much a reversal looks like the end of daylight saving in a zone nobody named, 0 when not at all.
 
     Zones fold back on a Sunday before 4 h or on Saturday at 23 h, in spring or autumn, to the beginning of an hour;
@@ -57,15 +57,15 @@ def size(before: int, after: int, pace: int) -> int:
     return 0
 
 
-def _explained(before: int, after: int, pace: int, zone: ZoneInfo) -> bool:
+def _zone_explains(before: int, after: int, pace: int, zone: ZoneInfo) -> bool:
     """Return whether a zone explains a reversal: it leads from the doubled hour into the doubled hour."""
-    first, second = (int(fold) for fold in zones.fold(np.array([before, after], dtype=np.int64), zone))
+    first, second = (int(fold) for fold in zones.fold_size(np.array([before, after], dtype=np.int64), zone))
     back = before - after
     # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
     return first > 0 and 0 < second < 2 * back and back <= second + pace
 
 
-def undone(track: Track, cuts: IntArray, folds: BoolArray, pace: int, zone: ZoneInfo | None) -> IntArray:
+def undo_dst_overlaps(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: int, zone: ZoneInfo | None) -> IntArray:
     """Return the times of rows as if the clock had not been set back; in UTC where the zone is known.
 
     Args:
@@ -82,15 +82,15 @@ def undone(track: Track, cuts: IntArray, folds: BoolArray, pace: int, zone: Zone
     for cut in cuts[folds].tolist():
         before, after = int(track.stamps[cut - 1]), int(track.stamps[cut])
         # an earlier recording that comes later in the file was written before the fold
-        times[cut:] += np.where(track.stamps[cut:] >= after - pace, size(before, after, pace), 0)
+        times[cut:] += np.where(track.stamps[cut:] >= after - pace, overlap_size(before, after, pace), 0)
     return times
 
 
 def _second_halves(stamps: IntArray, cuts: IntArray, folds: BoolArray, zone: ZoneInfo) -> BoolArray:
     """Return the rows that were written when a doubled hour came for the second time."""
     second = np.zeros(len(stamps), dtype=np.bool_)
-    for (start, end), fold in zip(spans(cuts, len(stamps))[1:], folds.tolist(), strict=True):
+    for (start, end), fold in zip(split_at(cuts, len(stamps))[1:], folds.tolist(), strict=True):
         if fold:
             # once the doubled hour is over, the next one begins with its first half again
-            second[start:end] = np.cumprod(zones.fold(stamps[start:end], zone) > 0)
+            second[start:end] = np.cumprod(zones.fold_size(stamps[start:end], zone) > 0)
     return second

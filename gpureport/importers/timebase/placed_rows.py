@@ -6,7 +6,7 @@ from gpureport.columns import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedRows:
     """Rows with their place in time.
 
     Attributes:

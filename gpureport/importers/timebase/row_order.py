@@ -15,7 +15,7 @@ _SEAMS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class RowOrder:
     """Rows of a log.
 
     Attributes:
@@ -34,22 +34,22 @@ class Track:
         """Return the number of rows."""
         return len(self.lines)
 
-    def taken(self, rows: BoolArray | IntArray) -> "Track":
+    def taken(self, rows: BoolArray | IntArray) -> "RowOrder":
         """Return some of the rows."""
-        return Track(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
+        return RowOrder(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
-    def between(self, start: int, end: int) -> "Track":
+    def between(self, start: int, end: int) -> "RowOrder":
         """Return the rows from one to another."""
         rows = slice(start, end)
-        return Track(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
+        return RowOrder(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
-    def at(self, times: IntArray) -> "Track":
+    def at(self, times: IntArray) -> "RowOrder":
         """Return the same rows at other times."""
-        return Track(self.lines, times, self.devices, self.keys)
+        return RowOrder(self.lines, times, self.devices, self.keys)
 
-    def turned(self) -> "Track":
+    def turned(self) -> "RowOrder":
         """Return the rows from the last to the first."""
-        return Track(-self.lines[::-1], self.stamps[::-1], self.devices[::-1], self.keys[::-1])
+        return RowOrder(-self.lines[::-1], self.stamps[::-1], self.devices[::-1], self.keys[::-1])
 
     def before(self) -> IntArray:
         """Return for each row the row before it of the same device, -1 where there is none."""
@@ -91,7 +91,7 @@ class Track:
         return seam if seam.sum() <= max(_SEAMS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)
 
 
-def spans(cuts: IntArray, length: int) -> list[tuple[int, int]]:
+def split_at(cuts: IntArray, length: int) -> list[tuple[int, int]]:
     """Return the segments between cuts as pairs of first row and row after the last."""
     bounds = [0, *cuts.tolist(), length]
     return list(pairwise(bounds))

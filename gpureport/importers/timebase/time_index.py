@@ -7,7 +7,7 @@ import numpy as np
 from gpureport.columns import IntArray
 
 
-class Stamps:
+class TimeIndex:
     """All stamps so far, in sorted runs each at most half as long as the one before it."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Stamps:
         return min(distances)
 
 
-class Covered:
+class CoveredTime:
     """The stretches of time so far, those that overlap made one."""
 
     def __init__(self) -> None:

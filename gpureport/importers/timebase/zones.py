@@ -15,7 +15,7 @@ _SEVERAL = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def zone(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """Return the zone of that name.
 
     Raises:
@@ -34,7 +34,7 @@ def _offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
     return round(offset.total_seconds() * 1e6)
 
 
-def fold(stamps: IntArray, zone: ZoneInfo) -> IntArray:
+def fold_size(stamps: IntArray, zone: ZoneInfo) -> IntArray:
     """Return by how much the clock is set back in the night of each local stamp that occurs twice, else 0."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     both = [(_offset(int(quarter), zone, 0), _offset(int(quarter), zone, 1)) for quarter in quarters]
@@ -78,7 +78,7 @@ def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
     raise SettingsError("--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC")
 
 
-def local(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
+def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
     return _local(span[0], zone), _local(span[1], zone)
 

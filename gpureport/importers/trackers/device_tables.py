@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.importers.devices.series_assembly import coverage
+from gpureport.importers.devices.series_assembly import coverage_ratio
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
 from gpureport.recording import HOST, METRIC_TYPES, SCHEMA
@@ -90,5 +90,5 @@ def add_timing(quality: Quality, seen: Sequence[Clock]) -> Quality:
         quality,
         gaps=gaps,
         duplicates=sum(clock.duplicates for clock in seen),
-        coverage_ratio=coverage(list(seen), gaps),
+        coverage_ratio=coverage_ratio(list(seen), gaps),
     )

@@ -1,4 +1,4 @@
-"""Where a figure changed: steps over a window of nights, never the last night set against the one before."""
+"""When a figure changed: level shifts over a window of nights, never one night against the one before."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 FEWEST = 10
-"""Nights with a value from which changes can be told."""
+"""Nights with a value that are needed to detect changes."""
 
 WINDOW = 365
 """The newest nights that are looked at."""
@@ -50,7 +50,7 @@ _SAME = SHORTEST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of a series.
+    """One change of the level of a series.
 
     Attributes:
         place: place of the first value that shows it.
@@ -109,7 +109,7 @@ def detect_changes(
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return the changes that the newest value was needed to see.
+    """Return the changes that only the newest value reveals.
 
     Args:
         found: the changes of a series.
@@ -123,7 +123,7 @@ def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, .
 
 
 def _noise_about_levels(values: "FloatArray", edges: list[int], grain: float) -> NightNoise:
-    """Return the noise about levels: steps of the series itself are no part of it."""
+    """Return the noise about the levels, which excludes shifts."""
     return estimate_noise_about_levels([values[start:end] for start, end in pairwise(edges)], grain)
 
 

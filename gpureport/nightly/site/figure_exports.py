@@ -27,7 +27,7 @@ class ExportedFigure:
 
 
 def export_figures(runs: Sequence[SampledRun]) -> tuple[ExportedFigure, ...]:
-    """Return the figures of runs: means once settled, with their interval, and whole recordings else."""
+    """Return the figures of runs: means with their interval after enough steady time, else those of the whole run."""
     names = [display.clean(run.analysis.run.name) for run in runs]
     return tuple(
         each
@@ -113,4 +113,4 @@ FORMATS: dict[str, Callable[[Sequence[ExportedFigure], Sequence[Check]], str]] =
     "bencher": _render_bencher,
     "openmetrics": _render_openmetrics,
 }
-"""Formats by name: of github-action-benchmark one file a direction, since it takes no more."""
+"""Formats by name. github-action-benchmark needs a file for each direction of better."""

@@ -1,4 +1,4 @@
-"""Figures of nights, their changes and the state of the newest night, as people read them."""
+"""Figures of nights, their changes and the state of the latest night, in words."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 
 def format_value(kind: FigureKind, amount: float | None) -> str:
-    """Return a value of a figure; None is not recorded."""
+    """Return a value of a figure in words; None is not recorded."""
     if amount is None:
         return display.NOT_RECORDED
     if kind.unit == COUNT:
@@ -32,7 +32,7 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 
 
 def format_change_size(kind: FigureKind, step: LevelShift) -> str:
-    """Return how large a change is, with its interval: in points for shares, as counted, relative else."""
+    """Return the size of a change with its interval: in points for shares, absolute for counts, else relative."""
     if kind.unit == "1":
         factor, unit = 100.0, f"{display.GAP}points"
     elif kind.unit == COUNT or step.before <= 0:
@@ -60,7 +60,7 @@ def format_label(text: str) -> str:
 
 
 def format_group(step: str, model: str) -> str:
-    """Return what runs are grouped by: their step and GPUs."""
+    """Return the name of a group of runs: their step and GPUs."""
     gpus = format_label(model) or "GPUs whose model was not recorded"
     return f"{format_label(step)} · {gpus}" if step else gpus
 
@@ -84,7 +84,7 @@ def describe_change(trend: Trend, found: FigureChange) -> str:
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:
-    """Return what is to be said of the newest night, the most important first."""
+    """Return what to say of the latest night, the most important first."""
     if not night.date:
         return ["No night is recorded yet."]
     lines = [

@@ -1,12 +1,12 @@
 """Columns that a header declares, each under a name of its own."""
 
-from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited.layout import Layout, make_layout
 from gpureport.importers.values.cells import Column
 
 
 def declared(*headings: str) -> Layout:
     """Return the layout of columns that all say they are the temperature."""
-    return layout(
+    return make_layout(
         [Column(source=heading, target="gpu_temperature_celsius", dtype="float64", read=float) for heading in headings]
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.importers.ordering.row_placement import Assembly
+from gpureport.importers.ordering.row_placement import RowPlacement
 from gpureport.quality import Rejected
 from tests.importers.written_logs import HEADER, read_text, row
 
@@ -33,7 +33,7 @@ def test_sections_of_any_size(size: int, at: int) -> None:
     """A section may be a single row, as where a header stands above each."""
     stamps = np.arange(100, dtype=np.int64) * SECOND
     stamps[at] += 30 * DAY * SECOND
-    placement = Assembly(None, pytest.fail)
+    placement = RowPlacement(None, pytest.fail)
     found = [
         placement.find_outliers(
             stamps[start : start + size], np.zeros(len(stamps[start : start + size]), dtype=np.int64)
@@ -59,7 +59,7 @@ def test_sections_of_any_size(size: int, at: int) -> None:
 @pytest.mark.parametrize("size", [1, 2, 10])
 def test_pauses_of_days_are_no_damage(stamps: list[int], size: int) -> None:
     """A row alone before or after a pause is a row, unless its time of day goes on to the second."""
-    placement, times = Assembly(None, pytest.fail), np.array(stamps, dtype=np.int64) * SECOND
+    placement, times = RowPlacement(None, pytest.fail), np.array(stamps, dtype=np.int64) * SECOND
     devices = np.zeros(size, dtype=np.int64)
     for start in range(0, len(times), size):
         part = times[start : start + size]
@@ -69,5 +69,5 @@ def test_pauses_of_days_are_no_damage(stamps: list[int], size: int) -> None:
 def test_a_leap_of_whole_days_that_lasts_is_no_damage() -> None:
     """Should a pause end just on the beat, a row at the end of a section is lost at most."""
     stamps = (np.arange(100) + np.where(np.arange(100) < 50, 0, 3 * DAY)) * SECOND
-    placement, devices = Assembly(None, pytest.fail), np.zeros(1, dtype=np.int64)
+    placement, devices = RowPlacement(None, pytest.fail), np.zeros(1, dtype=np.int64)
     assert sum(int(placement.find_outliers(stamps[at : at + 1], devices).sum()) for at in range(100)) <= 1

@@ -9,7 +9,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, make_chunk
 
@@ -28,7 +28,7 @@ class Pairs:
             for number, line in enumerate(piece.data.decode().splitlines(), piece.first_line):
                 index, *time, used = line.split()
                 if index == "#":
-                    odd.append(OddLine(number, LineKind.HEADER, "", line))
+                    odd.append(NonDataLine(number, LineKind.HEADER, "", line))
                     continue
                 values: dict[str, float | bool | str] = {"index": index, "gpu_utilization_ratio": float(used)}
                 records.append(Record(number=number, time=int(time[0]) if time else None, values=values))

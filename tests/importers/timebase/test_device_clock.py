@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gpureport.columns import IntArray
-from gpureport.importers.ordering.backward_clocks import Verdict, classify
+from gpureport.importers.ordering.backward_clocks import RowTimes, place_rows
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.row_order import Track
+from gpureport.importers.timebase.row_order import RowOrder
 
 SECOND = 1_000_000
 
@@ -19,10 +19,10 @@ def seconds(*stamps: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array([round(stamp * SECOND) for stamp in stamps], dtype=np.int64)
 
 
-def placed(stamps: IntArray, zone: ZoneInfo | None = None) -> Verdict:
+def placed(stamps: IntArray, zone: ZoneInfo | None = None) -> RowTimes:
     """Return where the rows of one device belong, no two of them alike."""
     rows = np.arange(len(stamps), dtype=np.int64)
-    return classify(Track(rows + 2, stamps, np.zeros_like(rows), rows.astype(np.uint64)), zone)
+    return place_rows(RowOrder(rows + 2, stamps, np.zeros_like(rows), rows.astype(np.uint64)), zone)
 
 
 def test_a_step_back_becomes_one_interval() -> None:
@@ -42,7 +42,7 @@ def test_jitter_is_no_step() -> None:
 
 def test_daylight_saving_needs_no_shift_when_the_zone_is_known() -> None:
     """In a known zone the doubled hour is told apart, before, within and after it."""
-    zone = zones.zone("Europe/Berlin")
+    zone = zones.load_zone("Europe/Berlin")
     local = seconds(3590, 3600 - 1, 0, 1, 3600 + 1) + 1_792_893_600 * SECOND  # 2026-10-25 02:00 local
     verdict = placed(local, zone)
     assert np.diff(verdict.times).tolist() == seconds(9, 1, 1, 3600).tolist()
@@ -95,7 +95,7 @@ def test_bunches_are_told_from_even_rows() -> None:
 
 def test_a_clock_set_back_by_seconds_is_not_daylight_saving() -> None:
     """In the doubled hour only a step of about an hour is its end."""
-    zone = zones.zone("Europe/Berlin")
+    zone = zones.load_zone("Europe/Berlin")
     local = seconds(100, 101, 97, 98) + 1_792_893_600 * SECOND
     verdict = placed(local, zone)
     assert np.diff(verdict.times).tolist() == seconds(1, 1, 1).tolist()
@@ -104,7 +104,7 @@ def test_a_clock_set_back_by_seconds_is_not_daylight_saving() -> None:
 
 def test_two_autumns() -> None:
     """The doubled hour of the next year starts with its first half again."""
-    zone = zones.zone("Europe/Berlin")
+    zone = zones.load_zone("Europe/Berlin")
     autumns = [1_792_893_600, 1_792_893_600 + 371 * 86_400]  # 2026-10-25 and 2027-10-31, 02:00 local
     local = np.concatenate([seconds(0, 1800, 3599, 0, 1800, 3599, 7200) + autumn * SECOND for autumn in autumns])
     verdict = placed(local, zone)

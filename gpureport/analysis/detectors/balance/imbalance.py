@@ -216,7 +216,7 @@ class Imbalance(Rule):
 
 
 def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -> float:
-    """Return what the GPUs below the busiest side were short of it; at most, as stages may differ by design."""
+    """Return the GPU-seconds that GPUs fell short of the busier side; at most, since stages may differ by design."""
     usual = float(np.median(others))
     return (usual - own) * seconds if own < usual else (own - usual) * seconds * len(others)
 

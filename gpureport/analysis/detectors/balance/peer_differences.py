@@ -39,7 +39,7 @@ def compute_rolling_means(
 def find_uneven_bins(
     means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
 ) -> dict[str, BoolArray]:
-    """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
+    """Return the bins in which each GPU differs from its peers while these agree."""
     series = list(means.values())
     lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
     uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))

@@ -28,7 +28,7 @@ _UNTIMED = NotJudged(
 )
 
 _SHORTEST_SECONDS = 1.0
-"""What other GPUs leave of a gap and is shorter is jitter."""
+"""A gap of one GPU that exceeds the shared gap by less than this is jitter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def _build_pause_evidence(pauses: Pauses | None) -> Iterator[Evidence]:
 
 
 def _describe_pauses(pauses: Pauses | None) -> str:
-    """Return what else no sample owns, in a sentence; empty where there is nothing."""
+    """Return the pauses that no sample owns, in a sentence; empty without any."""
     if pauses is None:
         return ""
     return (

@@ -123,7 +123,7 @@ class HollowUtil(Rule):
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[HollowGroup]":
-        """Return each episode of each GPU by itself, with what it rests on."""
+        """Return each episode of each GPU on its own, with its signs and cause."""
         limits = read_limits(self, hollow_episodes.Limits)
         episodes = {
             name: hollow_episodes.find_job_episodes(context, one, scales[name], limits)
@@ -203,7 +203,7 @@ class HollowUtil(Rule):
 
 
 def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], readings: int) -> Confidence:
-    """Return low where only a table or a default tells the limit, high with a logged one and enough readings."""
+    """Return low confidence if the limit was not logged, high with a logged limit and enough readings."""
     if not np.isnan(signs.active):
         return Confidence.HIGH
     if any(scale is None or scale.source for scale in scales):

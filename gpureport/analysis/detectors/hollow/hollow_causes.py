@@ -1,4 +1,4 @@
-"""What lies behind hollow work: a hung collective, a wait for a slower peer, or kernels too small to fill the GPU."""
+"""Causes of hollow work: a hung collective, a wait for a slower peer, or kernels too small to fill the GPU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class HollowSigns:
     has_hollow_peers: bool
 
     def compute_done_share(self) -> float:
-        """Return the share of what the GPU could do that was done: its activity where counted, else its power."""
+        """Return how much of its capacity the GPU used: its activity if recorded, else its power."""
         return min(max(self.power_share if np.isnan(self.active) else self.active, 0.0), 1.0)
 
 
@@ -68,7 +68,7 @@ def measure_signs(
     episodes: Mapping[str, Spans],
     scales: Mapping[str, PowerScale | None],
 ) -> HollowSigns:
-    """Return what the series say about the episodes of one GPU, those of its peers beside it."""
+    """Return the signs in the series of one GPU and its peers during its episodes."""
     series, spans = context.series[device], episodes[device]
     dram = _average_inside(series, series.values(DRAM), spans)
     others = [context.series[name] for name in context.active if name != device]

@@ -80,7 +80,7 @@ def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale 
 def find_episodes(
     context: Context, bins: Grid, series: DeviceSeries, scale: PowerScale | None, limits: Limits
 ) -> Spans:
-    """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
+    """Return when one GPU was busy in name only, without log gaps and time that other kinds explain."""
     used = bins.average_metric(series, UTILISATION)
     explained = _find_explained_rows(series, scale)
     if explained.any():

@@ -20,7 +20,7 @@ class HollowGroup:
     cause: str | None
 
     def find_median_signs(self) -> HollowSigns:
-        """Return the signs of the GPU and episode in the middle by what was done."""
+        """Return the signs of the median GPU and episode by capacity used."""
         return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
 
 

@@ -33,7 +33,7 @@ ADVICE: dict[str | None, str] = {
 def describe_episodes(
     devices: Sequence[str], everybody: Sequence[str], seconds: float, signs: HollowSigns, cause: str | None
 ) -> str:
-    """Return who was busy in name only, for how long, at what power or activity, and what lies behind it."""
+    """Return which GPUs were busy in name only, how long, at which power or activity, and why."""
     whose = phrases.capitalize(phrases.gpu_names(devices, everybody))
     verb = "was" if len(devices) == 1 else "were"
     return (

@@ -1,4 +1,4 @@
-"""What lies behind an idle gap, by what else was recorded at its time: other GPUs, the run's own words, the host."""
+"""Causes of idle gaps, by other series of the same time: other GPUs, events of the run, the host."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class _Surroundings:
 def find_gap_causes(
     context: Context, device: str, gaps: Sequence[Interval], events: Sequence[JobEvents], still: float
 ) -> list[Cause]:
-    """Return the cause of each gap of a GPU: `unknown` where nothing tells.
+    """Return the cause of each gap of a GPU, `unknown` without evidence.
 
     Args:
         context: the recording.
@@ -190,7 +190,7 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
 
 
 def _compute_power_ratio(series: DeviceSeries, gap: Interval) -> float:
-    """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
+    """Return the power of a GPU in a gap of another, as a share of its median at work outside; NaN if unknown."""
     power, used = series.values(POWER), series.values(UTILISATION)
     # more at work than not
     rows = series.memoize("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
@@ -201,7 +201,7 @@ def _compute_power_ratio(series: DeviceSeries, gap: Interval) -> float:
 
 
 def _mostly_lie_in_gaps(each: JobEvents, gaps: Sequence[Interval], near: int) -> bool:
-    """Whether most moments lie in gaps: what is written all the time tells nothing."""
+    """Return whether most events lie in gaps; events that occur all the time explain nothing."""
     inside = np.zeros(len(each.times), dtype=np.bool_)
     for gap in gaps:
         inside[_find_events_in_gap(each, gap, near)] = True
@@ -214,7 +214,7 @@ def _find_events_in_gap(each: JobEvents, gap: Interval, near: int) -> slice:
 
 
 def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
-    """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
+    """Return the cause by the host: much writing is a checkpoint, reading or waiting for storage is `io`."""
     for host in hosts:
         read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
         if written > read and written >= max(DISK.value, RISE.value * host.writes):
@@ -228,7 +228,7 @@ def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
 
 
 def _average_rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
-    """Return the mean rate of the disks, 0 where it is not known: what is not recorded is no reason."""
+    """Return the mean rate of the disks, 0 if it is unknown, so that it explains nothing."""
     rate = _average_in_gap(host, metric, gap)
     return 0.0 if np.isnan(rate) else rate
 

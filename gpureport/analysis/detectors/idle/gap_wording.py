@@ -70,7 +70,7 @@ RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 
 
 def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
-    """Say where the driver gives new values too seldom for the gaps asked for.
+    """Yield that the driver refreshes too rarely to show the shortest gaps asked for.
 
     Args:
         series: a GPU.
@@ -91,7 +91,7 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
 
 
 def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
-    """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
+    """Return a gap as a sentence; it calls the job running only if the log shows that one held the GPU.
 
     Args:
         series: the GPU.
@@ -109,7 +109,7 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -
 
 
 def list_ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
-    """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
+    """Return which other explanations of a gap were excluded; `several` if there are other GPUs."""
     explanations = ["missing samples: a stretch without samples is a log gap"]
     if run.samples < run.needed:
         explanations.append(

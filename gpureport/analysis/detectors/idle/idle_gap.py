@@ -49,7 +49,7 @@ class _Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GapCost:
-    """What the gaps of one GPU take of the job, how much that matters, and what else tells so."""
+    """The share of the job that the gaps of one GPU take, its severity, and further evidence."""
 
     ratio: float
     severity: Severity
@@ -247,7 +247,7 @@ class IdleGap(Rule):
             yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
 
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
-        """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
+        """Return what the gaps of a GPU cost, and how severe that is; a job with little work to do is no problem."""
         is_little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # a GPU that never worked has a finding of its own
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
@@ -257,9 +257,9 @@ class IdleGap(Rule):
         return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
 
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
-        """Return the causes, that of requests where of no gap anything is known and there is little work between them.
+        """Return the causes, all `requests` if none is known and there is little work between the gaps.
 
-        What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
+        Gaps of one period count as requests only if they take most of the job, since requests have no period.
 
         Args:
             gaps: the gaps of a GPU.

@@ -23,7 +23,7 @@ _OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are the texture 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapCandidate:
-    """What of an idle run lies within the job.
+    """The part of an idle run within the job.
 
     Attributes:
         interval: when.
@@ -46,7 +46,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     resting: float,
     coarse: bool,
 ) -> list[GapCandidate]:
-    """Return the parts of idle runs that are gaps of their own, or waits where samples tell both apart.
+    """Return the parts of idle runs that are gaps, and those that are waits for input.
 
     Args:
         context: the recording, with the findings of waiting for input.
@@ -92,7 +92,7 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
 
 
 def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
-    """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
+    """Return the longest stretch of a candidate outside episodes, an empty one if none is long enough."""
     left = intervals.difference(intervals.to_spans([part.interval]), episodes)
     outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
     begin = part.interval.start
@@ -104,7 +104,7 @@ def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCand
 
 
 def average_between_gaps(series: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
-    """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
+    """Return the mean utilisation of a GPU in the job outside its gaps, 1 if no time is left."""
     start, end = series.averaging_windows(job)
     utilisation = series.values(UTILISATION)
     seconds = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))

@@ -23,7 +23,7 @@ _NAMED = {"checkpoint": "checkpoints", "epoch": "ends of epochs or evaluations",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """What recurs: the gaps of one or several GPUs at one period.
+    """Gaps of one or several GPUs that recur at one period.
 
     Attributes:
         devices: the GPUs.
@@ -53,12 +53,12 @@ class Stall:
 
     @property
     def cause(self) -> str:
-        """What lies behind most of its gaps."""
+        """The commonest cause of its gaps."""
         return Counter(gap.cause or "periodic" for gap in self.gaps).most_common(1)[0][0]
 
 
 def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
-    """Return what recurs, GPUs of one period together, in the order of the GPUs."""
+    """Return the stalls; GPUs with the same period share one. In the order of the GPUs."""
     stalls: list[Stall] = []
     for device in context.gpus():
         stall = _find_stall(device, gaps)
@@ -120,7 +120,7 @@ def mark_periodic(gaps: Sequence[Interval], causes: list[Cause]) -> list[Cause]:
 def build_stall_finding(
     context: Context, stall: Stall, share: float, severity: Severity, least_agreement: Threshold
 ) -> Finding:
-    """Return the finding of what recurs.
+    """Return the finding of a stall.
 
     Args:
         context: the recording.

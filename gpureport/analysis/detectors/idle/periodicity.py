@@ -32,7 +32,7 @@ class Period:
 
 
 def find_period(starts: IntArray) -> Period | None:
-    """Return the period of events, None where they have none; of several that fit as well, the longest.
+    """Return the period of events, the longest of equally good ones, None without one.
 
     Args:
         starts: when each began, in microseconds, rising.

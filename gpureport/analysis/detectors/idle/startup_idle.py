@@ -166,7 +166,7 @@ class StartupIdle(Rule):
         )
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
-        """Return what else was seen at this time, which may have been work."""
+        """Return a remark on light work in the stretch; empty without any."""
         if bursts > self.bursts.value:
             return f" Short bursts fill {phrases.percent(bursts)} of it."
         if light > self.light.value:
@@ -177,7 +177,7 @@ class StartupIdle(Rule):
     def _find_length_range(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> tuple[float, float] | None:
-        """Return the shortest and the longest time it may have been, None where its edge is well known."""
+        """Return the shortest and the longest time a stretch may have lasted, None if its edge is certain."""
         edge = interval.end if kind == "startup_idle" else interval.start
         times = np.concatenate([context.series[name].times for name in devices or context.gpus()])
         before, after = times[times < edge], times[times >= edge]
@@ -192,7 +192,7 @@ class StartupIdle(Rule):
         return (shortest, longest) if step > self.lone.value and is_blurred else None
 
     def _describe_length(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
-        """Return the sentence of a finding; where its edge is not well known, with both limits."""
+        """Return how long a stretch lasted, in a sentence; with both limits if its edge is uncertain."""
         length_range = self._find_length_range(context, kind, interval, devices)
         length = phrases.duration(interval.seconds)
         if length_range is not None:
@@ -259,7 +259,7 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
 
 
 def _describe_no_job_time(context: Context, free: float) -> str:
-    """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
+    """Return how long no job held a GPU, as a sentence; empty if a job held all of them."""
     if not free:
         return ""
     if len(context.gpus()) > 1:

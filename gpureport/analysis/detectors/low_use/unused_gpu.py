@@ -198,7 +198,7 @@ def _average_utilisation(series: DeviceSeries) -> float:
 
 
 def _report_unjudged(device: str, reason: str, *amounts: Amount) -> NotJudged:
-    """Return that a GPU cannot be said to be unused."""
+    """Return that it is unknown whether a GPU was unused."""
     template, recording = reason if amounts else "", "a log of the whole job with all GPUs in it"
     return NotJudged(kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts)
 
@@ -219,7 +219,7 @@ def _find_sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tupl
 
 
 def _describe_sampled_time(sampled_seconds: float, worked_seconds: float) -> str:
-    """Return what part of the job samples speak of, where much of it is in log gaps."""
+    """Return which part of the job samples cover, if much of it lies in log gaps; else nothing."""
     if sampled_seconds >= _SEEN * worked_seconds:
         return ""
     return f", of which samples tell of {phrases.duration(sampled_seconds)}"

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from gpureport.findings import Finding, NotJudged
 
 RECORDING = "a run of the job once its memory no longer grows"
-"""What tells how much room there is."""
+"""A recording that shows how much room there is."""
 
 
 def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
-    """Return the findings without that of unused memory where it keeps growing, and that this was not judged."""
+    """Return the findings without unused memory of leaking GPUs, and these as not judged."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     withdrawn = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
     unjudged = [

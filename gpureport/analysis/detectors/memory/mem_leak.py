@@ -193,7 +193,7 @@ class MemLeak(Rule):
 
 
 def _measure_growth(times: IntArray, used: FloatArray, series: DeviceSeries) -> _Growth:
-    """Return how memory grew over samples, of which there must be some for each block of a quarter."""
+    """Return how memory grew over samples; each block of a quarter needs some."""
     count = min(_BLOCKS, len(times))
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     seconds = (times - times[0]) / 1e6

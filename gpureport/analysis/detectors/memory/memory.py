@@ -124,7 +124,7 @@ class Memory(Rule):
             yield self._build_headroom_finding(measurable)
 
     def is_preallocated(self, series: DeviceSeries) -> bool | None:
-        """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
+        """Return whether the memory of a GPU was preallocated; None if the log cannot show it.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
         a minute.

@@ -95,7 +95,7 @@ class OversizedGpu(Rule):
                 yield self._build_finding(context, names, fit, peak, used)
 
     def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
-        """Return the model of the lowest power limit that would do, None where none does."""
+        """Return the sufficient model with the lowest power limit, None without one."""
         own = _look_up_size(known)
         fitting: list[tuple[float, _SmallerGpu]] = []
         for gpu in gpus.load_gpus():

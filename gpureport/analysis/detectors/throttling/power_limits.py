@@ -190,7 +190,7 @@ class PowerLimits(Rule):
         )
 
     def _describe_merging(self, capped: "CappedTime") -> str:
-        """Return what the stretches of a finding count, where they hold more than the time at the limit."""
+        """Return a remark on stretches that include pauses below the limit; empty without such."""
         at_limit = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
         at_limit_seconds, whole = intervals.total_seconds(at_limit), intervals.total_seconds(capped.episodes)
         if capped.counted is not None or whole - at_limit_seconds < PAUSES * whole:

@@ -73,7 +73,7 @@ class ThrottledEpisodes:
 def name_cause(  # noqa: PLR0913 - what decides it
     kind: str, series: DeviceSeries, signals: ClockSignals, rows: BoolArray, *, is_direct: bool, near_limit: float
 ) -> str:
-    """Return what lies behind throttled rows; a power brake only where its own bit is set.
+    """Return the cause of throttled rows; a power brake only if its own bit is set.
 
     Args:
         kind: thermal_throttle or hw_throttle.

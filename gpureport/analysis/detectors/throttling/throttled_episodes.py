@@ -20,7 +20,7 @@ _LONGEST_RELEASE_INTERVALS = 3.5
 
 
 def measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled: ThrottledSamples) -> float:
-    """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
+    """Return the throttled time in stretches: the counted time, plus time that only samples show."""
     if throttled.counted is None or throttled.counted.total_seconds <= 0:
         return intervals.total_seconds(stretches)
     rows = throttled.rows
@@ -34,7 +34,7 @@ def measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled:
 
 
 def build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
-    """Yield what each counter of the kind rose by."""
+    """Yield the increment of each counter of the kind."""
     for reason in THERMAL if episodes.is_heat else (BRAKE,):
         counted = measure_counted_time(series, reason)
         if counted is not None and counted.total_seconds > 0:

@@ -128,7 +128,7 @@ def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSample
 
 
 def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str:
-    """Say what is missing for a judgement without event bits; empty when nothing is."""
+    """Return which series are missing to detect throttling without event bits; empty if none is."""
     if np.isnan(signals.clock).all():
         margin = (
             float(np.nanmax(signals.temperature)) - signals.temperature_limit

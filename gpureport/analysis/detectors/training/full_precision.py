@@ -78,7 +78,7 @@ class FullPrecision(Rule):
             yield self._build_finding(context, tuple(able), None, precision)
 
     def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
-        """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
+        """Return the mean activity of the tensor cores over busy time, None if it was recorded for too short a time."""
         values = series.values(_TENSOR)
         used = series.values(UTILISATION)
         rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))

@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.text.text_log import Chunk
 from gpureport.metrics import BY_NAME
@@ -54,7 +54,7 @@ class HostRows:
         notes: what a reader must know.
     """
 
-    odd: list[OddLine] = field(default_factory=list)
+    odd: list[NonDataLine] = field(default_factory=list)
     absent: dict[tuple[str, str], int] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     _stamps: "array[int]" = field(default_factory=lambda: array("q"))
@@ -89,7 +89,7 @@ class HostRows:
 
     def lost(self, number: int, reason: str, text: str, kind: LineKind = LineKind.REJECTED) -> None:
         """Add a line that is no row."""
-        self.odd.append(OddLine(number, kind, reason, text))
+        self.odd.append(NonDataLine(number, kind, reason, text))
 
     def lacks(self, column: str, reason: str) -> None:
         """Count a cell, or a list, that says nothing."""

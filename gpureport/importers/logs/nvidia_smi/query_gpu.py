@@ -10,7 +10,7 @@ from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers, is_plain
-from gpureport.importers.logs.nvidia_smi.query.opening import beginning, every_line, first_lines, opening
+from gpureport.importers.logs.nvidia_smi.query.opening import beginning, every_line, first_lines, read_opening
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, ReadOptions
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class NvidiaSmi:
         if not given or (placement.columns is None and _in_forms(_beginning(file))):
             return placement
         try:
-            found = opening(str(file.path), beginning(file), placement.columns, lambda: every_line(file))
+            found = read_opening(str(file.path), beginning(file), placement.columns, lambda: every_line(file))
         except SourceError:
             # what is wrong with it is said when it is read
             return placement

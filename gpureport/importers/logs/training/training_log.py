@@ -17,8 +17,8 @@ import numpy as np
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import head_text, pieces
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.delimited.layout import cells as header_cells
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.layout import split_header as header_cells
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.devices.series_assembly import Tally
 from gpureport.importers.logs.training.points import Points
 from gpureport.importers.logs.training.rows import find_time_and_step, normalise_name, read_row
@@ -128,7 +128,7 @@ class _Reader:
         rows = [entry for entry in history if isinstance(entry, dict)]
         faults = [fault for entry in rows if (fault := self._take(entry))]
         lines = max(lines, len(rows))
-        odd = [OddLine(0, LineKind.REJECTED, fault, "") for fault in faults]
+        odd = [NonDataLine(0, LineKind.REJECTED, fault, "") for fault in faults]
         self._tally.take(lines, len(rows) - len(faults), lines - len(rows), odd)
 
     def _table(self, lines: list[str]) -> Iterator[tuple[int, Mapping[str, object] | str]]:
@@ -143,7 +143,7 @@ class _Reader:
                 continue
             if not header:
                 header = True
-                self._tally.take(1, 0, 0, [OddLine(number, LineKind.HEADER, "", line)])
+                self._tally.take(1, 0, 0, [NonDataLine(number, LineKind.HEADER, "", line)])
                 continue
             cells = _cells(line, delimiter)
             if number == len(lines):
@@ -156,7 +156,7 @@ class _Reader:
     def _rows(self, lines: list[str], found: Iterable[tuple[int, Mapping[str, object] | str]]) -> None:
         for number, cells in found:
             fault = cells if isinstance(cells, str) else self._take(cells)
-            odd = [OddLine(number, LineKind.REJECTED, fault, lines[number - 1])] if fault else []
+            odd = [NonDataLine(number, LineKind.REJECTED, fault, lines[number - 1])] if fault else []
             self._tally.take(1, not fault, 0, odd)
 
     def _take(self, cells: Mapping[str, object]) -> str:
@@ -171,7 +171,7 @@ class _Reader:
         kind, times = self.points.kind, self.points.times
         placed = times + (started if kind == "elapsed" else 0)
         if kind == "local" and placement.tz is not None:
-            placed = zones.to_utc(times, zones.zone(placement.tz), np.zeros(len(times), dtype=np.bool_))
+            placed = zones.to_utc(times, zones.load_zone(placement.tz), np.zeros(len(times), dtype=np.bool_))
         self._tally.notes += self._notes()
         return Training(
             self.points.table(placed),

@@ -12,6 +12,7 @@ from gpureport.importers.trackers.neptune.exports.local_time import correct_loca
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune.run_content import RunContent
 from gpureport.importers.trackers.neptune_hardware import device_rows, namespaces
+from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
 from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
 from gpureport.importers.trackers.neptune_hardware.process_samples import sample_process
 from gpureport.importers.trackers.training_metrics import build_training_table, describe_training, measure_work
@@ -43,13 +44,7 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
     if not any(each.spaces for each in processes):
         raise _no_hardware_error(contents, locator, selection, chosen)
     taken = [_sample(each) for each in processes]
-    whole = device_rows.arrange_by_device(block for each in taken for sample in each.samples for block in sample.blocks)
-    arranged, unselected = device_rows.select_gpus(whole, placement.gpus)
-    if not any(gpu is not None for _, gpu in arranged.blocks) and placement.gpus is not None:
-        held = ", ".join(sorted({str(gpu) for _, gpu in whole.blocks if gpu is not None})) or "none"
-        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}")
-    if not arranged.blocks:
-        raise SourceError(locator, "its hardware series hold no value", "leave the run out")
+    arranged, unselected = _arrange(taken, locator, placement.gpus)
     series = device_rows.build_tables(arranged)
     clocks = read_clocks(series.values())
     span = min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)
@@ -78,6 +73,26 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
         state=" ".join(each.state for each in contents),
         size=sum(each.size or 0 for each in contents),
     )
+
+
+def _arrange(
+    processes: Sequence[ProcessContent], locator: str, gpus: tuple[int, ...] | None
+) -> tuple[RowsByDevice, int]:
+    """Return the rows of the selected devices, and the number of points of the other GPUs.
+
+    Raises:
+        SourceError: when no selected device has a value.
+    """
+    whole = device_rows.arrange_by_device(
+        block for each in processes for sample in each.samples for block in sample.blocks
+    )
+    arranged, unselected = device_rows.select_gpus(whole, gpus)
+    if not any(gpu is not None for _, gpu in arranged.blocks) and gpus is not None:
+        held = ", ".join(sorted({str(gpu) for _, gpu in whole.blocks if gpu is not None})) or "none"
+        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}")
+    if not arranged.blocks:
+        raise SourceError(locator, "its hardware series hold no value", "leave the run out")
+    return arranged, unselected
 
 
 def _correct_times(content: RunContent, stage: str | None, chosen: NameMap, tz: str | None) -> ProcessContent:

@@ -8,6 +8,7 @@ from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.trackers.device_tables import add_timing
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
+from gpureport.importers.trackers.neptune_hardware.process_samples import ProcessSamples
 from gpureport.quality import AbsentCells, ClockStep, Quality, Rejected
 
 _HOUR = 3600.0
@@ -39,14 +40,7 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
     rows, points = sum(len(each.times) for each in blocks), sum(int(each.points.sum()) for each in blocks)
     absent = Counter({name: count for each in samples for name, count in each.nan.items()})
     unknown = sum(each.other_points for each in processes)
-    rejected = [entry for each in processes for entry in each.content.rejected]
-    counted = {
-        OTHER_PROCESS: arranged.copies,
-        TWICE_AT_ONCE: sum(each.repeated for each in samples),
-        FORKED: sum(each.crowded for each in samples),
-        NOT_SELECTED: unselected,
-    }
-    rejected += [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]
+    rejected = _list_rejected(processes, samples, arranged.copies, unselected)
     noise = absent.total() + unknown
     account = Quality(
         lines=points + trained + noise + sum(entry.rows for entry in rejected),
@@ -60,6 +54,19 @@ def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
         notes=notes,
     )
     return add_timing(account, clocks)
+
+
+def _list_rejected(
+    processes: Sequence[ProcessContent], samples: Sequence[ProcessSamples], copies: int, unselected: int
+) -> list[Rejected]:
+    rejected = [entry for each in processes for entry in each.content.rejected]
+    counted = {
+        OTHER_PROCESS: copies,
+        TWICE_AT_ONCE: sum(each.repeated for each in samples),
+        FORKED: sum(each.crowded for each in samples),
+        NOT_SELECTED: unselected,
+    }
+    return rejected + [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]
 
 
 def _clock_steps(processes: Sequence[ProcessContent], arranged: RowsByDevice) -> tuple[ClockStep, ...]:

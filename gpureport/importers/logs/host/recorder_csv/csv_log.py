@@ -12,14 +12,14 @@ import numpy as np
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import head, head_text, pieces
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.delimited.layout import STAMP, Layout, cells, layout
+from gpureport.importers.delimited.layout import STAMP, Layout, make_layout, split_header
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.devices.series_assembly import Tally, columns_of
+from gpureport.importers.devices.series_assembly import Tally, columns_by_target
 from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_heading
-from gpureport.importers.ordering.backward_survey import survey
-from gpureport.importers.ordering.placement_plan import Plan
-from gpureport.importers.ordering.row_placement import Assembly, Rows
+from gpureport.importers.ordering.backward_survey import survey_log
+from gpureport.importers.ordering.placement_plan import PlacementPlan
+from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import Interpretation
 from gpureport.importers.text.column_examples import ColumnsRead
@@ -67,10 +67,10 @@ class HostDialect:
 
     def header(self, line: str) -> Layout | None:
         """Return the columns of a header that names a timestamp and at least one known column."""
-        delimiter, names = cells(line)
+        delimiter, names = split_header(line)
         if STAMP not in names or not set(names) & _COLUMNS.keys():
             return None
-        return layout([_column(name) for name in names], delimiter=delimiter, header=line)
+        return make_layout([_column(name) for name in names], delimiter=delimiter, header=line)
 
     def classify(self, line: str) -> LineKind:
         """Return that any other line is rejected."""
@@ -108,8 +108,8 @@ class HostExtraction:
         """Prepare to read; nothing is read yet."""
         self._file = file
         self._tally = Tally()
-        self._zone = zones.zone(placement.tz) if placement.tz else None
-        self._assembly = Assembly(self._zone, self._survey)
+        self._zone = zones.load_zone(placement.tz) if placement.tz else None
+        self._assembly = RowPlacement(self._zone, self._survey)
         self._columns = ColumnsRead("", {})
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -126,7 +126,7 @@ class HostExtraction:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
             raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
 
-    def _rows(self) -> Iterator[tuple[Section, Rows]]:
+    def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
         text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
         self._columns = ColumnsRead(text, {})
         for parsed in Parser(HostDialect()).sections(pieces(self._file)):
@@ -135,13 +135,16 @@ class HostExtraction:
                 self._columns.see(section)
                 self._file.account.delimiter = section.layout.delimiter
                 hosts = np.zeros(len(section.times), dtype=np.int64)
-                data = columns_of(section)
-                yield section, Rows(lines=section.numbers, stamps=section.times, devices=hosts, ids=[HOST], data=data)
+                data = columns_by_target(section)
+                yield (
+                    section,
+                    AssignedRows(lines=section.numbers, stamps=section.times, devices=hosts, ids=[HOST], data=data),
+                )
 
-    def _survey(self) -> Plan:
+    def _survey(self) -> PlacementPlan:
         """Read the whole CSV once more, to see why its stamps run backwards."""
         again = HostExtraction(self._file.again(), ReadOptions())
-        return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: True)
+        return survey_log((rows for _, rows in again._rows()), self._zone, sure=lambda: True)
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""

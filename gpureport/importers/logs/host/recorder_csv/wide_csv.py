@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.layout import cells as header_cells
+from gpureport.importers.delimited.layout import split_header as header_cells
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
 from gpureport.importers.logs.host.host_rows import HostRows, TableReading

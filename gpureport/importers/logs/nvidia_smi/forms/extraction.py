@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
 from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
-from gpureport.importers.logs.nvidia_smi.query.driver_messages import Messages
-from gpureport.importers.ordering.row_placement import Rows
+from gpureport.importers.logs.nvidia_smi.query.driver_messages import DriverEvents
+from gpureport.importers.ordering.row_placement import AssignedRows
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.text.text_log import INTERVAL, Chunk, FormExtraction
-from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.timebase.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,8 @@ class FormsExtraction(FormExtraction):
         self._mixed = MixedForms()
         super().__init__(file, placement, MixedForms)
         self._form = self._mixed
-        self._messages = Messages()
-        self._events: list[OddLine] = []
+        self._messages = DriverEvents()
+        self._events: list[NonDataLine] = []
         self._lost: Mapping[str, IntArray] = {}
         self._throttling = False
 
@@ -46,7 +46,7 @@ class FormsExtraction(FormExtraction):
         self._lost = part.lost
         self._events += [line for line in part.odd if line.kind is LineKind.EVENT]
 
-    def _note(self, rows: Rows, placed: Placed) -> None:
+    def _note(self, rows: AssignedRows, placed: PlacedRows) -> None:
         """Give the messages above the last of the rows a time."""
         self._messages.add_lost(self._lost, rows.lines, placed.devices, placed.ids, placed.times)
         kept = placed.devices >= 0

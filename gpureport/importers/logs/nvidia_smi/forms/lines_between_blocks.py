@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import NOT_OF_FORM
 
@@ -15,11 +15,11 @@ _LONGEST = 1_000
 """Characters of a line that are looked at."""
 
 
-def classify_stray_line(number: int, line: str) -> OddLine:
+def classify_stray_line(number: int, line: str) -> NonDataLine:
     """Return a line that is of no block; one that holds figures is rejected, prose is noise."""
     text = line.strip()[:_LONGEST]
     kind = _kind(text)
-    return OddLine(number, kind, NOT_OF_FORM if kind is LineKind.REJECTED else "", text)
+    return NonDataLine(number, kind, NOT_OF_FORM if kind is LineKind.REJECTED else "", text)
 
 
 @lru_cache(8192)

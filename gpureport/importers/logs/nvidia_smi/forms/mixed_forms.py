@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks, Part
 from gpureport.importers.logs.nvidia_smi.forms.csv_queries import query_option
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
@@ -109,9 +109,9 @@ class _Unread:
             yield Chunk(numbers=none, times=None, data={}, lines=len(odd), odd=odd)
 
 
-def _odd(number: int, line: bytes) -> OddLine:
+def _odd(number: int, line: bytes) -> NonDataLine:
     text = line[:_LONGEST].decode(errors="replace").strip()
     if _NUMBERS.fullmatch(text):
-        return OddLine(number, LineKind.REJECTED, BEFORE_HEADER, text)
+        return NonDataLine(number, LineKind.REJECTED, BEFORE_HEADER, text)
     message = QueryGpuDialect().classify(text) is LineKind.EVENT
-    return OddLine(number, LineKind.EVENT if message else LineKind.NOISE, "", text)
+    return NonDataLine(number, LineKind.EVENT if message else LineKind.NOISE, "", text)

@@ -8,8 +8,8 @@ import numpy as np
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
-from gpureport.importers.delimited.row_sections import LineKind, OddLine, Parsed, Section
-from gpureport.importers.devices.series_assembly import columns_of, split_clock_events
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
+from gpureport.importers.devices.series_assembly import columns_by_target, split_clock_events
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import lost_rows
@@ -61,7 +61,7 @@ class QueryCsv:
         return Chunk(
             numbers=section.numbers,
             times=None if section.layout.stamp is None else section.times,
-            data=split_clock_events(columns_of(section)),
+            data=split_clock_events(columns_by_target(section)),
             lines=len(section.numbers),
             absent={
                 (columns[position].source, reason): cells
@@ -72,7 +72,7 @@ class QueryCsv:
         )
 
 
-def _others(piece: Piece, parsed: Parsed) -> Chunk:
+def _others(piece: Piece, parsed: ParsedPiece) -> Chunk:
     """Return the lines of a piece that are no rows, or rows under a header that names no metric."""
     odd = list(parsed.odd)
     for section in parsed.sections:
@@ -88,10 +88,10 @@ def _others(piece: Piece, parsed: Parsed) -> Chunk:
     )
 
 
-def _refused(piece: Piece, layout: Layout, numbers: list[int]) -> Iterator[OddLine]:
+def _refused(piece: Piece, layout: Layout, numbers: list[int]) -> Iterator[NonDataLine]:
     names = ", ".join(column.source for column in layout.columns)
     reason = f"{UNUSABLE_HEADER} no GPU metric among the columns {names}"
     texts = piece.data.split(b"\n")
     for number in numbers:
         text = texts[number - piece.first_line].decode(errors="replace").strip("\r")
-        yield OddLine(number, LineKind.REJECTED, reason, text)
+        yield NonDataLine(number, LineKind.REJECTED, reason, text)

@@ -9,10 +9,10 @@ from gpureport.importers.delimited.row_sections import Section
 from gpureport.importers.devices.identification import IDENTITY
 from gpureport.importers.devices.identities import Identity
 from gpureport.importers.devices.series_assembly import Tally, Values
-from gpureport.importers.logs.nvidia_smi.query.torn_lines import Torn
+from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import LEFT_OUT
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, TORN, WRONG_TICK
-from gpureport.importers.recorders.damaged_devices import Suspects
+from gpureport.importers.recorders.damaged_identities import DamagedIdentities
 from gpureport.importers.values.cells import CUT
 
 
@@ -27,8 +27,8 @@ class DamagedRows:
             sound: rows of the sections in which none is damaged, by identity.
         """
         self._tally = tally
-        self._torn = Torn(sound)
-        self._suspects = Suspects(sound)
+        self._torn = TornRows(sound)
+        self._suspects = DamagedIdentities(sound)
 
     def find_sound(self, section: Section, data: dict[str, Values], places: IntArray | None) -> BoolArray:
         """Return which rows can be believed; the others are counted as rejected.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.quality import LogEvent
 
 _KINDS = (
@@ -36,7 +36,7 @@ def kind(message: str) -> str:
 
 
 @dataclass(slots=True)
-class Messages:
+class DriverEvents:
     """Events of one log, in its order; the first of each text, and the first ones in all.
 
     A message has the time of the row before it. Those before any row wait for the first one.
@@ -47,7 +47,7 @@ class Messages:
     _events: list[LogEvent] = field(default_factory=list)
     _texts: set[tuple[str, str | None]] = field(default_factory=set)
 
-    def add(self, odd: Iterable[OddLine], numbers: IntArray, times: IntArray) -> None:
+    def add(self, odd: Iterable[NonDataLine], numbers: IntArray, times: IntArray) -> None:
         """Take the messages among the odd lines of a piece.
 
         Args:

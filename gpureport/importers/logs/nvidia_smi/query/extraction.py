@@ -16,20 +16,26 @@ from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
-from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
-from gpureport.importers.devices.series_assembly import CLOCK_EVENTS, Tally, Values, columns_of, split_clock_events
-from gpureport.importers.logs.nvidia_smi.query import fields, unusable
+from gpureport.importers.devices.series_assembly import (
+    CLOCK_EVENTS,
+    Tally,
+    Values,
+    columns_by_target,
+    split_clock_events,
+)
+from gpureport.importers.logs.nvidia_smi.query import fields, unusable_log
 from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
-from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, Messages, lost_rows
-from gpureport.importers.logs.nvidia_smi.query.host_column import HOST_COLUMN, Machines
+from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, DriverEvents, lost_rows
+from gpureport.importers.logs.nvidia_smi.query.host_column import HOST_COLUMN, HostColumnCheck
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import is_unambiguous
-from gpureport.importers.logs.nvidia_smi.query.opening import Opening, beginning, every_line, opening
+from gpureport.importers.logs.nvidia_smi.query.opening import Opening, beginning, every_line, read_opening
 from gpureport.importers.logs.nvidia_smi.query.timeless import strange
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_places import DAMAGED, MIXED, Places
-from gpureport.importers.ordering.row_placement import Assembly, Rows
+from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import PLACE_IN_TICK, Interpretation, Role
 from gpureport.importers.protocol.reject_reasons import (
@@ -41,14 +47,14 @@ from gpureport.importers.protocol.reject_reasons import (
 )
 from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
-from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.quality import Quality
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.ordering.placement_plan import Plan
+    from gpureport.importers.ordering.placement_plan import PlacementPlan
     from gpureport.recording import Device
 
 _ROLES = {
@@ -69,19 +75,19 @@ class QueryGpuExtraction:
         self._devices = Devices(placement.gpus)
         self._identities = SoundIdentities()
         self._damage: DamagedRows | None = None
-        self._zone = zones.zone(placement.tz) if placement.tz else None
-        self._assembly = Assembly(self._zone, self._survey)
-        self._machines: Machines | None = None
+        self._zone = zones.load_zone(placement.tz) if placement.tz else None
+        self._assembly = RowPlacement(self._zone, self._survey)
+        self._machines: HostColumnCheck | None = None
         self._places: Places | None = None
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
-        self._messages: Messages | None = None
-        self._events: list[OddLine] = []
+        self._messages: DriverEvents | None = None
+        self._events: list[NonDataLine] = []
         self._last: int | None = None
         self._opening = Opening()
         self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
         self._absolute = False
-        self._problem: unusable.Problem | None = None
+        self._problem: unusable_log.Problem | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one GPU each.
@@ -97,10 +103,10 @@ class QueryGpuExtraction:
         if self._events:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
-            problem = self._problem or unusable.no_usable_row(self._file, self._tally, self._devices.indices)
+            problem = self._problem or unusable_log.no_usable_row(self._file, self._tally, self._devices.indices)
             raise SourceError(str(self._file.path), *problem)
 
-    def _rows(self) -> Iterator[tuple[Section, Rows]]:
+    def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
         """Yield the sections of the log with the GPU each row belongs to."""
         sections = self._sections()
         for section in sections:
@@ -134,7 +140,7 @@ class QueryGpuExtraction:
         if self._placement.columns is None and is_unambiguous(first):
             return first.decode(errors="replace"), Opening(stamped=True)
         text = beginning(self._file)
-        return text, opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
+        return text, read_opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
 
     def _tick_places(self) -> Places:
         """Return what tells GPUs apart that no column names."""
@@ -150,32 +156,32 @@ class QueryGpuExtraction:
             bad |= rows
         return section.select(~bad) if bad.any() else section
 
-    def _unusable_columns(self, layout: Layout) -> unusable.Problem | None:
+    def _unusable_columns(self, layout: Layout) -> unusable_log.Problem | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         if layout.holds(fields.METRICS):
             if self._stamped is None:
                 self._stamped = layout.stamp is not None or self._opening.stamped
             if layout.stamp is not None and self._stamped:
                 return None
-        return unusable.unusable_columns(
+        return unusable_log.unusable_columns(
             layout,
             stamped=bool(self._stamped),
             counted_times=self._tick_times is not None,
             fractions=bool(self._opening.dialect.fractions),
         )
 
-    def _survey(self) -> "Plan":
+    def _survey(self) -> "PlacementPlan":
         """Read the whole log once more, to see why its stamps run backwards."""
-        from gpureport.importers.ordering.backward_survey import survey  # noqa: PLC0415 - the stamps of most logs rise
+        from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
         again = QueryGpuExtraction(self._file.again(), self._placement)
-        return survey((rows for _, rows in again._rows()), self._assembly.zone, sure=lambda: again._devices.sure)
+        return survey_log((rows for _, rows in again._rows()), self._assembly.zone, sure=lambda: again._devices.sure)
 
-    def _assigned(self, section: Section, places: IntArray | None) -> Rows:
+    def _assigned(self, section: Section, places: IntArray | None) -> AssignedRows:
         """Return the rows of a section with the GPU each belongs to."""
-        data = columns_of(section)
+        data = columns_by_target(section)
         if any(map(HOST_COLUMN.fullmatch, data)):
-            self._machines = self._machines or Machines(str(self._file.path))
+            self._machines = self._machines or HostColumnCheck(str(self._file.path))
             self._machines.see(data)
         sound = None
         if places is not None or is_name_cut(section) or not self._identities.are_all(data, len(section.times)):
@@ -196,9 +202,9 @@ class QueryGpuExtraction:
         outliers = (codes >= 0) & self._assembly.find_outliers(times, codes)
         self._tally.drop(OUT_OF_SEQUENCE, section.numbers[outliers])
         codes[outliers] = NOT_NAMED
-        return Rows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
+        return AssignedRows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
 
-    def _note_events(self, section: Section, placed: Placed) -> None:
+    def _note_events(self, section: Section, placed: PlacedRows) -> None:
         """Note what happened up to the end of a section."""
         kept = placed.devices >= 0
         times = placed.times[kept]
@@ -211,9 +217,9 @@ class QueryGpuExtraction:
             messages.add(before, section.numbers[kept], times)
         self._last = int(times[-1]) if len(times) else self._last
 
-    def _event_log(self) -> Messages:
+    def _event_log(self) -> DriverEvents:
         """Return what keeps the events of the log."""
-        self._messages = self._messages or Messages(self._last)
+        self._messages = self._messages or DriverEvents(self._last)
         return self._messages
 
     def outcome(self) -> Outcome:
@@ -233,7 +239,7 @@ class QueryGpuExtraction:
             understanding=self._understanding(plan),
         )
 
-    def _understanding(self, plan: "Plan | None") -> Interpretation:
+    def _understanding(self, plan: "PlacementPlan | None") -> Interpretation:
         """Return what the columns, the GPUs and the times were told by."""
         header = ("header",) if self._tally.headers else ()
         return Interpretation(
@@ -244,7 +250,7 @@ class QueryGpuExtraction:
             order_notes=None if plan is None else plan.notes,
         )
 
-    def _told(self, plan: "Plan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
+    def _told(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gpureport.importers.delimited.layout import cells
+from gpureport.importers.delimited.layout import split_header
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 
@@ -25,7 +25,7 @@ def _suspects(lines: Iterable[str]) -> frozenset[str]:
     for line in lines:
         declared = dialect.header(line.strip())
         if declared is not None:
-            delimiter, headings = cells(line)
+            delimiter, headings = split_header(line)
             columns = [
                 heading if fields.share(column) else ""
                 for heading, column in zip(headings, declared.columns, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.columns import strings
 from gpureport.importers.delimited.layout import STAMP
-from gpureport.importers.delimited.layout import cells as split
+from gpureport.importers.delimited.layout import split_header as split
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.values import stamps

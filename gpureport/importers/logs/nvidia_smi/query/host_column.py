@@ -19,7 +19,7 @@ _SEVERAL = 3
 
 
 @dataclass(slots=True)
-class Machines:
+class HostColumnCheck:
     """Refuses rows of GPUs that have one number on several machines.
 
     Attributes:

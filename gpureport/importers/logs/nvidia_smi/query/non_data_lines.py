@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.importers.delimited.layout import Layout, cells, layout
+from gpureport.importers.delimited.layout import Layout, make_layout, split_header
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.logs.nvidia_smi.query import fields
@@ -71,7 +71,7 @@ class QueryGpuDialect:
         """Return the columns a header declares: all cells are field names, at least one of them a known one."""
         if not line[:1].isalpha() or not _TITLE.fullmatch(line):
             return None
-        delimiter, headings = cells(line)
+        delimiter, headings = split_header(line)
         if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
             return None
         columns = _declared(headings)
@@ -96,7 +96,7 @@ class QueryGpuDialect:
 
 def arrange_columns(columns: Sequence[Column], delimiter: str = ",", header: str = "") -> Layout:
     """Return the layout of columns of nvidia-smi; without a time stamp, words must be what the driver writes."""
-    found = layout(columns, fields.PREFERRED, delimiter, header)
+    found = make_layout(columns, fields.PREFERRED, delimiter, header)
     return found if found.stamp is not None else with_strict_words(found)
 
 

@@ -9,7 +9,7 @@ from gpureport.importers.decoding.pieces import head as head_of
 from gpureport.importers.decoding.pieces import pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout
-from gpureport.importers.delimited.layout import cells as split
+from gpureport.importers.delimited.layout import split_header as split
 from gpureport.importers.logs.nvidia_smi.query import headings, spreadsheet
 from gpureport.importers.logs.nvidia_smi.query.fractions import fractions
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
@@ -71,7 +71,7 @@ class _Head:
         return cls(lines, None, ())
 
 
-def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[[], Iterable[str]]) -> Opening:
+def read_opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[[], Iterable[str]]) -> Opening:
     """Return how the lines of a log are read.
 
     Args:

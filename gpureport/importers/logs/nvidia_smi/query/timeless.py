@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.columns import BoolArray
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.timebase.row_order import spans
+from gpureport.importers.timebase.row_order import split_at
 from gpureport.importers.values.cells import Column, Value
 
 _FORMS = {
@@ -51,7 +51,7 @@ def strange(section: Section) -> Iterator[tuple[str, BoolArray]]:
         bare = column.without_unit()
         if bare is None or 2 * bare.sum() > column.valid().sum():
             continue
-        for start, end in spans(np.flatnonzero(np.diff(bare)) + 1, len(bare)):
+        for start, end in split_at(np.flatnonzero(np.diff(bare)) + 1, len(bare)):
             if end - start > _RUN:
                 bare[start:end] = False
         if bare.any():

@@ -11,7 +11,7 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.devices.identification import IDENTITY
 from gpureport.importers.devices.identities import WRITTEN, Identity
 from gpureport.importers.devices.series_assembly import Values
-from gpureport.importers.timebase.row_order import spans
+from gpureport.importers.timebase.row_order import split_at
 from gpureport.quality import gap_seconds
 
 _RARE, _COMMON = 3, 20
@@ -23,7 +23,7 @@ _LASTING = 2
 """Rows in which a change lasts; lines torn one after the other are rare (pragmatic)."""
 
 
-class Torn:
+class TornRows:
     """Finds torn rows, section by section; it remembers how often each text was seen."""
 
     def __init__(self, sound: Mapping[Identity, int] | None = None) -> None:
@@ -132,7 +132,7 @@ def _changed(odd: BoolArray, times: IntArray) -> BoolArray:
     changed = np.zeros(len(odd), dtype=np.bool_)
     steps = np.diff(times)
     limit = gap_seconds(max(float(np.median(steps)), 0.0) / 1e6) * 1e6
-    for start, end in spans(np.flatnonzero(np.diff(odd)) + 1, len(odd)):
+    for start, end in split_at(np.flatnonzero(np.diff(odd)) + 1, len(odd)):
         lasts = end - start >= _LASTING and (start == 0 or end == len(odd))
         changed[start:end] = lasts or (start > 0 and steps[start - 1] > limit)
     return changed & odd

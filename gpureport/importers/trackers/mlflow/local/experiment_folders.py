@@ -1,4 +1,4 @@
-"""Folders of MLflow's file store that are experiments, and what keeps one from saying so."""
+"""The experiments in a folder of MLflow's file store, and why one cannot be read."""
 
 import os
 import re
@@ -16,9 +16,9 @@ _TRASH = ".trash"
 
 
 def is_file_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: below it lie experiments, folders that say their own id or hold runs.
+    """Return whether a folder is a file store: its folders are experiments, which state their id or hold runs.
 
-    What cannot be read is no error yet: a folder of anything may hold such.
+    Something unreadable is not an error yet, since the folder may be anything.
     """
     with suppress(SourceError):
         return any(map(_looks_like_experiment, _candidate_folders(folder)))
@@ -26,7 +26,7 @@ def is_file_store(folder: Path) -> bool:
 
 
 def _candidate_folders(root: Path) -> Iterator[Path]:
-    """Yield what may be experiments, deleted ones last."""
+    """Yield folders that may be experiments, deleted ones last."""
     for folder in (root, root / _TRASH):
         yield from list_folder(folder) if folder.is_dir() else ()
 
@@ -40,7 +40,7 @@ def _looks_like_experiment(path: Path) -> bool:
 
 
 def _read_experiment(path: Path) -> dict[str, str | None] | None:
-    """Return what a folder says of itself, None when it is none of an experiment."""
+    """Return the metadata of an experiment's folder; None if the folder is not an experiment."""
     said = read_meta(path)
     if said is None or said.get("experiment_id") != path.name or "run_id" in said:
         return None
@@ -48,9 +48,9 @@ def _read_experiment(path: Path) -> dict[str, str | None] | None:
 
 
 def find_experiments(root: Path) -> Iterator[tuple[Path, dict[str, str | None] | SourceError]]:
-    """Yield the folders of experiments with what they say of themselves or why that is not known, deleted ones last.
+    """Yield the folders of experiments with their metadata, or with the error that hides it; deleted ones last.
 
-    A folder that says nothing of itself is one of an experiment if it holds runs.
+    A folder without metadata is an experiment if it holds runs.
     """
     for path in _candidate_folders(root):
         try:
@@ -65,7 +65,7 @@ def find_experiments(root: Path) -> Iterator[tuple[Path, dict[str, str | None] |
 
 
 def _count_runs(path: Path) -> int:
-    """Return how many runs a folder seems to hold; none where it cannot be listed: it may be a folder of anything."""
+    """Return how many runs a folder seems to hold; 0 if it cannot be listed, since it may be anything."""
     with suppress(SourceError):
         runs = list_folder(path) if path.is_dir() else ()
         return sum(RUN_ID.fullmatch(run.name) is not None and (run / META).is_file() for run in runs)
@@ -73,13 +73,13 @@ def _count_runs(path: Path) -> int:
 
 
 def read_meta(folder: Path) -> dict[str, str | None] | None:
-    """Return what the `meta.yaml` of a folder says, None where there is none."""
+    """Return the content of the `meta.yaml` of a folder; None without one."""
     said = read_text(folder / META)
     return None if said is None else meta_yaml.parse_meta(said)
 
 
 def _missing_meta_error(path: Path, runs: int) -> SourceError:
-    """Return that a folder with runs does not say which experiment it is."""
+    """Return an error: a folder with runs does not state which experiment it is."""
     what = (
         f"does not say that it is of experiment {path.name}, which seems to hold {runs} run{'' if runs == 1 else 's'}"
     )

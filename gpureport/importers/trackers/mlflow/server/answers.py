@@ -1,4 +1,4 @@
-"""What a server of MLflow answers, and what an answer that is none means."""
+"""Answers of a server of MLflow, and what an error among them means."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from gpureport.importers.trackers.mlflow.server.connection_errors import not_mlf
 from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
 
 OVERLOADED = {429, 502, 503, 504}
-"""What a server answers that will answer later."""
+"""Statuses of a server that is overloaded and may answer later."""
 _LONGEST_WAIT = 30.0
 _SHOWN = 200
 _OK, _REDIRECTS, _REFUSED, _MISSING, _FAILS, _NO_SUCH_METHOD = 200, range(300, 400), (401, 403), 404, 500, 501
@@ -33,7 +33,7 @@ class Answer:
 
     @property
     def pause(self) -> float:
-        """How long an overloaded server asks to wait, in seconds; one where it does not say."""
+        """Seconds that an overloaded server asks to wait; 1 if it does not say."""
         try:
             return min(max(float(self.headers.get("Retry-After", "1")), 0.0), _LONGEST_WAIT)
         except ValueError:
@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def said(self) -> str | None:
-        """The message of an error of MLflow, None where it is none."""
+        """The message of an error of MLflow; None if it is no error of MLflow."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -52,10 +52,10 @@ class Answer:
 
 
 def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:
-    """Return an answer that is one.
+    """Return a successful answer.
 
     Raises:
-        SourceError: saying what another one means.
+        SourceError: saying what any other answer means.
     """
     if answer.status == _OK:
         return answer

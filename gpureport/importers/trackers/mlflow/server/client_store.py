@@ -1,4 +1,4 @@
-"""Reads stores that need MLflow's own client: Databricks, and servers that sign or check requests their own way."""
+"""Reads stores that need MLflow's own client: Databricks, and servers with signed requests."""
 
 import atexit
 import os
@@ -56,7 +56,7 @@ class ClientStore:
             raise SourceError(self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'") from error
         return MlflowClient(self._uri)
 
-    def _asked(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
+    def _call(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
         """Return what a method of the client returns.
 
         Raises:
@@ -86,7 +86,7 @@ class ClientStore:
         found: list[Any] = []
         token: str | None = None
         while True:
-            page = self._asked(name, max_results=_PAGE, page_token=token, **options)
+            page = self._call(name, max_results=_PAGE, page_token=token, **options)
             found += page
             token = page.token
             if not token:
@@ -105,7 +105,7 @@ class ClientStore:
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
         try:
-            return self._info(self._asked("get_run", run_id))
+            return self._info(self._call("get_run", run_id))
         except SourceError as error:
             if "RESOURCE_DOES_NOT_EXIST" in error.what or "not found" in error.what:
                 return None
@@ -130,7 +130,7 @@ class ClientStore:
 
     def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
-        data = self._asked("get_run", run.id).data
+        data = self._call("get_run", run.id).data
         return RunLabels(
             params=tuple(sorted(data.params.items())),
             tags=tuple(sorted(data.tags.items())),
@@ -144,7 +144,7 @@ class ClientStore:
             return list(pool.map(lambda key: self._history(run.id, key), keys))
 
     def _history(self, run_id: str, key: str) -> MetricSeries:
-        points = self._asked("get_metric_history", run_id, key)
+        points = self._call("get_metric_history", run_id, key)
         return order_points(
             key,
             np.array([each.timestamp for each in points], dtype=np.int64),
@@ -154,18 +154,18 @@ class ClientStore:
 
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts."""
-        return sorted(each.path for each in self._asked("list_artifacts", run.id, folder) if not each.is_dir)
+        return sorted(each.path for each in self._call("list_artifacts", run.id, folder) if not each.is_dir)
 
     def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return a local file with the content of an artifact, removed when the program ends."""
         folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return Path(self._asked("download_artifacts", run.id, name, str(folder)))
+        return Path(self._call("download_artifacts", run.id, name, str(folder)))
 
     def publish(self, run: RunInfo, file: Path, folder: str) -> None:
         """Put a file into a folder of a run's artifacts."""
-        self._asked("log_artifact", run.id, str(file), folder)
+        self._call("log_artifact", run.id, str(file), folder)
 
     def tag(self, run: RunInfo, key: str, value: str) -> None:
         """Set a tag of a run."""
-        self._asked("set_tag", run.id, key, value)
+        self._call("set_tag", run.id, key, value)

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a server, in words a person can act on."""
+"""Errors of a connection to a server, in words a person can act on."""
 
 import http.client
 import socket
@@ -10,17 +10,17 @@ from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT
 
 CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
-"""What is raised when a server closes a connection."""
+"""Raised when a server closes a connection."""
 _SHOWN = 200
 
 
 def unreachable_error(where: str, why: str) -> SourceError:
-    """Return that nothing is heard of a server."""
+    """Return an error: the server cannot be reached."""
     return SourceError(where, f"cannot be reached: {why}", "check the address, and that the server runs")
 
 
 def not_mlflow_error(where: str, why: str) -> SourceError:
-    """Return that something else answers."""
+    """Return an error: something answers that is not MLflow."""
     hint = "check the address, and the prefix it is served under"
     why = " ".join(why.split())[:_SHOWN]
     return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
@@ -28,7 +28,7 @@ def not_mlflow_error(where: str, why: str) -> SourceError:
 
 @contextmanager
 def explain_connection_errors(where: str) -> Iterator[None]:
-    """Turn what went wrong on the way to a server into one sentence; that it closed a connection is left to the caller.
+    """Turn errors of a connection into one sentence; a closed connection is left to the caller.
 
     Raises:
         SourceError: saying what went wrong.

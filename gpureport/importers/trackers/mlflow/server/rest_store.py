@@ -1,4 +1,4 @@
-"""Reads a server of MLflow through its documented REST paths, page by page, in a few threads."""
+"""Reads a server of MLflow through its documented REST API, page by page, with several requests at a time."""
 
 import atexit
 import os
@@ -29,7 +29,7 @@ from gpureport.importers.trackers.mlflow.server.transport import Transport
 
 _API = "/api/2.0/mlflow"
 _PAGE = 25_000
-"""Points asked for at once: the most that every server allows. Without a limit one may build the whole history."""
+"""Points per page: the most that every server allows. Without a limit, a server may build the whole history."""
 _RUNS, _EXPERIMENTS, _TOGETHER = 1_000, 1_000, 100
 _THREADS = 8
 _PARENT = "mlflow.parentRunId"
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def open_server(url: str) -> RunStore:
-    """Return the store of a server; through MLflow's own client where it must sign what it asks.
+    """Return the store of a server; it uses MLflow's own client if requests must be signed.
 
     Raises:
         SourceError: when it is no URL, or the client is needed and not installed.
@@ -55,13 +55,13 @@ class RestStore:
     kind: ClassVar[str] = "server"
 
     def __init__(self, transport: Transport) -> None:
-        """Take a way to talk to it."""
+        """Take the transport to it."""
         self.transport = transport
         self.where = transport.where
 
     @cached_property
     def version(self) -> str:
-        """The version it says it has; empty where it says none."""
+        """The version it states; empty without one."""
         try:
             text = self.transport.content("/version").decode(errors="replace").strip()
         except SourceError:
@@ -168,7 +168,7 @@ class RestStore:
             parts.append(
                 (
                     np.array([int(each["timestamp"]) for each in points], dtype=np.int64),
-                    # what is no number comes as text
+                    # NaN and infinities come as text
                     np.array([float(each.get("value", 0)) for each in points], dtype=np.float64),
                     np.array([int(each.get("step", 0)) for each in points], dtype=np.int64),
                 )
@@ -197,7 +197,7 @@ class RestStore:
 
 
 def _read_in_threads(read: Callable[[str], T], keys: Iterable[str]) -> list[T]:
-    """Return what is read for each key, a few at a time; the first error ends it."""
+    """Return what is read for each key, several at a time; the first error ends it."""
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
         waiting = [pool.submit(read, key) for key in keys]
         try:
@@ -208,5 +208,5 @@ def _read_in_threads(read: Callable[[str], T], keys: Iterable[str]) -> list[T]:
 
 
 def _parse_time(said: object) -> int | None:
-    """Return a time; MLflow says 0 for none."""
+    """Return a time; MLflow writes 0 for none."""
     return int(str(said)) if said else None

@@ -1,4 +1,4 @@
-"""What the environment says about a server of MLflow: the variables its own client honours."""
+"""Settings of a server of MLflow from the environment: the variables that its own client honours."""
 
 import configparser
 import os
@@ -15,10 +15,10 @@ _CREDENTIALS = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """How a server is talked to.
+    """How to talk to a server.
 
     Attributes:
-        username: name for basic authentication, None without.
+        username: name for basic authentication; None without.
         password: password that goes with it.
         token: bearer token; a name and a password win over it.
         insecure: whether certificates are not verified.
@@ -28,7 +28,7 @@ class ServerSettings:
         first: seconds until the first answer.
         later: seconds until each later one.
         retries: how often a request is made again when the server is overloaded.
-        given: names of the variables with credentials that are set; never their values.
+        given: names of the variables with credentials that are set, without their values.
     """
 
     username: str | None = None
@@ -45,7 +45,7 @@ class ServerSettings:
 
     @property
     def credentials(self) -> str:
-        """Which credentials are used, in words, without their values."""
+        """Which credentials are set, in words, without their values."""
         return (
             f"set are {', '.join(self.given)}"
             if self.given
@@ -54,14 +54,14 @@ class ServerSettings:
 
 
 def read_server_settings(environment: Mapping[str, str] | None = None, home: Path | None = None) -> ServerSettings:
-    """Return what the environment and MLflow's file of credentials say.
+    """Return the settings of the environment and of MLflow's file of credentials.
 
     Args:
         environment: variables, those of the process when None.
         home: home folder, that of the user when None.
 
     Raises:
-        SettingsError: when a number is none.
+        SettingsError: when a variable should be a number and is not.
     """
     known = os.environ if environment is None else environment
     filed = _read_credentials((Path.home() if home is None else home) / ".mlflow" / "credentials")

@@ -1,6 +1,6 @@
-"""Requests to a server of MLflow that end: MLflow's own client waits minutes for one that is not there.
+"""Requests to a server of MLflow with a time limit: MLflow's own client waits minutes for an unreachable server.
 
-A connection a thread, kept open. Every request has a time by which it is answered, however slowly bytes come.
+Each thread keeps one connection open. The limit covers the whole answer, however slowly its bytes come.
 """
 
 import base64
@@ -73,14 +73,14 @@ class Transport:
 
     def content(self, path: str) -> bytes:
         """Return the content of a path; errors as for `get`."""
-        return self._answered_by("GET", path, None).body
+        return self._request("GET", path, None).body
 
     def put(self, path: str, content: bytes) -> None:
         """Send content to a path; errors as for `get`."""
-        self._answered_by("PUT", path, content)
+        self._request("PUT", path, content)
 
     def _json(self, method: str, path: str, content: bytes | None) -> dict[str, Any]:
-        answer = self._answered_by(method, path, content)
+        answer = self._request(method, path, content)
         try:
             found = json.loads(answer.body)
         except ValueError:
@@ -90,30 +90,30 @@ class Transport:
         self._answered = True
         return found
 
-    def _answered_by(self, method: str, path: str, content: bytes | None) -> Answer:
-        return check_answer(self._answer(method, path, content), self.where, path, self._settings)
+    def _request(self, method: str, path: str, content: bytes | None) -> Answer:
+        return check_answer(self._send_until_ready(method, path, content), self.where, path, self._settings)
 
-    def _answer(self, method: str, path: str, content: bytes | None) -> Answer:
-        """Return an answer; one that says the server is overloaded is asked for once more."""
+    def _send_until_ready(self, method: str, path: str, content: bytes | None) -> Answer:
+        """Return an answer; ask again if the server is overloaded."""
         for again in range(self._settings.retries, -1, -1):
-            answer = self._once(method, path, content)
+            answer = self._send_or_reconnect(method, path, content)
             if answer.status not in OVERLOADED or not again:
                 return answer
             time.sleep(answer.pause)
         raise AssertionError
 
-    def _once(self, method: str, path: str, content: bytes | None) -> Answer:
-        # a connection that was kept open may be closed by the server at any time
+    def _send_or_reconnect(self, method: str, path: str, content: bytes | None) -> Answer:
+        # the server may close a connection that is kept open at any time
         kept = getattr(self._own, "connection", None) is not None
         for attempt in (1, 2) if kept else (2,):
             try:
-                return self._sent(method, path, content)
+                return self._send(method, path, content)
             except CLOSED:
                 if attempt > 1:
                     raise unreachable_error(self.where, "it closes the connection without an answer") from None
         raise AssertionError
 
-    def _sent(self, method: str, path: str, content: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         with explain_connection_errors(self.where):
             connection = self._connection()
             limit = self._settings.later if self._answered else self._settings.first
@@ -172,7 +172,7 @@ def _close(connections: list[http.client.HTTPConnection]) -> None:
 
 
 def _hang_up(connection: http.client.HTTPConnection, late: threading.Event) -> None:
-    """End a request that takes too long, from another thread, and say so."""
+    """End a request that takes too long, from another thread."""
     late.set()
     sock = connection.sock
     if sock is not None:

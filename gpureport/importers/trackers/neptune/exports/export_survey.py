@@ -1,4 +1,4 @@
-"""Where the rows of each run lie in the files of an export, told without reading values."""
+"""Where the rows of each run lie in the files of an export, found without reading values."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -21,10 +21,10 @@ class RowGroup:
 
     Attributes:
         number: which one it is.
-        alone: whether no other run has rows in it.
+        alone: whether all its rows are of this run.
         numbers: whether it holds points.
         scalars: whether it holds single values.
-        series: path of the only series in it; None where it holds more than that.
+        series: path of the only series in it; None if it holds more.
     """
 
     number: int
@@ -41,7 +41,7 @@ class RunRows:
     Attributes:
         groups: row groups, by file.
         points: points of each series of numbers.
-        faults: what keeps parts of the run from being read.
+        faults: errors that keep parts of the run from being read.
     """
 
     groups: dict[Path, list[RowGroup]] = field(default_factory=lambda: defaultdict(list))
@@ -50,7 +50,7 @@ class RunRows:
 
 
 def survey_parts(parts: Iterable[Part], rows: dict[Key, RunRows], faults: list[SourceError]) -> dict[Key, None]:
-    """Note where rows of each run lie, and what is damaged; return the runs met."""
+    """Add to `rows` where the rows of each run lie, and to `faults` what is damaged; return the runs found."""
     keys: dict[Key, None] = {}
     for part in parts:
         try:

@@ -52,7 +52,7 @@ def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenRun:
-    """What the files of an export hold of a run of which none can be read."""
+    """A run whose files cannot be read at all."""
 
     id: str
     fault: SourceError
@@ -63,11 +63,11 @@ class BrokenRun:
         return f"broken {self.id}"
 
     def outline(self) -> RunOutline:
-        """Say that it cannot be read."""
+        """Return an outline that says it cannot be read."""
         return RunOutline(id=self.id, name=self.id, status="cannot be read")
 
     def contents(self) -> list[RunContent]:
-        """Say why it cannot be read."""
+        """Raise the error that keeps it from being read."""
         raise self.fault
 
 
@@ -86,7 +86,7 @@ class ExportedRun:
 
     @property
     def fault(self) -> SourceError | None:
-        """What keeps it from being read whole."""
+        """Why it cannot be read whole; None if it can."""
         return next(iter(self.rows.faults), None)
 
     def outline(self) -> RunOutline:

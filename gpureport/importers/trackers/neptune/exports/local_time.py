@@ -59,7 +59,7 @@ def correct_local_times(content: RunContent, processes: Sequence[Sequence[str]],
     """
     if not content.maybe_local or not processes:
         return TimedContent(content=content)
-    zone, made = zones.zone(tz) if tz else None, content.moments.get(_CREATED)
+    zone, made = zones.load_zone(tz) if tz else None, content.moments.get(_CREATED)
     ticks = [_ticks([content.series[path] for path in paths], zone, made) for paths in processes]
     back = tuple(int(each.right[row]) for each in ticks for row in each.back)
     if zone is not None or back:
@@ -92,7 +92,7 @@ def _correct_ticks(ticks: IntArray, back: IntArray, zone: ZoneInfo | None, made:
         return ticks + _HOUR * np.searchsorted(back, np.arange(len(ticks)), side="right")
     folded = _second_halves(ticks, back, zone)
     right = zones.to_utc(ticks, zone, folded)
-    both = zones.fold(ticks, zone) > 0
+    both = zones.fold_size(ticks, zone) > 0
     if made is not None and len(back) == 0 and both[0] and abs(right[0] + _HOUR - made) < abs(right[0] - made):
         # it began in the second of two equal hours
         right = zones.to_utc(ticks, zone, np.logical_and.accumulate(both))
@@ -102,7 +102,7 @@ def _correct_ticks(ticks: IntArray, back: IntArray, zone: ZoneInfo | None, made:
 def _second_halves(ticks: IntArray, back: IntArray, zone: ZoneInfo) -> BoolArray:
     """Return the ticks that were taken when an hour came for the second time."""
     after = np.arange(len(ticks)) >= (back[0] if len(back) else len(ticks))
-    result: BoolArray = after & (zones.fold(ticks, zone) > 0)
+    result: BoolArray = after & (zones.fold_size(ticks, zone) > 0)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Runs on a Neptune server of one's own, read by a process that is given only so much time."""
+"""Runs on a self-hosted Neptune server, read by a process with a time limit."""
 
 import contextlib
 import json
@@ -70,7 +70,7 @@ def find_live_runs(store: str, run: str, selection: Selection) -> list[NeptuneRu
 
 @dataclass(frozen=True, kw_only=True)
 class LiveRun:
-    """One run of a server; `known` is what a listing says of it, None where none was made."""
+    """One run of a server; `known` is its outline in a listing, None without a listing."""
 
     store: str
     project: str
@@ -112,7 +112,7 @@ class LiveRun:
 
 
 def read_in_process(store: str, project: str, run: str, query: str | None, out: Path) -> None:
-    """Have a run or a listing read into a file, by a process that ends when the server is silent.
+    """Read a run or a listing into a file, in a process that is ended when the server is silent.
 
     Raises:
         SourceError: when it could not be read.
@@ -135,7 +135,7 @@ def read_in_process(store: str, project: str, run: str, query: str | None, out: 
 
 
 def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str, str]:
-    """Return the last thing a process said; give it up when it says nothing for too long."""
+    """Return the last message of a process; end it after too long a silence."""
     pipe: IO[bytes] | Any = process.stdout
     said: dict[str, str] = {}
     held, limit = b"", _LOADING
@@ -158,7 +158,7 @@ def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str
 
 
 def _client_error(store: str, name: str, what: str) -> SourceError:
-    """Return what the client said as one line."""
+    """Return an error of the client in one line."""
     if name in _HINTS:
         return SourceError(store, *_HINTS[name])
     return SourceError(store, f"the server could not be read ({name}: {what})", _SERVICE)

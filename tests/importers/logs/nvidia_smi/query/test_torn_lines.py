@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.columns import IntArray
 from gpureport.importers.devices.series_assembly import Values
-from gpureport.importers.logs.nvidia_smi.query.torn_lines import Torn
+from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
 from tests.importers.written_logs import HEADER, read_text, row
 
 UUID = "GPU-8b2f1f0a-1c2d-4e3f-8a9b-0123456789ab"
@@ -58,18 +58,18 @@ def test_a_rare_text_is_torn_when_the_driver_cannot_have_written_it(
     name: str, common: str, rare: str, *, expected: bool
 ) -> None:
     """A second GPU that appears late is a GPU; a text that fits no grammar, or is made of another, is damage."""
-    torn = Torn().rows({name: texts(*[common] * 30, rare, *[common] * 5)}, every(36))
+    torn = TornRows().rows({name: texts(*[common] * 30, rare, *[common] * 5)}, every(36))
     assert torn.tolist() == [False] * 30 + [expected] + [False] * 5
 
 
 def test_what_is_common_is_never_torn() -> None:
     """A text on many rows is a fact, whatever it looks like."""
-    assert not Torn().rows({"model": texts(*["NVIDIA L40"] * 30, *["NVIDIA L4"] * 30)}, every(60)).any()
+    assert not TornRows().rows({"model": texts(*["NVIDIA L40"] * 30, *["NVIDIA L4"] * 30)}, every(60)).any()
 
 
 def test_a_name_torn_in_a_later_section_is_found() -> None:
     """What is common is remembered from section to section."""
-    torn = Torn()
+    torn = TornRows()
     torn.rows({"model": texts(*["NVIDIA L40S"] * 30)}, every(30))
     assert torn.rows({"model": texts("NVIDIA L40S", "NVIDIDIA L40S")}, every(2)).tolist() == [False, True]
 
@@ -80,7 +80,7 @@ def test_memory_in_all_does_not_change() -> None:
     sizes = np.array([24.0, 80.0] * 30)
     sizes[40] = 2.0
     data = {"index": gpus, "gpu_memory_total_bytes": Values(sizes, np.ones(60, dtype=np.bool_))}
-    torn = Torn().rows(data, every(60))
+    torn = TornRows().rows(data, every(60))
     assert np.flatnonzero(torn).tolist() == [40]
 
 
@@ -97,7 +97,7 @@ def test_a_second_gpu_of_a_kin_model_is_no_damage(tmp_path: Path) -> None:
 def test_half_a_model_on_a_row_of_a_known_gpu_is_torn(index: str | None) -> None:
     """The index says which GPU it is, and the other rows what GPU that is."""
     data = {"model": texts(*["RTX 3080 Ti"] * 30, "RTX 3080", *["RTX 3080 Ti"] * 5)}
-    torn = Torn().rows(data | ({"index": texts(*[index] * 36)} if index else {}), every(36))
+    torn = TornRows().rows(data | ({"index": texts(*[index] * 36)} if index else {}), every(36))
     assert np.flatnonzero(torn).tolist() == [30]
 
 
@@ -122,7 +122,7 @@ def test_a_change_that_lasts_is_no_damage(name: str, odd: list[int], gap: int, t
     data = {"index": texts(*["0"] * 60), "gpu_memory_total_bytes": Values(np.where(strange, 23.0, 24.0), times >= 0)}
     if name == "model":
         data = {"index": data["index"], "model": texts(*np.where(strange, "RTX 3080", "RTX 3080 Ti").tolist())}
-    assert np.flatnonzero(Torn().rows(data, times)).tolist() == torn
+    assert np.flatnonzero(TornRows().rows(data, times)).tolist() == torn
 
 
 def test_a_torn_uuid_in_a_short_log_is_no_gpu(tmp_path: Path) -> None:

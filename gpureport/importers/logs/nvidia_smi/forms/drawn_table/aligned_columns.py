@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.line_table import is_text
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, NOT_TEXT, NUL_BYTES, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk
@@ -119,7 +119,7 @@ class Odd:
 
     lines: AlignedLines
     taken: BoolArray = field(init=False)
-    _found: list[OddLine] = field(default_factory=list)
+    _found: list[NonDataLine] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
     _written: list[str] = field(default_factory=list)
     _kinds: dict[str, LineKind] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Odd:
             if reason in {WRONG_CELLS, BEFORE_HEADER}:
                 kind = self._kinds.get(text) or self._kind(text)
         self.taken[place] = True
-        self._found.append(OddLine(self.lines.piece.first_line + place, kind, reason, text))
+        self._found.append(NonDataLine(self.lines.piece.first_line + place, kind, reason, text))
 
     def _kind(self, text: str) -> LineKind:
         """Return what a line is that has not the cells of a row; thousands may say the same."""

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms import terminal_codes
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_lines import LineShape, TableLines
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_openings import NOWHERE, Opening, openings, opens
@@ -136,22 +136,22 @@ def _records(rows: Sequence[TableRow], above: list[Opening], first: int) -> Iter
             yield Record(number=row.line + first, time=None if lost else above[place].time, values=values)
 
 
-def _odd(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Iterator[OddLine]:
+def _odd(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Iterator[NonDataLine]:
     """Yield the banners, and the lines that belong to no table."""
     for each in found:
         if each.banner >= 0:
-            yield OddLine(each.banner + first, LineKind.HEADER, "", lines.text(each.banner))
+            yield NonDataLine(each.banner + first, LineKind.HEADER, "", lines.text(each.banner))
     stamps = {each.stamp for each in found}
     for line in lines.where(LineShape.TEXT):
         if line not in stamps:
             yield classify_stray_line(line + first, lines.text(line))
     for line in lines.where(LineShape.BROKEN):
-        yield OddLine(line + first, LineKind.REJECTED, NOT_OF_FORM, lines.text(line))
+        yield NonDataLine(line + first, LineKind.REJECTED, NOT_OF_FORM, lines.text(line))
     taken = rows.taken()
     for line in lines.where(LineShape.DEVICE):
         raw = lines.raw[line]
         if line not in taken and (len(raw) > _WIDEST or not _heading(raw)):
-            yield OddLine(line + first, LineKind.REJECTED, TORN, lines.text(line))
+            yield NonDataLine(line + first, LineKind.REJECTED, TORN, lines.text(line))
 
 
 @lru_cache(1024)
@@ -160,8 +160,8 @@ def _heading(line: bytes) -> bool:
     return _HEADING.fullmatch(line.decode(errors="replace").strip()) is not None
 
 
-def _alone(lines: TableLines, known: set[int], first: int) -> Iterator[OddLine]:
+def _alone(lines: TableLines, known: set[int], first: int) -> Iterator[NonDataLine]:
     """Yield the lines of tables without a row: they say nothing."""
     for line, shape in enumerate(lines.shapes):
         if shape != LineShape.BLANK and line not in known:
-            yield OddLine(line + first, LineKind.NOISE, "", lines.text(line))
+            yield NonDataLine(line + first, LineKind.NOISE, "", lines.text(line))

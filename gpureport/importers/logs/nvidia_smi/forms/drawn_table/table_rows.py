@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_cells import (
     SHORTENED,
     TARGETS,
@@ -78,14 +78,14 @@ class TableRows:
         """Return all lines they stand in."""
         return {line for row in self.rows for line in range(row.line, row.line + row.lines)}.union(self.torn)
 
-    def rejected(self, first: int) -> Iterator[OddLine]:
+    def rejected(self, first: int) -> Iterator[NonDataLine]:
         """Yield the rows that cannot be used, once each; `first` is the number of the first line of all."""
         for line in self.torn:
-            yield OddLine(line + first, LineKind.REJECTED, TORN, self._lines.text(line))
+            yield NonDataLine(line + first, LineKind.REJECTED, TORN, self._lines.text(line))
         for row in self.rows:
             if row.malformed:
                 text = f"{self._lines.text(row.line)}\n{self._lines.text(row.line + 1)}"
-                yield OddLine(row.line + first, LineKind.REJECTED, f"{MALFORMED} {row.malformed}", text)
+                yield NonDataLine(row.line + first, LineKind.REJECTED, f"{MALFORMED} {row.malformed}", text)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of names that are shortened."""

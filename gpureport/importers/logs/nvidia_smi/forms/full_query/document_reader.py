@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers.delimited.row_sections import OddLine
+from gpureport.importers.delimited.row_sections import NonDataLine
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Document, Section, Sections
 from gpureport.importers.logs.nvidia_smi.forms.lines_between_blocks import classify_stray_line
@@ -34,7 +34,7 @@ class DocumentReader:
         self._sections = Sections()
         self.keeps_path = self._sections.keeps_path
         self._records: list[Record] = []
-        self._odd: list[OddLine] = []
+        self._odd: list[NonDataLine] = []
 
     @property
     def averaged(self) -> bool:
@@ -51,7 +51,7 @@ class DocumentReader:
         self.end()
         self.head = Document()
 
-    def above(self, line: OddLine) -> None:
+    def above(self, line: NonDataLine) -> None:
         """Take a line of a document that is of none of its GPUs."""
         if self.head is None or len(self.head.head) >= _MOST:
             self._odd.append(line)
@@ -65,7 +65,7 @@ class DocumentReader:
             self.head = Document()
         self.head.sections.append(section)
 
-    def odd(self, line: OddLine) -> None:
+    def odd(self, line: NonDataLine) -> None:
         """Take a line that is no row."""
         self._odd.append(line)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.full_query.document_reader import DocumentReader
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import step
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Section
@@ -49,7 +49,7 @@ class QueryText:
         self._outdented = False
         self._passages = SubsectionCache()
         self._labelled: dict[str, tuple[int, str, str | None]] = {}
-        self._strays: dict[str, OddLine] = {}
+        self._strays: dict[str, NonDataLine] = {}
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     @staticmethod
@@ -64,7 +64,7 @@ class QueryText:
             self._read(piece.data[:whole], piece.first_line)
             cut = piece.data[whole:].decode(errors="replace")
             if cut.strip():
-                self._documents.odd(OddLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut))
+                self._documents.odd(NonDataLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut))
             yield from self._ready()
         self._documents.end()
         yield from self._ready()
@@ -127,12 +127,12 @@ class QueryText:
         known = self._strays.get(line)
         if known is not None:
             self._section = None
-            self._documents.odd(OddLine(number, known.kind, known.reason, known.text))
+            self._documents.odd(NonDataLine(number, known.kind, known.reason, known.text))
             return
         if self.opens(line):
             self._section = None
             self._documents.begin()
-            self._documents.odd(OddLine(number, LineKind.HEADER, "", line))
+            self._documents.odd(NonDataLine(number, LineKind.HEADER, "", line))
         elif (gpu := _GPU.fullmatch(line)) is not None:
             self._section = Section(number=number, bus_id=gpu[1].upper(), text=line.strip())
             self._documents.add(self._section)
@@ -209,7 +209,7 @@ class QueryText:
                     self._strays.clear()
                 self._strays[line] = told
             return
-        self._documents.above(OddLine(number, LineKind.NOISE, "", line))
+        self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":
             head.time = parse_printed_time(text)
         elif label in {"driver_version", "kmd_version"}:

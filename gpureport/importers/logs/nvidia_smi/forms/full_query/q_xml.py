@@ -6,7 +6,7 @@ from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.full_query.document_reader import DocumentReader
 from gpureport.importers.logs.nvidia_smi.forms.full_query.query_paths import SECTIONS
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Section
@@ -133,11 +133,11 @@ class QueryXml:
     def _line(self, line: str, number: int) -> None:
         """Count a line that is of no GPU."""
         if line.startswith("<?xml"):
-            self._documents.odd(OddLine(number, LineKind.HEADER, "", line))
+            self._documents.odd(NonDataLine(number, LineKind.HEADER, "", line))
         elif "<!ENTITY" in line:
-            self._documents.odd(OddLine(number, LineKind.REJECTED, ENTITIES, line))
+            self._documents.odd(NonDataLine(number, LineKind.REJECTED, ENTITIES, line))
         elif line.startswith("<"):
-            self._documents.above(OddLine(number, LineKind.NOISE, "", line))
+            self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         else:
             self._documents.stray(number, line)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.full_query.subsection_values import SubsectionReader
 from gpureport.importers.logs.nvidia_smi.forms.full_query.subsections import (
     Subsection,
@@ -79,7 +79,7 @@ class Document:
     driver: str | None = None
     attached: int | None = None
     sections: list[Section] = field(default_factory=list)
-    head: list[OddLine] = field(default_factory=list)
+    head: list[NonDataLine] = field(default_factory=list)
 
 
 class Sections:
@@ -104,14 +104,14 @@ class Sections:
         self.keeps_path = self._reader.keeps_path
         self._indices: dict[str, str] = {}
 
-    def read(self, document: Document) -> tuple[list[Record], list[OddLine]]:
+    def read(self, document: Document) -> tuple[list[Record], list[NonDataLine]]:
         """Return the rows of a document, and the sections that are none."""
         records, odd = [], []
         self._number(document)
         for section in document.sections:
             values = self._values(section)
             if values is None:
-                odd.append(OddLine(section.number, LineKind.REJECTED, section.flaw, section.text))
+                odd.append(NonDataLine(section.number, LineKind.REJECTED, section.flaw, section.text))
                 continue
             values |= self._names(document, section)
             if section.lost:

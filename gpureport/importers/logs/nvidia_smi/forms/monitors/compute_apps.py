@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import STAMP
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.monitors.processes import Listed, ListReader, rejected
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
@@ -55,14 +55,14 @@ class ComputeApps:
         """Yield a chunk a piece, and the last tick at the end."""
         yield from ListReader(_SLACK, self._line, (_NOTE,)).chunks(log)
 
-    def _line(self, number: int, text: str) -> Listed | OddLine:
+    def _line(self, number: int, text: str) -> Listed | NonDataLine:
         if self.opens(text):
             self._names = _names(text)
             self._unit = text.rpartition("memory [")[2].partition("]")[0] if "memory [" in text else ""
-            return OddLine(number, LineKind.HEADER, "", text)
+            return NonDataLine(number, LineKind.HEADER, "", text)
         return self._row(number, text) if self._names else rejected(number, BEFORE_HEADER, text)
 
-    def _row(self, number: int, text: str) -> Listed | OddLine:
+    def _row(self, number: int, text: str) -> Listed | NonDataLine:
         """Return what a process is, or why the line is none."""
         row = self._cells(text)
         if row is None:

@@ -13,7 +13,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import TableReader
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.devices.series_assembly import Values, columns_of
+from gpureport.importers.devices.series_assembly import Values, columns_by_target
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT, AlignedLines, Odd
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock, dmon_columns
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon_columns import CLOCK, DAY, INSTANCE
@@ -158,7 +158,7 @@ class Dmon:
             yield self._chunk(section.select(~bad) if bad.any() else section, odd)
 
     def _chunk(self, section: Section, odd: Odd) -> Chunk:
-        data = columns_of(section)
+        data = columns_by_target(section)
         every = np.ones(len(section.numbers), dtype=np.bool_)
         return Chunk(
             numbers=section.numbers,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from gpureport.importers.delimited.layout import STAMP, Layout, layout
+from gpureport.importers.delimited.layout import STAMP, Layout, make_layout
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock
 from gpureport.importers.values.cells import Column, Reader, Value, extra_name, number_column
 from gpureport.importers.values.numbers import Number
@@ -98,7 +98,7 @@ def declared(headings: Sequence[str], units: Sequence[str] = ()) -> Layout:
     if [name.lower() for name in headings[:2]] == ["date", "time"]:
         # they stand in one cell
         pairs = [(STAMP, ""), *pairs[2:]]
-    return layout([_column(name, unit) for name, unit in pairs])
+    return make_layout([_column(name, unit) for name, unit in pairs])
 
 
 def _column(heading: str, unit: str) -> Column:

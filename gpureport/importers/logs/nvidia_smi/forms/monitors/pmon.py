@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock
 from gpureport.importers.logs.nvidia_smi.forms.monitors.processes import Listed, ListReader, rejected
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, MALFORMED, NO_TIME, WRONG_CELLS
@@ -45,18 +45,18 @@ class Pmon:
         """Yield a chunk a piece, and the last tick at the end."""
         yield from ListReader(0, self._line, (_NOTE,)).chunks(log)
 
-    def _line(self, number: int, text: str) -> Listed | OddLine:
+    def _line(self, number: int, text: str) -> Listed | NonDataLine:
         if self.opens(text):
             self._comma = "," in text
             self._names = [name.lower() for name in text.replace(",", " ").replace("#", " ", 1).split()]
-            return OddLine(number, LineKind.HEADER, "", text)
+            return NonDataLine(number, LineKind.HEADER, "", text)
         if _UNITS.fullmatch(text):
-            return OddLine(number, LineKind.HEADER, "", text)
+            return NonDataLine(number, LineKind.HEADER, "", text)
         if text.lstrip().startswith("#"):
-            return OddLine(number, LineKind.NOISE, "", text)
+            return NonDataLine(number, LineKind.NOISE, "", text)
         return self._row(number, text) if self._names else rejected(number, BEFORE_HEADER, text)
 
-    def _row(self, number: int, text: str) -> Listed | OddLine:
+    def _row(self, number: int, text: str) -> Listed | NonDataLine:
         """Return what a process is, or why the line is none; only its name may hold blanks or commas."""
         cells = [cell.strip() for cell in text.strip().split("," if self._comma else None, len(self._names) - 1)]
         if len(cells) != len(self._names):

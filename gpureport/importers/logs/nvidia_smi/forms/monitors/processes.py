@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
@@ -111,7 +111,7 @@ class Lists:
 class ListReader:
     """Reads the lines of lists one by one."""
 
-    def __init__(self, slack: int, line: Callable[[int, str], Listed | OddLine], notes: tuple[str, ...]) -> None:
+    def __init__(self, slack: int, line: Callable[[int, str], Listed | NonDataLine], notes: tuple[str, ...]) -> None:
         """Start before the first line.
 
         Args:
@@ -122,7 +122,7 @@ class ListReader:
         self._lists = Lists(slack)
         self._line = line
         self._notes = notes
-        self._known: dict[bytes, OddLine] = {}
+        self._known: dict[bytes, NonDataLine] = {}
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield a chunk a piece, and the last list at the end."""
@@ -134,25 +134,25 @@ class ListReader:
 
     def _piece(self, piece: Piece, *, cut: bool) -> Chunk:
         records: list[Record] = []
-        odd: list[OddLine] = []
+        odd: list[NonDataLine] = []
         lines = piece.data.split(b"\n")
         for number, raw in enumerate(lines, piece.first_line):
             whole = not cut or number < piece.first_line + len(lines) - 1
             known = self._known.get(raw) if whole else None
             if known is not None:
-                odd.append(OddLine(number, known.kind, known.reason, known.text))
+                odd.append(NonDataLine(number, known.kind, known.reason, known.text))
                 continue
             text = raw.decode(errors="replace").strip("\r")
             if not text.strip("\0\t "):
                 continue
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
-            if isinstance(read, OddLine):
+            if isinstance(read, NonDataLine):
                 odd.append(self._describe_line(raw, read))
             else:
                 records += self._lists.add(read)
         return self._chunk(records, odd, ())
 
-    def _describe_line(self, raw: bytes, line: OddLine) -> OddLine:
+    def _describe_line(self, raw: bytes, line: NonDataLine) -> NonDataLine:
         """Return a line that is no row with what it is: some are messages; it is told once below each heading."""
         if line.reason in {WRONG_CELLS, BEFORE_HEADER}:
             kind = _MESSAGES.classify(line.text.strip())
@@ -163,7 +163,7 @@ class ListReader:
             self._known[raw] = line
         return line
 
-    def _chunk(self, records: list[Record], odd: Sequence[OddLine], notes: tuple[str, ...]) -> Chunk:
+    def _chunk(self, records: list[Record], odd: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
         counted, missing = self._lists.counted, dict(self._lists.absent)
         self._lists.counted = 0
         self._lists.absent.clear()
@@ -177,6 +177,6 @@ class ListReader:
         )
 
 
-def rejected(number: int, reason: str, text: str) -> OddLine:
+def rejected(number: int, reason: str, text: str) -> NonDataLine:
     """Return a line that cannot be read."""
-    return OddLine(number, LineKind.REJECTED, reason, text)
+    return NonDataLine(number, LineKind.REJECTED, reason, text)

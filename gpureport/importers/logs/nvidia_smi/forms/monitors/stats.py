@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.importers.decoding.pieces import Piece
-from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk, Record, columns_from_records
@@ -74,7 +74,7 @@ class Stats:
             yield self._chunk(newest - wait, odd, (CUT,) if cut else ())
         yield self._chunk(None, (), ())
 
-    def _take(self, piece: Piece, *, cut: bool) -> Iterator[OddLine]:
+    def _take(self, piece: Piece, *, cut: bool) -> Iterator[NonDataLine]:
         """Hold the samples of a piece; yield the lines that are none."""
         lines = piece.data.split(b"\n")
         for number, raw in enumerate(lines, piece.first_line):
@@ -83,17 +83,17 @@ class Stats:
                 continue
             match = _SAMPLE.fullmatch(text)
             if cut and number == piece.first_line + len(lines) - 1:
-                yield OddLine(number, LineKind.REJECTED, CUT_LAST_LINE, text)
+                yield NonDataLine(number, LineKind.REJECTED, CUT_LAST_LINE, text)
             elif match is None:
-                yield OddLine(number, LineKind.REJECTED, WRONG_CELLS, text)
+                yield NonDataLine(number, LineKind.REJECTED, WRONG_CELLS, text)
             elif (sample := _sample(number, match)) is None:
-                yield OddLine(number, LineKind.REJECTED, f"{MALFORMED} {match[2]}", text)
+                yield NonDataLine(number, LineKind.REJECTED, f"{MALFORMED} {match[2]}", text)
             else:
                 self._held.append(sample)
                 if sample.value is None:
                     self._absent[match[2], match[4].strip("[]")] += 1
 
-    def _chunk(self, until: int | None, odd: Sequence[OddLine], notes: tuple[str, ...]) -> Chunk:
+    def _chunk(self, until: int | None, odd: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
         """Return the samples up to a time, all when None, as rows of one GPU and time."""
         ready = [sample for sample in self._held if until is None or sample.time <= until]
         self._held = [] if until is None else [sample for sample in self._held if sample.time > until]

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
-from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
+from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.identities import names_gpus
-from gpureport.importers.devices.series_assembly import columns_of
+from gpureport.importers.devices.series_assembly import columns_by_target
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, along
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer
 from gpureport.importers.values import stamps
@@ -52,7 +52,7 @@ class Places:
     _damaged: "array[int]" = field(default_factory=lambda: array("q"))
     """Numbers of the lines that were rows, and are rejected."""
 
-    def add_damaged(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
+    def add_damaged(self, odd: Iterable[NonDataLine], layout: Layout | None) -> None:
         """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
         if layout is not None:
             rejected = (line for line in odd if line.kind in DAMAGED)
@@ -104,7 +104,7 @@ class Places:
             return None
         found = None
         if section.layout.stamp is not None:
-            shown = [values.data[:_HEAD] for values in columns_of(section).values()]
+            shown = [values.data[:_HEAD] for values in columns_by_target(section).values()]
             found = infer(section.times[:_HEAD], shown, whole=self.whole and len(section.times) <= _HEAD)
         elif self.given is None:
             self.assumed = True

@@ -21,7 +21,7 @@ _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 
 
-class Suspects:
+class DamagedIdentities:
     """Finds rows that name a GPU as no other does and stand where a row of another GPU is missing.
 
     It goes section by section and remembers how often each identity was seen. A GPU that comes late, is lost early or
@@ -61,7 +61,7 @@ class Suspects:
             if count > _HANDFUL:
                 continue
             others = [other for other, each in enumerate(identities) if self._rows(each) >= _OFTEN * count]
-            if not any(_agree(identity, identities[other]) for other in others):
+            if not any(_identities_agree(identity, identities[other]) for other in others):
                 yield code, others
 
     def _rows(self, identity: Identity) -> int:
@@ -69,7 +69,7 @@ class Suspects:
         return self._seen[identity] + self._sound.get(identity, 0)
 
 
-def _agree(one: Identity, other: Identity) -> bool:
+def _identities_agree(one: Identity, other: Identity) -> bool:
     """Return whether two identities say the same wherever both say something."""
     return all(mine == its for mine, its in zip(one, other, strict=True) if mine is not None and its is not None)
 
