@@ -13,7 +13,8 @@ from gpureport.analysis.results import Analysis
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
-from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arrange_series
+from gpureport.recording import HOST, Device, Recording, Run
+from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series
 
 START = 1_773_480_413_000_000
 GIB = 2**30

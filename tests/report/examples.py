@@ -22,7 +22,8 @@ from gpureport.findings import (
     Threshold,
 )
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, Device, Recording, Run, Source, Work
+from gpureport.recording import Device, Recording, Run, Source, Work
+from gpureport.series_table import KEY_FIELDS, METRIC_TYPES
 
 Pair = tuple[Recording, Analysis]
 """A run as `build` takes it."""

@@ -10,7 +10,7 @@ from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.recording import METRIC_TYPES, Work
+from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
@@ -19,6 +19,7 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
+from gpureport.series_table import METRIC_TYPES
 from tests.comparison.runs import sampled
 from tests.report import examples
 

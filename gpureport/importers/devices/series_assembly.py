@@ -19,7 +19,7 @@ from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.values.cells import Decoded
 from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.recording import METRIC_TYPES
+from gpureport.series_table import METRIC_TYPES
 
 CLOCK_EVENTS = "clock_events"
 """Target of the bit mask of clock events."""

@@ -10,7 +10,8 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Outcome
-from gpureport.recording import HOST, KEY_FIELDS, sort_by_time
+from gpureport.recording import HOST
+from gpureport.series_table import KEY_FIELDS, sort_by_time
 
 _KEYS = {field.name for field in KEY_FIELDS}
 _COVERS = 1.25

@@ -15,7 +15,8 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.importers.timebase import zones
 from gpureport.quality import LogGap, Quality, Rejected
-from gpureport.recording import Recording, Run, Source, Stage, arrange_series
+from gpureport.recording import Recording, Run, Source, Stage
+from gpureport.series_table import arrange_series
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels

@@ -12,7 +12,8 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.devices.series_assembly import coverage_ratio
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
-from gpureport.recording import HOST, METRIC_TYPES, SCHEMA
+from gpureport.recording import HOST
+from gpureport.series_table import METRIC_TYPES, SCHEMA
 
 
 def build_device_table(

@@ -9,7 +9,8 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.note_text import list_first
-from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
+from gpureport.recording import Work
+from gpureport.series_table import TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 
 _PAUSE_FACTOR = 5.0

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.importers.values.timestamps import parse_timestamp
-from gpureport.recording import TRAINING_SCHEMA
+from gpureport.series_table import TRAINING_SCHEMA
 
 _ELAPSED_MOST = 1e8
 """Seconds a training may last; a larger number is a date."""
