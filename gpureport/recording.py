@@ -172,7 +172,7 @@ class Recording:
     # no argument, so that `replace` makes it anew
     _parted: "list[dict[str, pa.Table]]" = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def of(self, device: str) -> "pa.Table":
+    def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, in time order."""
         return self.by_device().get(device, self.series.slice(0, 0))
 
@@ -187,7 +187,7 @@ class Recording:
         if not len(self.series):
             return {}
         names = chunks[0].dictionary.to_pylist()
-        codes = np.concatenate([columns.codes(chunk.indices) for chunk in chunks])
+        codes = np.concatenate([columns.read_codes(chunk.indices) for chunk in chunks])
         starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
         return {names[codes[start]]: self.series.slice(start, stop - start) for start, stop in pairwise(starts)}
 

@@ -65,7 +65,7 @@ def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
     """
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
-        table = table.take(columns.array(np.argsort(times, kind="stable"), pa.int64()))
+        table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))
     if device is not None:
         place = table.schema.get_field_index("device")
         named = columns.category(device, len(table))

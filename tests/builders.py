@@ -202,13 +202,13 @@ def _series(devices: list[Device], blocks: list[tuple[Floats, dict[str, Floats]]
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     names = pa.array([device.id for device in devices], pa.string())
     table: dict[str, Any] = {
-        "device": pa.DictionaryArray.from_arrays(columns.array(codes, pa.int32()), names),
-        "timestamp": columns.array(stamps, pa.timestamp("us")),
+        "device": pa.DictionaryArray.from_arrays(columns.to_arrow(codes, pa.int32()), names),
+        "timestamp": columns.to_arrow(stamps, pa.timestamp("us")),
     }
     for metric, kind in METRIC_TYPES.items():
         if any(metric in block for _, block in blocks):
             parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
-            table[metric] = columns.array_with_nulls(np.concatenate(parts), kind)
+            table[metric] = columns.nan_to_null(np.concatenate(parts), kind)
     return pa.table(table)
 
 

@@ -16,8 +16,8 @@ def test_rows_are_found_by_device() -> None:
         "gpu:1": [0, 1],
         "gpu:0": [2],
     }
-    assert run.of("gpu:0").column("row").to_pylist() == [2]
-    assert len(run.of("host")) == 0
+    assert run.rows_of("gpu:0").column("row").to_pylist() == [2]
+    assert len(run.rows_of("host")) == 0
     assert Recording(run=run.run, series=run.series.slice(0, 0)).by_device() == {}
 
 

@@ -46,7 +46,7 @@ class Values:
         """Return the values of some rows as the Arrow type of the column."""
         if self.texts is not None:
             return columns.categories(self.data[rows], self.texts, self.valid[rows])
-        return columns.array(self.data[rows], METRIC_TYPES[name], self.valid[rows])
+        return columns.to_arrow(self.data[rows], METRIC_TYPES[name], self.valid[rows])
 
 
 def to_values(decoded: Decoded, dtype: str) -> Values:

@@ -116,7 +116,7 @@ class MergedLogs:
         if not again.any():
             return renamed
         self._twice[place] += int(again.sum())
-        return renamed.filter(columns.array(~again, pa.bool_()))
+        return renamed.filter(columns.to_arrow(~again, pa.bool_()))
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch.

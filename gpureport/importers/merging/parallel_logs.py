@@ -73,7 +73,7 @@ class ParallelLogs:
         for name in table.column_names:
             if name not in _KEYS:
                 whole = whole.append_column(name, taken.column(name))
-        own = table.filter(columns.array(~used, pa.bool_()))
+        own = table.filter(columns.to_arrow(~used, pa.bool_()))
         self._joined[place] = int(used.sum()), len(own)
         return sort_by_time(pa.concat_tables([whole, own], promote_options="default")) if len(own) else whole
 

@@ -71,7 +71,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class SkippedRun:
     """A run that was not asked for by name and is not read: what a person calls it, and why."""
 
     name: str
@@ -83,7 +83,7 @@ class Chosen:
     """The selected runs of a store, and those left out without being excluded by name."""
 
     runs: "tuple[TrackerRun, ...]"
-    left_out: tuple[LeftOut, ...] = ()
+    skipped: tuple[SkippedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
