@@ -54,7 +54,7 @@ class SadfCsv(HostForm):
         elif heading is not None:
             self._blocks.close()
             # with -h, groups that recur are marked
-            self._fields = Fields.of([name.removesuffix("[...]") for name in heading[1].split(";")])
+            self._fields = Fields.from_names([name.removesuffix("[...]") for name in heading[1].split(";")])
             if not self._fields.known:
                 self._untold[self._fields.names[0]] = None
             self._readings.lost(number, "", line, LineKind.HEADER)

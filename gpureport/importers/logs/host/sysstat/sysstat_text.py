@@ -88,7 +88,7 @@ class SysstatText(HostForm):
             self._readings.lost(number, "", line, LineKind.EVENT)
             return
         self._blocks.close()
-        self._fields = Fields.of(names)
+        self._fields = Fields.from_names(names)
         if not self._fields.known:
             self._untold[names[2] if names[-1] == "Command" and len(names) > _PROCESS else names[0]] = None
         self._readings.lost(number, "", line, LineKind.HEADER)
