@@ -237,7 +237,7 @@ class Cost:
     counted: bool
     carbon_grams: float | None
 
-    def of(self, finding: Finding) -> float | None:
+    def cost_of(self, finding: Finding) -> float | None:
         """Return what the time a finding lost cost at most; None where the loss or a price is not known."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]

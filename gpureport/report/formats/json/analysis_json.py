@@ -187,7 +187,7 @@ def _summary(summary: MetricSummary) -> dict[str, Any]:
 
 def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
     run, zone = analysis.run, analysis.run.timezone
-    cost = {} if analysis.cost is None else {"cost": analysis.cost.of(finding)}
+    cost = {} if analysis.cost is None else {"cost": analysis.cost.cost_of(finding)}
     device = finding.devices[0] if len(finding.devices) == 1 else None
     indices = [gpu.index for gpu in run.gpus if gpu.id in finding.devices]
     index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)
