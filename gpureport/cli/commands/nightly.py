@@ -35,7 +35,7 @@ _ORDER = (_UNREADABLE, _BROKEN, _CANNOT_JUDGE)
 
 
 @dataclass(slots=True)
-class _Tonight:
+class _CapturedNight:
     """What the sources of tonight gave."""
 
     parts: "list[NightlyRun]" = field(default_factory=list)
@@ -109,9 +109,9 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     found = summarize_latest_night(nights, courses)
     _say(found)
     if checks:
-        tonight.codes.add(_held(checks))
+        tonight.codes.add(_print_limit_result(checks))
     print_note(f"wrote {site / 'index.html'}")
-    codes = tonight.codes | (_judged(found) if fail_on_change else set())
+    codes = tonight.codes | (_exit_codes_of_changes(found) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
 
 
@@ -132,12 +132,14 @@ def _night(
     )
 
 
-def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
+def _read(
+    store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str
+) -> _CapturedNight:
     """Return the runs of every source, and a part without data for each that gives none."""
     from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - as above
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    tonight, recorded = _Tonight(), history.read_all() if named else []
+    tonight, recorded = _CapturedNight(), history.read_all() if named else []
     together = [(named, options)] if options.input.as_one_run and named else []
     for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
         step = own.labels.step[0] if own.labels.step else ""
@@ -199,7 +201,9 @@ def _recordings(
             yield store.read(entry)
 
 
-def _measured(tonight: _Tonight, fresh: analyses.AnalysedRuns | None, throughput: str | None) -> "Iterator[NightlyRun]":
+def _measured(
+    tonight: _CapturedNight, fresh: analyses.AnalysedRuns | None, throughput: str | None
+) -> "Iterator[NightlyRun]":
     """Yield every run as the history keeps it. A run that gpureport fails on is a part without data."""
     from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
     from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy
@@ -224,7 +228,7 @@ def _say(night: "LatestNight") -> None:
         click.echo(make_printable(f"{night.date}  {line}" if night.date else line))
 
 
-def _held(checks: "Sequence[Check]") -> int:
+def _print_limit_result(checks: "Sequence[Check]") -> int:
     """Print what became of limits, and return what it means for the exit code."""
     from gpureport.checks import check_results  # noqa: PLC0415 - loads numpy
 
@@ -232,6 +236,6 @@ def _held(checks: "Sequence[Check]") -> int:
     return check_results.exit_code(checks)
 
 
-def _judged(night: "LatestNight") -> set[int]:
+def _exit_codes_of_changes(night: "LatestNight") -> set[int]:
     """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
     return ({_BROKEN} if night.has_worse_change else set()) | (set() if night.is_fully_compared else {_CANNOT_JUDGE})

@@ -89,7 +89,9 @@ _Groups = dict[str, list[tuple[int, Finding]]]
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     """Return the findings of two steps, matched by fingerprint, else by kind, cause and a device they share."""
     before, after = _groups(base), _groups(step)
-    found = [_fate(base, step, before.get(ours), after.get(theirs)) for ours, theirs in _matched(before, after)]
+    found = [
+        _compare_finding(base, step, before.get(ours), after.get(theirs)) for ours, theirs in _matched(before, after)
+    ]
     return tuple(sorted(found, key=_place))
 
 
@@ -117,7 +119,7 @@ def _alike(first: Sequence[tuple[int, Finding]], second: Sequence[tuple[int, Fin
     return (one.kind, one.cause) == (other.kind, other.cause) and bool({*one.devices} & {*other.devices})
 
 
-def _fate(
+def _compare_finding(
     base: Step, step: Step, before: Sequence[tuple[int, Finding]] | None, after: Sequence[tuple[int, Finding]] | None
 ) -> FindingChange:
     finding = (after or before or [])[0][1]

@@ -53,8 +53,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version=display.clean(version),
         verdict=verdict.build_verdict(comparison, findings),
         tiles=tiles.build_tiles(comparison, findings),
-        steps=step_table.table(comparison) if several else None,
-        comparison=comparison_content.part(comparison, inputs, found, grouped) if several else None,
+        steps=step_table.build_step_table(comparison) if several else None,
+        comparison=comparison_content.build_comparison_part(comparison, inputs, found, grouped) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -67,9 +67,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         method=method.method(inputs, rules, command, version),
         clocks=clock_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=kind_answers.matrices(inputs, found),
+        answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
-        policy=policy_table.table(checks),
+        policy=policy_table.build_policy_table(checks),
     )
 
 

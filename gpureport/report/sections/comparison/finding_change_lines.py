@@ -19,14 +19,16 @@ _FATES = {
 }
 
 
-def lines(fates: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
+def build_finding_change_facts(finding_changes: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
     """Yield what became of findings, those of one fate, kind and cause together; the fate is the name.
 
     Args:
-        fates: of one link.
+        finding_changes: of one link.
         inputs: the runs, for the names of their devices.
     """
-    groups = group_holders(((each.fate, each.kind, each.cause, each.unknown, each.judged), each) for each in fates)
+    groups = group_holders(
+        ((each.fate, each.kind, each.cause, each.unknown, each.judged), each) for each in finding_changes
+    )
     for entries in groups.values():
         fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
         whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))

@@ -50,7 +50,7 @@ def _hours_tile(comparison: Comparison) -> Tile:
     gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
-        shown = figure_formats.shown(PER_WORK, step.work_unit, brief=figure_formats.brief(comparison))
+        shown = figure_formats.shown(PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison))
         shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
         spent = loss_wording.format_gpu_hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
@@ -77,11 +77,12 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
     if idle is None:
         context = "no utilisation was recorded" if gpus else "no GPU was recorded"
         return Tile(label=label, value=display.NOT_RECORDED, context=context)
-    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less{_elsewhere(analyses, idle)}"
+    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less"
+    context += _idle_in_breakdown(analyses, idle)
     return Tile(label=label, value=display.percent(idle), context=context)
 
 
-def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
+def _idle_in_breakdown(analyses: Sequence[Analysis], idle: float) -> str:
     """Return how much of the idle time the class of that name holds, where other classes hold some of it.
 
     Both are set against each other by the time that samples cover: a log gap is no reason why they differ. What is

@@ -70,8 +70,8 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
-    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
+    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
     sentence, aside = describe_change(comparison) if several and not apart else ("", ())
     lost = _describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
@@ -80,7 +80,7 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     if not sentence:
         sentence = lost
     if apart:
-        steps = numbered_labels.list_labels([display.clean(step.label) for step in brief])
+        steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
@@ -93,12 +93,12 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     if judged is None or judged.difference is None:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
-    brief = figure_formats.brief(comparison)
+    in_seconds = figure_formats.uses_seconds(comparison)
     sentence = difference_wording.difference_sentence(
-        judged, figure_formats.shown(judged.metric, last.work_unit, brief=brief)
+        judged, figure_formats.shown(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
-    besides = " ".join(_besides(others, last.work_unit, brief=brief))
-    return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
+    other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
+    return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
 
 
 def _same(other: Delta, judged: Delta) -> bool:
@@ -109,22 +109,22 @@ def _same(other: Delta, judged: Delta) -> bool:
     return other.metric in {judged.metric, *said}
 
 
-def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Iterator[str]:
+def _list_other_verdicts(others: Sequence[Delta], unit: str | None, *, in_seconds: bool) -> Iterator[str]:
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         judged = [delta.metric for delta in others if delta.verdict is verdict]
-        names = [figure_formats.shown(metric, unit, brief=brief).noun for metric in judged]
+        names = [figure_formats.shown(metric, unit, in_seconds=in_seconds).noun for metric in judged]
         if names:
             yield f"Besides, {verdict.value}: {display.join_words(names)}."
 
 
-def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
+def _describe_other_figures(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
-    currency, brief = spending.currency(last.analyses), figure_formats.brief(comparison)
+    currency, in_seconds = spending.currency(last.analyses), figure_formats.uses_seconds(comparison)
     named = [
-        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, brief=brief))
+        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, in_seconds=in_seconds))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -247,7 +247,7 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
         card = findings.open[0]
         yield f"Look first at {card.id}: {card.title}, {card.lost}."
     if not findings.too_short:
-        yield from excluded_data.at_rest(final)
+        yield from excluded_data.describe_idle_without_finding(final)
     if _UNSEEN < unseen < 1 - loss_wording.NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from single_runs(comparison)
