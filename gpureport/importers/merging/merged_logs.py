@@ -144,7 +144,6 @@ class MergedLogs:
         )
 
     def _quality(self, intervals: dict[str, float]) -> Quality:
-        """Return the account of all logs together."""
         accounts = [
             replace(account, notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes))
             for place, account in ((place, self._account(place)) for place in self._plan.order)
@@ -167,7 +166,6 @@ class MergedLogs:
         )
 
     def _account(self, place: int) -> Quality:
-        """Return the account of one log, its devices called as in the run."""
         names, account = self._plan.names[place], self._outcomes[place].quality
         twice = self._twice[place]
         rejected = (Rejected(reason=TWICE, rows=twice, first_line=None),) if twice else ()
@@ -205,7 +203,6 @@ class MergedLogs:
                 yield LogGap(device=device, start=start, end=end)
 
     def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
-        """Return the share of the run's time in which each device was sampled."""
         spans = [
             (min(start for _, (start, _) in parts), max(end for _, (_, end) in parts)) for parts in self._parts.values()
         ]

@@ -111,7 +111,6 @@ def _add_device(found: ReadDevices, node: Node, index: int | None) -> None:
 def _describe_device(
     device: str, node: str | None, index: int | None, times: IntArray, values: dict[str, FloatArray]
 ) -> tuple[Device, "pa.Table", list[str]]:
-    """Return a device with its rows and what was derived for it."""
     scope = "host" if index is None else "gpu"
     total = derive_total(values.get(f"{scope}_memory_used_bytes"), values.get(f"{scope}_memory_used_ratio"))
     limit = derive_total(values.get("gpu_power_watts"), values.get("gpu_power_ratio"))

@@ -82,7 +82,6 @@ class ClientStore:
         return {each.experiment_id: each for each in self._paged("search_experiments", view_type=3)}
 
     def _paged(self, name: str, **options: object) -> list[Any]:
-        """Return everything that a method returns page by page."""
         found: list[Any] = []
         token: str | None = None
         while True:

@@ -75,7 +75,6 @@ class RestStore:
         return {str(each["experiment_id"]): each for each in found}
 
     def _pages(self, path: str, asked: dict[str, Any], what: str) -> Iterator[dict[str, Any]]:
-        """Yield everything that a path that takes JSON holds, page by page."""
         token = ""
         while True:
             page = self.transport.post(path, asked | ({"page_token": token} if token else {}))
@@ -157,7 +156,6 @@ class RestStore:
             self.transport.close()
 
     def _history(self, run_id: str, key: str) -> MetricSeries:
-        """Return all points of a metric."""
         parts, token = [], ""
         while True:
             asked: dict[str, str | int] = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}

@@ -70,7 +70,6 @@ class QueryText:
         yield from self._ready()
 
     def _read(self, data: bytes, first: int) -> None:
-        """Read whole lines, of which the first has a number."""
         numbers, starts = _tops(data)
         known, continued = self._passages.get, 0
         for number, start, stop in zip(numbers, starts[:-1], starts[1:], strict=True):
@@ -88,7 +87,6 @@ class QueryText:
         self._documents.continued += continued
 
     def _passage(self, passage: bytes, number: int) -> None:
-        """Read a line, and those that are indented below it."""
         lines = passage.decode(errors="replace").split("\n")
         if self._section is None or self._outdented or _TOP.match(passage) is None:
             self._lines(lines, number)
@@ -116,12 +114,10 @@ class QueryText:
                 at += 1
 
     def _ready(self) -> Iterator[Chunk]:
-        """Yield what is whole."""
         self.averaged = self._documents.averaged
         yield from self._documents.ready()
 
     def _take(self, number: int, line: str) -> None:
-        """Take one line that is not of a GPU's section."""
         if not line or line.isspace():
             return
         known = self._strays.get(line)
@@ -168,7 +164,6 @@ class QueryText:
         return len(lines)
 
     def _join(self, section: Section, part: Subsection) -> None:
-        """Add a passage to a section."""
         section.join(part)
         self._documents.continued += part.lines
 

@@ -85,8 +85,6 @@ class SubsectionReader:
 
 @dataclass(slots=True)
 class _Found:
-    """The cells of a passage so far."""
-
     values: dict[str, Value] = field(default_factory=dict)
     parts: dict[str, dict[str, Value | Absent]] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)
