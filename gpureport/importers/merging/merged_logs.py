@@ -198,7 +198,10 @@ class MergedLogs:
         of = dict(zip(self._plan.order, accounts, strict=True))
         for device, parts in sorted(self._parts.items()):
             limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
-            logs = [(span, _device_gaps(of[place].gaps, device)) for place, span in parts]
+            logs = [
+                (span, [(gap.start, gap.end) for gap in of[place].gaps if gap.device == device])
+                for place, span in parts
+            ]
             for start, end in device_gaps.find_device_gaps(logs, limit):
                 yield LogGap(device=device, start=start, end=end)
 
@@ -209,10 +212,6 @@ class MergedLogs:
         whole = max(end for _, end in spans) - min(start for start, _ in spans)
         sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
         return sampled / (whole * len(spans)) if whole else None
-
-
-def _device_gaps(gaps: Sequence[LogGap], device: str) -> list[Span]:
-    return [(gap.start, gap.end) for gap in gaps if gap.device == device]
 
 
 def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:

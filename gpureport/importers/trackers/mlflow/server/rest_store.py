@@ -16,11 +16,11 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
+    HARDWARE_PREFIXES,
     MetricSeries,
     RunInfo,
     RunLabels,
     RunStore,
-    is_hardware_name,
     order_points,
 )
 from gpureport.importers.trackers.mlflow.server import server_settings
@@ -134,7 +134,9 @@ class RestStore:
             artifact_uri=info.get("artifact_uri", ""),
             deleted="deleted" in {info.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
             parent=tags.get(_PARENT),
-            hardware=tuple(sorted(each["key"] for each in data.get("metrics", ()) if is_hardware_name(each["key"]))),
+            hardware=tuple(
+                sorted(each["key"] for each in data.get("metrics", ()) if each["key"].startswith(HARDWARE_PREFIXES))
+            ),
         )
 
     def labels(self, run: RunInfo) -> RunLabels:

@@ -49,7 +49,6 @@ class QueryText:
         self._outdented = False
         self._passages = SubsectionCache()
         self._labelled: dict[str, tuple[int, str, str | None]] = {}
-        self._strays: dict[str, NonDataLine] = {}
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     @staticmethod
@@ -119,11 +118,6 @@ class QueryText:
 
     def _take(self, number: int, line: str) -> None:
         if not line or line.isspace():
-            return
-        known = self._strays.get(line)
-        if known is not None:
-            self._section = None
-            self._documents.odd(NonDataLine(number, known.kind, known.reason, known.text))
             return
         if self.opens(line):
             self._section = None
@@ -196,13 +190,7 @@ class QueryText:
         parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
-            told = classify_stray_line(number, line)
-            self._documents.odd(told)
-            if len(line) <= _LONGEST and (":" not in line or (parts is not None and label not in _HEAD)):
-                # it is none of any document, wherever it stands
-                if len(self._strays) > _REMEMBERED:
-                    self._strays.clear()
-                self._strays[line] = told
+            self._documents.odd(classify_stray_line(number, line))
             return
         self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":
