@@ -16,10 +16,10 @@ _NAMED = 5
 
 def report_skipped_files(source: str, named: "Collection[Path]") -> None:
     """Report the files of a folder that are no GPU log and that no option names."""
-    from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import find_unrecognised_files  # noqa: PLC0415 - loads pyarrow
 
     used = {path.resolve() for path in named}
-    names = [str(path) for path in unrecognised(source) if path.resolve() not in used]
+    names = [str(path) for path in find_unrecognised_files(source) if path.resolve() not in used]
     if names:
         print_note(f"gpureport: {source}: skipped, no GPU log: {_few(names)}")
 
