@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gpureport.importers.reading.folders import (
         find_run_logs,
         find_training_logs,
-        find_unrecognised_files,
         identify_training_logs,
+        list_unrecognised_files,
     )
     from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, lengthen_equal_names
     from gpureport.importers.reading.sources import find_runs, find_tracker, names_run
@@ -41,10 +41,10 @@ __all__ = [
     "find_runs",
     "find_tracker",
     "find_training_logs",
-    "find_unrecognised_files",
     "identify_training_logs",
     "join_attached_logs",
     "lengthen_equal_names",
+    "list_unrecognised_files",
     "make_names_distinct",
     "names_run",
     "readable",
@@ -57,7 +57,7 @@ _HOMES = {
     "protocol.tracker": ("Selection", "readable"),
     "reading.attachments": ("join_attached_logs",),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading", "lengthen_equal_names"),
-    "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "find_unrecognised_files"),
+    "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "list_unrecognised_files"),
     "reading.sources": ("find_runs", "names_run", "find_tracker"),
     "reading.time_window": ("CutReading", "Window", "cut_recording"),
     "reading.tracked_reading": ("TrackedReading",),

@@ -34,7 +34,7 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
             yield from _find_logs(path, above)
 
 
-def find_unrecognised_files(source: str | Path) -> list[Path]:
+def list_unrecognised_files(source: str | Path) -> list[Path]:
     """Return the files right in a folder that are not read, those that are plainly no logs aside.
 
     A host CSV beside several logs is one: nobody can say whose it is.
