@@ -63,7 +63,9 @@ class QueryText:
             self._read(piece.data[:whole], piece.first_line)
             cut = piece.data[whole:].decode(errors="replace")
             if cut.strip():
-                self._documents.odd(NonDataLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut))
+                self._documents.add_line(
+                    NonDataLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut)
+                )
             yield from self._ready()
         self._documents.end()
         yield from self._ready()
@@ -122,7 +124,7 @@ class QueryText:
         if self.opens(line):
             self._section = None
             self._documents.begin()
-            self._documents.odd(NonDataLine(number, LineKind.HEADER, "", line))
+            self._documents.add_line(NonDataLine(number, LineKind.HEADER, "", line))
         elif (gpu := _GPU.fullmatch(line)) is not None:
             self._section = Section(number=number, bus_id=gpu[1].upper(), text=line.strip())
             self._documents.add(self._section)
@@ -190,7 +192,7 @@ class QueryText:
         parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
-            self._documents.odd(classify_stray_line(number, line))
+            self._documents.add_line(classify_stray_line(number, line))
             return
         self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":
