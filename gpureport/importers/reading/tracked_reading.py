@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
+from gpureport.importers.protocol.run_identity import describe_placement
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
-from gpureport.importers.reading.run_reading import placed_by
 from gpureport.importers.timebase import zones
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
@@ -88,7 +88,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from that of the tracker and the options that select or place rows."""
-        identity = f"{self._kind} {self._of.key}\n{placed_by(self._placement)}"
+        identity = f"{self._kind} {self._of.key}\n{describe_placement(self._placement)}"
         return sha256(identity.encode()).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
