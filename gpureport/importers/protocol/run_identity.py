@@ -35,7 +35,7 @@ def drop_unused_options(inputs: Sequence[Input], files: Sequence[RawFile], place
     )
 
 
-def describe_placement(placement: ReadOptions) -> str:
+def format_identity_options(placement: ReadOptions) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
     lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
     names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
@@ -49,5 +49,5 @@ def compute_run_id(sources: Sequence[Source], placement: ReadOptions) -> str:
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(describe_placement(placement).encode())
+    hasher.update(format_identity_options(placement).encode())
     return hasher.hexdigest()[:16]

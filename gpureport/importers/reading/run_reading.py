@@ -295,7 +295,7 @@ class Reading:
         return Recording(run=run, series=arrange_series(tables), training=self.training())
 
 
-def call_apart(readings: Sequence[Reading]) -> None:
+def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
     unnamed = [each for each in readings if each.name == derive_name(each.locator)]
     for name in dict.fromkeys(each.name for each in unnamed):
