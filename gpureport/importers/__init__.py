@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.run_names import make_names_distinct
     from gpureport.importers.protocol.importer import Labels, ReadOptions
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-    from gpureport.importers.protocol.tracker import Selection, readable
+    from gpureport.importers.protocol.tracker import Selection, split_readable
     from gpureport.importers.reading.attachments import joined
     from gpureport.importers.reading.folders import (
         list_unrecognised_files,
@@ -43,7 +43,7 @@ __all__ = [
     "list_unrecognised_files",
     "make_names_distinct",
     "names_run",
-    "readable",
+    "split_readable",
     "together",
     "tracker",
     "training_logs",
@@ -54,7 +54,7 @@ _HOMES = {
     "merging.run_names": ("make_names_distinct",),
     "protocol.importer": ("Labels", "ReadOptions"),
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
-    "protocol.tracker": ("Selection", "readable"),
+    "protocol.tracker": ("Selection", "split_readable"),
     "reading.attachments": ("joined",),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading", "call_apart"),
     "reading.folders": ("together", "training_logs", "training_logs_in_folder", "list_unrecognised_files"),
