@@ -74,7 +74,7 @@ class Devices:
         return all(names & seen.attributes.keys() for seen in self._gpus)
 
     @property
-    def told_by(self) -> tuple[str, ...]:
+    def identified_by(self) -> tuple[str, ...]:
         """The fields that told GPUs apart, the surest first; none where the log knows one GPU only."""
         used = {key for key, _ in self._places}
         return tuple(field for field, name in IDENTITY.items() if name in used)
@@ -91,7 +91,7 @@ class Devices:
         """
         codes = np.full(len(times), NOT_NAMED, dtype=np.int64)
         if whole is not None and not whole.all():
-            kept = {name: values.taken(whole) for name, values in data.items()}
+            kept = {name: values.select(whole) for name, values in data.items()}
             codes[whole], ids = self.assign(kept, times[whole])
             return codes, ids
         for key in self._keys(data, times):

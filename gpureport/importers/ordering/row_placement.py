@@ -129,7 +129,7 @@ class RowPlacement:
         """Return the times of rows whose stamps rise; in UTC where the zone is known."""
         times = rows.stamps.copy()
         if self.zone is not None:
-            zones.refuse_skipped(times, self.zone)
+            zones.refuse_skipped_hours(times, self.zone)
             times = zones.to_utc(times, self.zone, np.zeros(len(times), dtype=np.bool_))
         for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)
@@ -154,7 +154,7 @@ class RowPlacement:
         bounds = np.searchsorted(placed.devices[order], [*codes, len(placed.ids)])
         alone = len(codes) == 1 and bounds[0] == 0
         times = placed.times if alone else placed.times[order]
-        sorted_data = data if alone else {name: value.taken(order) for name, value in data.items()}
+        sorted_data = data if alone else {name: value.select(order) for name, value in data.items()}
         whole: pa.Table | None = None
         for code, start, end in zip(codes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             if (end - start) * _SHARE < len(order):

@@ -148,7 +148,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="no column that names the GPU",
-        stage="logs.nvidia_smi.query.unnamed_gpus.tick_places",
+        stage="logs.nvidia_smi.query.unnamed_gpus.tick_assignment",
         effect="tells GPUs apart by the place of their rows among those of one tick",
         example=f"{_STAMP}, 93 %, 612.40 W",
         header="timestamp, utilization.gpu [%], power.draw [W]",

@@ -299,7 +299,7 @@ class Reading:
         return Recording(run=run, series=arrange_series(tables), training=self.training())
 
 
-def call_apart(readings: Sequence[Reading]) -> None:
+def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
     unnamed = [each for each in readings if each.name == derive_name(each.locator)]
     for name in dict.fromkeys(each.name for each in unnamed):
@@ -308,7 +308,7 @@ def call_apart(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
-def placed_by(placement: ReadOptions) -> str:
+def format_identity_options(placement: ReadOptions) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
     lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
     names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
@@ -322,7 +322,7 @@ def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(placed_by(placement).encode())
+    hasher.update(format_identity_options(placement).encode())
     return hasher.hexdigest()[:16]
 
 

@@ -104,12 +104,12 @@ class _Unread:
         """Yield their account: rows of numbers above any header are rejected, prose is noise."""
         for piece in log:
             lines = enumerate(piece.data.split(b"\n"), piece.first_line)
-            odd = [_odd(number, line) for number, line in lines if line.strip(b"\0\r\t\v\f ")]
+            other_lines = [_classify_line(number, line) for number, line in lines if line.strip(b"\0\r\t\v\f ")]
             none = np.zeros(0, dtype=np.int64)
-            yield Chunk(numbers=none, times=None, data={}, lines=len(odd), odd=odd)
+            yield Chunk(numbers=none, times=None, data={}, lines=len(other_lines), other_lines=other_lines)
 
 
-def _odd(number: int, line: bytes) -> NonDataLine:
+def _classify_line(number: int, line: bytes) -> NonDataLine:
     text = line[:_LONGEST].decode(errors="replace").strip()
     if _NUMBERS.fullmatch(text):
         return NonDataLine(number, LineKind.REJECTED, BEFORE_HEADER, text)
