@@ -26,7 +26,7 @@ _LISTS = "record a list of processes with its time: pmon -o DT, or --query-compu
 _CLOCK = "gpu_sm_clock_hertz"
 
 
-class FormsExtraction(FormExtraction):
+class MixedFormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
     def __init__(self, file: RawFile, placement: ReadOptions) -> None:

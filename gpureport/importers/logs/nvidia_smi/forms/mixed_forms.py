@@ -57,7 +57,7 @@ class MixedForms:
     def _block(self, parts: Iterator[Part]) -> Iterator[Chunk]:
         first = next(parts)
         form = self._reader(first)
-        name = query_option(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
+        name = command_of_header(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
         read = InterpretedBlock(form=name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
@@ -98,7 +98,7 @@ _ENDED = {"time", "max_memory_usage"}
 _REMAPPED = "remapped_rows."
 
 
-def query_option(header: str) -> str:
+def command_of_header(header: str) -> str:
     """Return the command whose header a line of CSV is."""
     names = {cell.partition("[")[0].strip().lower() for cell in header.split(",")}
     rest = names - _GPU

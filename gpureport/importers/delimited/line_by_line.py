@@ -41,7 +41,7 @@ _Known = NonDataLine | str
 """What a line is: none of the log's rows, or the text of one."""
 
 
-class LineSorter:
+class LineByLineParser:
     """Parses a piece with regard to each of its lines."""
 
     def __init__(self, dialect: Dialect, read: ReadRows) -> None:
