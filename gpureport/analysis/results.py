@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
 
-from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
+from gpureport.answers import Answer, ChecklistEntry
+from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.recording import Run
 
 _HOUR = 3600

@@ -21,8 +21,9 @@ from gpureport.analysis.results import (
     MetricSummary,
     ThrottleEntry,
 )
+from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
-from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
+from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.quality import LogEvent
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json
