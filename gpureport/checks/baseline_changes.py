@@ -160,7 +160,7 @@ def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
 
 def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
     """Return the fingerprints of findings that the baseline did not have."""
-    return frozenset(each.fingerprint for each in found.finding_changes if each.fate is ChangeKind.NEW)
+    return frozenset(each.fingerprint for each in found.finding_changes if each.change is ChangeKind.NEW)
 
 
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
@@ -168,7 +168,7 @@ def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[s
     open_ = [
         e
         for e in found.finding_changes
-        if e.fate is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints
+        if e.change is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints
     ]
     return "; ".join(
         f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]

@@ -188,7 +188,7 @@ def noise_margins(noise: Noise) -> list[str]:
 
 
 def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
-    size = display.percent(noise.margin) if noise.relative else shown.change(noise.margin).removeprefix("+")
+    size = display.percent(noise.margin) if noise.relative else shown.scale.format(noise.margin)
     return f"{shown.noun} {size}"
 
 

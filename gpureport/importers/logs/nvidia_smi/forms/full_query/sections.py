@@ -106,12 +106,12 @@ class Sections:
 
     def read(self, document: Document) -> tuple[list[Record], list[NonDataLine]]:
         """Return the rows of a document, and the sections that are none."""
-        records, odd = [], []
+        records, other_lines = [], []
         self._number(document)
         for section in document.sections:
             values = self._values(section)
             if values is None:
-                odd.append(NonDataLine(section.number, LineKind.REJECTED, section.flaw, section.text))
+                other_lines.append(NonDataLine(section.number, LineKind.REJECTED, section.flaw, section.text))
                 continue
             values |= self._names(document, section)
             if section.lost:
@@ -119,7 +119,7 @@ class Sections:
             records.append(Record(number=section.number, time=document.time, values=values))
         if records:
             self.notes[KEPT] = None
-        return records, odd
+        return records, other_lines
 
     def _values(self, section: Section) -> dict[str, Value] | None:
         """Return the values of a section by metric or attribute; None where it has a flaw, which it names then."""
@@ -144,7 +144,6 @@ class Sections:
         return values
 
     def _note(self, meanings: Sequence[SubsectionValues], values: dict[str, Value]) -> None:
-        """Note what a section lacks, and what its power is."""
         lacking = list(chain.from_iterable(each.absent for each in meanings))
         self.absent.update(lacking)
         self.silent.update(dict.fromkeys(chain.from_iterable(each.silent for each in meanings)))
@@ -154,7 +153,6 @@ class Sections:
             self.notes[INSTANT] = None
 
     def _names(self, document: Document, section: Section) -> dict[str, Value]:
-        """Return what tells the GPU apart besides what its section says."""
         names = {"bus_id": section.bus_id, "index": self._indices.get(section.bus_id), "driver": document.driver}
         return {name: text for name, text in names.items() if text}
 
