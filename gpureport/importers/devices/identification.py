@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.shared_indices import BoardsByIndex
 from gpureport.recording import Device
 

@@ -45,7 +45,7 @@ class Reading:
     def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
         self,
         inputs: Sequence[Input],
-        placement: ReadOptions,
+        options: ReadOptions,
         labels: Labels,
         *,
         strict: bool = False,
@@ -56,7 +56,7 @@ class Reading:
 
         Args:
             inputs: the log, then files beside it.
-            placement: options that select or place rows.
+            options: how to select and place rows.
             labels: what a person says about the run.
             strict: whether a line that was not understood is an error.
             as_one_run: whether there may be several logs, which are one run.
@@ -66,7 +66,7 @@ class Reading:
         self._inputs = inputs
         self._files = [RawFile(each.path) for each in inputs]
         self._merged = as_one_run and len(inputs) > 1
-        self._placement = placement
+        self._options = options
         self.labels = labels
         self._extractions: list[Extraction] = []
         self._several: MergedLogs | None = None
@@ -126,10 +126,10 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        placement = self._placement
-        if placement.columns is not None or placement.interval is not None:
-            placement = drop_unused_options(self._inputs, self._files, placement)
-        return _identity(sources, placement)
+        options = self._options
+        if options.columns is not None or options.interval is not None:
+            options = drop_unused_options(self._inputs, self._files, options)
+        return _identity(sources, options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -145,7 +145,7 @@ class Reading:
         if self._merged:
             from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
 
-            self._several = MergedLogs(self._inputs, self._files, self._placement)
+            self._several = MergedLogs(self._inputs, self._files, self._options)
             yield from self._read(self._several, None)
         else:
             yield from self._one_by_one()
@@ -159,8 +159,8 @@ class Reading:
         """Yield the log, then what lies beside it; several logs of the machine as one series."""
         hosts: list[list[pa.Table]] = []
         for each, file in zip(self._inputs, self._files, strict=True):
-            placement = self._placement if not self._extractions else self._beside()
-            batches = self._read(_located(partial(each.importer.extract, file, placement), each.locator), each.locator)
+            options = self._options if not self._extractions else self._beside()
+            batches = self._read(_located(partial(each.importer.extract, file, options), each.locator), each.locator)
             if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
                 yield from batches
             else:
@@ -170,7 +170,7 @@ class Reading:
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
         if len(outcomes) > 1:
-            time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
+            time_bases.check_time_bases(self._inputs, outcomes, self._options.tz)
         if hosts:
             self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
@@ -184,9 +184,9 @@ class Reading:
         base = self._extractions[0].outcome()
         for each, file in self._trainings:
             try:
-                read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
+                read = TrainingLog().read(file, self._options, base.span[0], each.locator)
                 if read.dated:
-                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
@@ -199,7 +199,7 @@ class Reading:
 
     def _beside(self) -> ReadOptions:
         """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
-        return self._placement.for_companion(self._extractions[0].outcome().span)
+        return self._options.for_companion(self._extractions[0].outcome().span)
 
     def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
         self._extractions.append(extraction)
@@ -241,7 +241,7 @@ class Reading:
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         if len(outcomes) > 1 and not self._merged:
-            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
+            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._options.tz)
             quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
@@ -250,7 +250,7 @@ class Reading:
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
-            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._placement.tz,
+            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
@@ -308,21 +308,21 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
-def format_identity_options(placement: ReadOptions) -> str:
+def format_identity_options(options: ReadOptions) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
-    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    lines = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
     names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
-    later = {name: getattr(placement, name) or None for name in names}
+    later = {name: getattr(options, name) or None for name in names}
     lines += [f"{name}={value}" for name, value in later.items() if value is not None]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
+def _identity(sources: Sequence[Source], options: ReadOptions) -> str:
     """Return the run's id: from the bytes of its sources and the options that select or place rows."""
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(format_identity_options(placement).encode())
+    hasher.update(format_identity_options(options).encode())
     return hasher.hexdigest()[:16]
 
 
