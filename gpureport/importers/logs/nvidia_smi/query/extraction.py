@@ -1,6 +1,6 @@
 """One nvidia-smi query log being read: from its pieces to the series of its GPUs.
 
-This is the plain road, which a clean log takes. `gpureport.importers.reading.oddities` lists what leaves it, by which sign and where to.
+This is the plain road, which a clean log takes. `gpureport.importers.reading.oddities` lists what leaves it.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.column_values import CLOCK_EVENTS, Values, columns_by_target, split_clock_events
-from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
+from gpureport.importers.devices.gpu_description import ATTRIBUTES, IDENTITY
+from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.line_tally import Tally
