@@ -19,6 +19,8 @@ ROAD = {
     "logs.nvidia_smi.importer",
     "logs.nvidia_smi.query.non_data_lines",
     "reading.run_reading",
+    "protocol.run_identity",
+    "merging.run_names",
     "logs.nvidia_smi.query.extraction",
     "decoding.raw_file",
     "decoding.pieces",
@@ -33,6 +35,7 @@ ROAD = {
     "devices.line_tally",
     "devices.identities",
     "devices.identification",
+    "devices.gpu_description",
     "ordering.row_placement",
     "timebase.device_clock",
 }
