@@ -76,8 +76,6 @@ def _large_batch(facts: RunFacts) -> bool | None:
 WORKERS_MATCH_CORES = AppliedCheck(
     is_applied=_as_many_workers_as_cores, settings=("workers", "cores_per_process", "cores")
 )
-    is_applied=_as_many_workers_as_cores, settings=("workers", "cores_per_process", "cores")
-)
 FEWEST_WORKERS = AppliedCheck(is_applied=_no_worker_to_spare, settings=("workers",))
 PREFETCH = AppliedCheck(is_applied=_prefetches_far_ahead, settings=("prefetch_factor", "prefetch"))
 PINNED_MEMORY = _switch("pin_memory")
