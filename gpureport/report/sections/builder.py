@@ -17,6 +17,7 @@ from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.wording import display
 
 _TITLE = 120
@@ -73,10 +74,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     )
 
 
-def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
+def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
     judged, missing, _ = judgement.judged_kinds(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
-    return verdict.Findings(
+    return Findings(
         cards=found,
         judged=judged,
         missing=missing,

@@ -11,8 +11,7 @@ from gpureport.report.runs.report_run import format_gpu_models
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head import verdict
-from gpureport.report.sections.head.verdict import Findings
+from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss
 from gpureport.report.wording import display, terms
 
 _HOUR = 3600.0
@@ -107,7 +106,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     label, analyses = "GPU-hours lost", step.analyses
     if not any(analysis.run.gpus for analysis in analyses):
         return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
-    if verdict.explain_unknown_loss(step, findings):
+    if explain_unknown_loss(step, findings):
         context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
         return Tile(label=label, value=_CANNOT, context=context)
     held, lost = gpu_time.job_gpu_seconds(analyses), sum(gpu_time.lost_seconds_by_class(analyses).values())
