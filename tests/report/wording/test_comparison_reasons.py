@@ -26,9 +26,13 @@ def test_a_reason_names_its_run_or_none() -> None:
     """So that several differences share it."""
     repeat = "record longer, or repeat each step three times."
     assert (
-        describe_reason(SHORT) == f"One run tells its own scatter from 10 minutes on, and a holds 8 min 19 s: {repeat}"
+        describe_reason(SHORT)
+        == f"A single run must last at least 10 minutes for its variation to be estimated; a lasts only 8 min 19 s: {repeat}"
     )
-    assert describe_reason(SHORT.of_any_run) == f"One run tells its own scatter from 10 minutes on: {repeat}"
+    assert (
+        describe_reason(SHORT.of_any_run)
+        == f"A single run must last at least 10 minutes for its variation to be estimated: {repeat}"
+    )
     assert describe_reason(None) == ""
 
 
