@@ -95,7 +95,7 @@ def _tracked_runs(
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
     runs = selection.get("runs", ())
     selected = importers.Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = importers.readable(store.runs(source, selected).runs)
+    readable, faults = importers.split_readable(store.runs(source, selected).runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
     for run in readable:

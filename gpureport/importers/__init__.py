@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.run_names import make_names_distinct
     from gpureport.importers.protocol.importer import Labels, ReadOptions
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-    from gpureport.importers.protocol.tracker import Selection, readable
+    from gpureport.importers.protocol.tracker import Selection, split_readable
     from gpureport.importers.reading.attachments import join_attached_logs
     from gpureport.importers.reading.folders import (
         find_run_logs,
@@ -47,14 +47,14 @@ __all__ = [
     "list_unrecognised_files",
     "make_names_distinct",
     "names_run",
-    "readable",
+    "split_readable",
 ]
 
 _HOMES = {
     "merging.run_names": ("make_names_distinct",),
     "protocol.importer": ("Labels", "ReadOptions"),
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
-    "protocol.tracker": ("Selection", "readable"),
+    "protocol.tracker": ("Selection", "split_readable"),
     "reading.attachments": ("join_attached_logs",),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading", "lengthen_equal_names"),
     "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "list_unrecognised_files"),

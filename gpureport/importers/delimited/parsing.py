@@ -18,7 +18,7 @@ from pyarrow import csv
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.line_sorting import LineSorter
+from gpureport.importers.delimited.line_by_line import LineByLineParser
 from gpureport.importers.delimited.row_sections import Dialect, LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.protocol.reject_reasons import MALFORMED, TORN
 from gpureport.importers.values import absolute_stamps, stamps
@@ -110,7 +110,7 @@ class Parser:
 
     def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what one piece holds, given the layout in force before it."""
-        return self._whole(piece, layout) or LineSorter(self._dialect, self._tables.read).parse(piece, layout)
+        return self._whole(piece, layout) or LineByLineParser(self._dialect, self._tables.read).parse(piece, layout)
 
     def _whole(self, piece: Piece, layout: Layout | None) -> ParsedPiece | None:
         """Parse a piece in one go, None when it is not clean."""

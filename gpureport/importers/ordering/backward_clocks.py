@@ -12,7 +12,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.ordering import repeated_stretches
 from gpureport.importers.recorders import interleaved_writers, writer_streams
-from gpureport.importers.timebase import dst_overlap
+from gpureport.importers.timebase import dst_set_back
 from gpureport.importers.timebase.row_order import RowOrder, split_at, stamps_before_gap
 from gpureport.importers.timebase.time_index import TimeIndex
 
@@ -103,10 +103,10 @@ def _turn_round(verdict: RowTimes, shuffled: int) -> RowTimes:
 
 def _place_by_one_clock(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> RowTimes:
     """Return where the rows belong of a log with one clock."""
-    doubled = dst_overlap.find_dst_overlaps(track, cuts, pace, zone)
+    doubled = dst_set_back.find_dst_overlaps(track, cuts, pace, zone)
     copied = repeated_stretches.find_copies(track, cuts, doubled, pace)
     doubled &= ~copied[cuts]
-    times = dst_overlap.undo_dst_overlaps(track, cuts, doubled, pace, zone)
+    times = dst_set_back.undo_dst_overlaps(track, cuts, doubled, pace, zone)
     steps: list[BackwardStep] = []
     before = track.previous_rows() if doubled.any() else times
     for cut in cuts[doubled].tolist():

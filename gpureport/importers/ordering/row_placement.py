@@ -12,9 +12,9 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
-from gpureport.importers.timebase import dst_fold, zones
+from gpureport.importers.timebase import ambiguous_hour, zones
+from gpureport.importers.timebase.ambiguous_hour import RepeatedHour
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.dst_fold import RepeatedHour
 from gpureport.importers.timebase.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class RowPlacement:
             return self.plan.notes
         if not self._doubled:
             return ()
-        return dst_fold.fold_notes(sum(each.rows for each in self._doubled.values()), self.zone)
+        return ambiguous_hour.fold_notes(sum(each.rows for each in self._doubled.values()), self.zone)
 
     def find_outliers(self, stamps: IntArray, devices: IntArray) -> BoolArray:
         """Return which rows of the next section have a damaged date; no row is held back.
@@ -136,7 +136,7 @@ class RowPlacement:
             device = rows.ids[code]
             if self.zone is not None:
                 self._doubled.setdefault(device, RepeatedHour(self.zone)).take(rows.stamps[own])
-            times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
+            times[own] = self.clocks.setdefault(device, Clock(device)).accept(times[own])
             self._last[device] = int(rows.stamps[own[-1]])
         return times
 

@@ -21,7 +21,7 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
         if path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is HOST_IMPORTERS
             found = recognise(file, read_head(file), importers)
-            if found is not None and compression.archive(file) is None:
+            if found is not None and compression.archive_kind(file) is None:
                 yield Input(path, found, str(path), beside)
 
 

@@ -135,7 +135,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = next((each for each in importers if each.kind == kind), None) if kind else recognise(file, head, importers)
-    packed = None if kind or is_plain_text(file.begins()) else compression.archive(file)
+    packed = None if kind or is_plain_text(file.first_bytes()) else compression.archive_kind(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:

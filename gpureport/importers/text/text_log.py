@@ -13,7 +13,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
-from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
+from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
@@ -45,7 +46,7 @@ class Chunk:
         numbers: for each row the line that it is counted for, rising; where a line holds several rows, a running
             number of the rows.
         times: stamps in microseconds as written, or in UTC where the form states a zone; None where it has none.
-        data: columns of the rows in base units by metric, and texts by `devices.ATTRIBUTES`.
+        data: columns of the rows in base units by metric, and texts by `gpu_description.ATTRIBUTES`.
         lines: non-empty lines, as `Quality.lines` counts them: rows + non-data + continued.
         other_lines: lines that are no rows.
         continued: lines that say more of a row that another line is counted for.
@@ -74,7 +75,7 @@ class Record:
     Attributes:
         number: as in `Chunk.numbers`.
         time: as in `Chunk.times`.
-        values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there, or None, was not recorded.
+        values: metrics in base units, and texts by `gpu_description.ATTRIBUTES`; None, or no entry, if not recorded.
         host: whether it is the machine's.
     """
 
@@ -214,7 +215,6 @@ class FormExtraction:
         """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
 
     def _assigned(self, part: Chunk) -> AssignedRows:
-        """Return rows with the device each belongs to."""
         times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
         usable = self._dated(part)
         hosts = np.zeros(len(times), dtype=np.bool_) if part.hosts is None else part.hosts
@@ -253,7 +253,6 @@ class FormExtraction:
         return survey_log(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
 
     def _nothing(self) -> tuple[str, str]:
-        """Return why no row is left, and what to do."""
         rejected = self._tally.rejected
         if NO_TIME in rejected:
             return f"its rows ({self._form.name}) have no time", INTERVAL

@@ -26,7 +26,7 @@ _LISTS = "record a list of processes with its time: pmon -o DT, or --query-compu
 _CLOCK = "gpu_sm_clock_hertz"
 
 
-class FormsExtraction(FormExtraction):
+class MixedFormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
     def __init__(self, file: RawFile, placement: ReadOptions) -> None:
@@ -55,7 +55,6 @@ class FormsExtraction(FormExtraction):
         self._messages.add(before, rows.lines[kept], placed.times[kept])
 
     def _nothing(self) -> tuple[str, str]:
-        """Return why no row is left, and what to do."""
         what, hint = super()._nothing()
         if hint != INTERVAL:
             return what, hint

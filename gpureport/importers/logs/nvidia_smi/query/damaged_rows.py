@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.identities import Identity
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows

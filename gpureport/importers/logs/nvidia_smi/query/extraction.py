@@ -17,7 +17,8 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
-from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
+from gpureport.importers.devices.gpu_description import ATTRIBUTES, IDENTITY
+from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.series_assembly import (

@@ -8,7 +8,7 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.identities import DRIVER_FORMS, Identity
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.timebase.row_order import split_at

@@ -41,7 +41,7 @@ _Known = NonDataLine | str
 """What a line is: a line that is no row, or the text of a row."""
 
 
-class LineSorter:
+class LineByLineParser:
     """Parses a piece with regard to each of its lines."""
 
     def __init__(self, dialect: Dialect, read: ReadRows) -> None:

@@ -73,9 +73,9 @@ class NvidiaSmi:
     def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
         if placement.columns is None and _is_in_other_form(_read_beginning(file)):
-            from gpureport.importers.logs.nvidia_smi.forms.extraction import FormsExtraction  # noqa: PLC0415 - as below
+            from gpureport.importers.logs.nvidia_smi.forms.extraction import MixedFormsExtraction  # noqa: PLC0415 - as below
 
-            return FormsExtraction(file, placement)
+            return MixedFormsExtraction(file, placement)
         return QueryGpuExtraction(file, placement)
 
 
