@@ -6,7 +6,7 @@ from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Evidence, Threshold
 
 
-def build_level_evidence(mean: float, still: Threshold) -> Evidence:
+def build_gap_level_evidence(mean: float, still: Threshold) -> Evidence:
     """Return the mean utilisation of a gap; without the limit of single samples if bridged kernels raise it."""
     low = mean <= still.value
     return Evidence(
