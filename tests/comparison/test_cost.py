@@ -80,7 +80,7 @@ def test_cost_of_whole_runs_where_only_the_total_is_known() -> None:
 
 
 def test_groups_tell_cost_with_its_interval() -> None:
-    """By kind of GPU: one run tells its own scatter, three theirs; without a price there is no cost."""
+    """By kind of GPU: one run shows its own variation, and so do three; without a price there is no cost."""
     devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
     l4 = [run(f"l4-{k}", 20.0 + k / 10, 0.72, k, step="L4", device=devices["L4"]) for k in range(3)]
     h100 = run("h100", 100.0, 3.6, 9, step="H100", device=devices["H100"])
