@@ -185,7 +185,8 @@ def _batch(run: _Run) -> ChecklistEntry:
         return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leaks_void_headroom.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
-        reason = f"only {phrases.percent(1 - peak)} of the memory was never used: no full step to a larger one"
+        used, free = phrases.percent(peak), phrases.percent(1 - peak)
+        reason = f"{used} of the memory was used at the peak; the remaining {free} is too little for a larger batch"
         return _entry(BATCH, Practice.DONE, reason)
     low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
     why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""

@@ -59,9 +59,9 @@ def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[str]:
     denser = next((series for series in known if series.sampling_rate.denser is not None), None)
     if denser is not None and denser.sampling_rate.denser is not None:
         yield (
-            f"Samples are {phrases.duration(denser.interval)} apart for most of the time and "
-            f"{phrases.duration(denser.sampling_rate.denser)} in the rest: nothing is looked for there that the others "
-            "would not show."
+            f"Most samples are {phrases.duration(denser.interval)} apart, some only "
+            f"{phrases.duration(denser.sampling_rate.denser)}. The denser part is analysed as if it were sampled every "
+            f"{phrases.duration(denser.interval)}, so shorter events there are not reported."
         )
     changing = [series for series in known if series.sampling_rate.slow]
     if changing:

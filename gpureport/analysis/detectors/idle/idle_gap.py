@@ -67,22 +67,31 @@ def _skip_startup(job: Job, device: str) -> Interval:
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
 
-    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
-    apart than what a value covers, so many low samples in a row must be unlikely to come from the texture of the
-    samples around them, and no beat of steps about as long as the distance of samples; and low samples within an
-    episode of waiting for input are part of it. Rows that repeat a reading of the driver count once, and no gap is
-    shorter than the time from one reading to the next. Causes: data (within an episode of waiting for input), unused
-    (this GPU never worked while another did), hang (at least a minute in which the other GPUs are at 99 % and draw
-    less than 90 % of what they do at work, or draw an unknown power), peers busy (a minute in which another GPU works
-    otherwise), checkpoint and epoch (a stage or training metric of that name, or an evaluation, whose moments lie in
-    gaps for the most part; a checkpoint also where the disks write far more than else), no process (memory is empty
-    for half of the gap or more), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps, all of unknown cause, nine of ten
-    with a minute of work or less between them, or at work less than half of the time between them, and no sign of
-    training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
-    problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less
-    than half of the time between them. Signs of training are checkpoints, epochs, and params, metrics and stages that
-    only training has.
+    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
+    low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
+    about as long as the sampling interval. Low samples within an episode of waiting for input are part of it. Rows that
+    repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
+
+    Causes:
+
+    - data: within an episode of waiting for input.
+    - unused: this GPU never worked while another did.
+    - hang: at least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or
+      draw an unknown power.
+    - peers busy: a minute in which another GPU works otherwise.
+    - checkpoint, epoch: most moments of a stage or training metric of that name, or of an evaluation, lie in gaps; a
+      checkpoint also where the disks write far more than elsewhere.
+    - no process: memory is empty for half of the gap or more.
+    - io: the CPU waits for storage, or the disks read far more than elsewhere.
+    - periodic: no other cause fits, but the gap recurs.
+    - requests or input: at least ten gaps, all of unknown cause, without a sign of training. Nine of ten have a minute
+      of work or less between them, or the GPU works less than half of the time between them. Gaps that recur have this
+      cause only where they take half of the job.
+    - unknown: none of these.
+
+    Gaps of a fifth of the job are a problem, unless the GPU never worked, or waited for requests or input, or nothing
+    tells a cause and it works less than half of the time between them. Signs of training are checkpoints, epochs, and
+    params, metrics and stages that only training has.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
