@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -86,7 +87,7 @@ def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, en
     """
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
     return (
-        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
+        compare_with_limit(UTILISATION, lowest, low.lowest, "<=", enter),
         Evidence(metric=UTILISATION, statistic="mean", observed=figures.mean, unit="1"),
         *build_level_evidence({name: context.series[name] for name in figures.devices}, low.spans),
     )
@@ -94,11 +95,10 @@ def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, en
 
 def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
     """Return how long the episodes, or the work of a short job, lasted, against the shortest that counts."""
-    return Evidence(
-        metric="duration",
-        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
-        observed=figures.seconds,
-        unit="s",
-        threshold=shortest if low.is_short_job else over,
-        relation=">=",
+    return compare_with_limit(
+        "duration",
+        "work" if low.is_short_job else "sum of episodes of one GPU",
+        figures.seconds,
+        ">=",
+        shortest if low.is_short_job else over,
     )

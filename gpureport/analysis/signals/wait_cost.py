@@ -7,6 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -87,23 +88,9 @@ def describe_wait(cost: WaitCost) -> str:
 
 def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
     """Return the utilisation of the GPUs meanwhile, against its limit."""
-    return Evidence(
-        metric=UTILISATION,
-        statistic="mean",
-        observed=cost.utilisation,
-        unit="1",
-        threshold=limit,
-        relation="<",
-    )
+    return compare_with_limit(UTILISATION, "mean", cost.utilisation, "<", limit)
 
 
 def build_duration_evidence(cost: WaitCost, shortest: Threshold) -> Evidence:
     """Return how long episodes lasted, against the shortest that counts."""
-    return Evidence(
-        metric="duration",
-        statistic="sum of episodes",
-        observed=cost.seconds,
-        unit="s",
-        threshold=shortest,
-        relation=">=",
-    )
+    return compare_with_limit("duration", "sum of episodes", cost.seconds, ">=", shortest)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "ecc_error"
 _UNCORRECTED = ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total", "gpu_remapped_rows_uncorrectable_total")
@@ -99,14 +100,7 @@ class EccError(Rule):
             devices=(device,),
             intervals=tuple(sorted({span for rise in rises for span in rise.intervals})),
             evidence=tuple(
-                Evidence(
-                    metric=rise.metric,
-                    statistic="rise in the run",
-                    observed=float(rise.increase),
-                    unit="",
-                    threshold=self.rise,
-                    relation=">=",
-                )
+                compare_with_limit(rise.metric, "rise in the run", float(rise.increase), ">=", self.rise)
                 for rise in rises
             ),
             lost_gpu_seconds=None,

@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.checkpoint_times import JobEvents
 from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -110,14 +111,7 @@ def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
     empty = series.memoize("empty", lambda: jobs.find_empty_rows(series))[_find_rows(series, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
-    measured = Evidence(
-        metric="time with no memory in use",
-        statistic="share of the gap",
-        observed=share,
-        unit="1",
-        threshold=FREED,
-        relation=">=",
-    )
+    measured = compare_with_limit("time with no memory in use", "share of the gap", share, ">=", FREED)
     return Cause(name=NO_PROCESS, evidence=(measured,))
 
 
@@ -166,24 +160,22 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     utilisation = min((mean for mean in means if not np.isnan(mean)), default=0.0)
     # without the power of every peer the cause stays open
     power_ratio = float(np.max([_compute_power_ratio(one, gap) for one in others]))
-    measured = Evidence(
-        metric=UTILISATION,
-        statistic="mean of the other GPUs, the lowest",
-        observed=utilisation,
-        unit="1",
-        threshold=SPINNING,
-        relation=">=" if utilisation >= SPINNING.value else "<",
+    measured = compare_with_limit(
+        UTILISATION,
+        "mean of the other GPUs, the lowest",
+        utilisation,
+        ">=" if utilisation >= SPINNING.value else "<",
+        SPINNING,
     )
     if np.isnan(power_ratio):
         return Cause(name="hang" if utilisation >= SPINNING.value else "peers busy", evidence=(measured,))
     is_waiting = power_ratio < COLLECTIVE.value
-    power = Evidence(
-        metric=POWER,
-        statistic="of the other GPUs in the gap, of what they draw at work",
-        observed=power_ratio,
-        unit="1",
-        threshold=COLLECTIVE,
-        relation="<" if is_waiting else ">=",
+    power = compare_with_limit(
+        POWER,
+        "of the other GPUs in the gap, of what they draw at work",
+        power_ratio,
+        "<" if is_waiting else ">=",
+        COLLECTIVE,
     )
     is_hang = is_waiting and utilisation >= SPINNING.value
     return Cause(name="hang" if is_hang else "peers busy", evidence=(measured, power))

@@ -2,6 +2,7 @@
 
 from gpureport.analysis.detectors.idle import gap_causes
 from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Evidence, Threshold
 
@@ -23,24 +24,12 @@ def build_power_evidence(run: IdleRun, resting: Threshold) -> tuple[Evidence, ..
     """Return the power of a gap if only its power rules out an accident of sampling, else nothing."""
     if run.highest_power is None or run.samples >= run.needed:
         return ()
-    drawn = Evidence(
-        metric=gap_causes.POWER,
-        statistic="highest of the gap, from rest (0) to work (1)",
-        observed=run.highest_power,
-        unit="1",
-        threshold=resting,
-        relation="<=",
+    drawn = compare_with_limit(
+        gap_causes.POWER, "highest of the gap, from rest (0) to work (1)", run.highest_power, "<=", resting
     )
     return (drawn,)
 
 
 def build_sparse_evidence(between: float, limit: Threshold) -> Evidence:
     """Return how little a GPU worked between its gaps, against a limit."""
-    return Evidence(
-        metric=UTILISATION,
-        statistic="mean between the gaps of this GPU",
-        observed=between,
-        unit="1",
-        threshold=limit,
-        relation="<",
-    )
+    return compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", limit)

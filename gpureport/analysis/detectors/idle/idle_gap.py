@@ -21,6 +21,7 @@ from gpureport.analysis.job.checkpoint_times import JobEvents
 from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, power_at_rest
@@ -131,45 +132,17 @@ class IdleGap(Rule):
     )
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
-    wants = (
-        gap_causes.POWER,
-        gap_causes.IOWAIT,
-        gap_causes.READS,
-        gap_causes.WRITES,
-    )
+    wants = (gap_causes.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: ClassVar[Threshold] = idle_runs.BRIDGE_SECONDS
-    bridge_busy: ClassVar[Threshold] = idle_runs.BRIDGE_BUSY
-    bridge_ratio: ClassVar[Threshold] = idle_runs.BRIDGE_RATIO
-    null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
-    chance: ClassVar[Threshold] = idle_runs.CHANCE
-    neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
-    resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
-    hang: ClassVar[Threshold] = gap_causes.HANG
-    peers: ClassVar[Threshold] = gap_causes.PEERS
-    spinning: ClassVar[Threshold] = gap_causes.SPINNING
-    collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
-    iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
-    disk: ClassVar[Threshold] = gap_causes.DISK
-    rise: ClassVar[Threshold] = gap_causes.RISE
-    coincide: ClassVar[Threshold] = gap_causes.COINCIDE
-    freed: ClassVar[Threshold] = gap_causes.FREED
     mostly: ClassVar[Threshold] = pragmatic(
         0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
     )
-    starts: ClassVar[Threshold] = periodicity.STARTS
-    strict: ClassVar[Threshold] = periodicity.STRICT
-    loose: ClassVar[Threshold] = periodicity.LOOSE
-    many: ClassVar[Threshold] = periodicity.MANY
-    agree: ClassVar[Threshold] = periodicity.AGREE
-    few: ClassVar[Threshold] = periodicity.FEW
-    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
     many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
@@ -203,7 +176,7 @@ class IdleGap(Rule):
             severity = min(
                 self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
             )
-            agree = self.agree_few if stall.gap_count < self.few.value else self.agree
+            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
             yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
 
     def _find_gaps(
@@ -222,7 +195,7 @@ class IdleGap(Rule):
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
-                resting=self.resting.value,
+                resting=power_at_rest.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,
             )
         ]
@@ -274,14 +247,7 @@ class IdleGap(Rule):
         long_work = float(np.quantile(work, _NEARLY_ALL))
         if long_work > self.burst.value:
             return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        evidence = Evidence(
-            metric="work between two gaps",
-            statistic="90 % quantile",
-            observed=long_work,
-            unit="s",
-            threshold=self.burst,
-            relation="<=",
-        )
+        evidence = compare_with_limit("work between two gaps", "90 % quantile", long_work, "<=", self.burst)
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
     def _rate_severity(self, lost_share: float) -> Severity:
@@ -301,18 +267,11 @@ class IdleGap(Rule):
             intervals=(interval,),
             evidence=(
                 gap_evidence.build_level_evidence(run.mean, self.still),
-                Evidence(
-                    metric="duration",
-                    statistic="length",
-                    observed=interval.seconds,
-                    unit="s",
-                    threshold=self.shortest,
-                    relation=">=",
-                ),
+                compare_with_limit("duration", "length", interval.seconds, ">=", self.shortest),
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *gap_evidence.build_power_evidence(run, self.resting),
+                *gap_evidence.build_power_evidence(run, power_at_rest.RESTING_LEVEL),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -10,6 +10,7 @@ from gpureport.analysis.detectors.idle import gap_wording, periodicity
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
@@ -162,13 +163,8 @@ def _collect_intervals(stall: Stall) -> tuple[Interval, ...]:
 def _build_evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:
     return (
         Evidence(metric="period", statistic="mean distance of starts", observed=stall.seconds, unit="s"),
-        Evidence(
-            metric="distances of starts",
-            statistic="share that are multiples of the period",
-            observed=stall.agreeing_share,
-            unit="1",
-            threshold=agree,
-            relation=">=",
+        compare_with_limit(
+            "distances of starts", "share that are multiples of the period", stall.agreeing_share, ">=", agree
         ),
         Evidence(metric="idle time", statistic="mean of one period", observed=stall.mean_gap_seconds, unit="s"),
         Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -105,22 +106,8 @@ class ZombieMemory(Rule):
             devices=(series.device.id,),
             intervals=(rest,),
             evidence=(
-                Evidence(
-                    metric=_USED,
-                    statistic="last, of the peak",
-                    observed=last / peak,
-                    unit="1",
-                    threshold=self.held,
-                    relation=">",
-                ),
-                Evidence(
-                    metric="time without work",
-                    statistic="to the last sample",
-                    observed=rest.seconds,
-                    unit="s",
-                    threshold=self.idle,
-                    relation=">=",
-                ),
+                compare_with_limit(_USED, "last, of the peak", last / peak, ">", self.held),
+                compare_with_limit("time without work", "to the last sample", rest.seconds, ">=", self.idle),
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
             lost_gpu_seconds=None,

@@ -16,6 +16,7 @@ from gpureport.analysis.detectors.throttling.throttled_episodes import (
 )
 from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -76,11 +77,7 @@ class Throttling(Rule):
             always_loses_time=True,
         ),
     )
-    wants = (
-        *SIGNALS,
-        *list_event_metrics(*throttled_samples.REASONS),
-        "gpu_memory_temperature_celsius",
-    )
+    wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
     shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
@@ -89,14 +86,6 @@ class Throttling(Rule):
     )
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
-    cool: ClassVar[Threshold] = throttled_samples.COOL
-    power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
-    power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
-    clock_back: ClassVar[Threshold] = throttled_samples.CLOCK_BACK
-    settled: ClassVar[Threshold] = throttled_samples.SETTLED
-    hw_clock_max: ClassVar[Threshold] = throttled_samples.HW_CLOCK_MAX
-    hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
-    hw_power: ClassVar[Threshold] = throttled_samples.HW_POWER
     hotter: ClassVar[Threshold] = pragmatic(
         8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
     )
@@ -228,13 +217,12 @@ class Throttling(Rule):
 
     def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        yield Evidence(
-            metric="duration",
-            statistic="counted by the driver" if is_counted else "sum of episodes",
-            observed=episodes.seconds,
-            unit="s",
-            threshold=self.counted if is_counted else self.shortest,
-            relation=">=",
+        yield compare_with_limit(
+            "duration",
+            "counted by the driver" if is_counted else "sum of episodes",
+            episodes.seconds,
+            ">=",
+            self.counted if is_counted else self.shortest,
         )
         hot = episodes.signals.temperature[episodes.rows]
         if not np.isnan(hot).all():
@@ -257,7 +245,7 @@ class Throttling(Rule):
             mean_power = float(np.nanmean(power))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
         if episodes.reference and not np.isnan(episodes.clock_ratio):
-            limit = self.clock_drop if episodes.is_heat else self.hw_clock_drop
+            limit = self.clock_drop if episodes.is_heat else throttled_samples.HW_CLOCK_DROP
             yield Evidence(
                 metric="gpu_sm_clock_hertz",
                 statistic=f"mean, of {episodes.reference.description}",

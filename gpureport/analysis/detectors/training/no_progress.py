@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport import columns
 from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.thresholds import pragmatic
@@ -88,22 +89,8 @@ class NoProgress(Rule):
             devices=(),
             intervals=(after,),
             evidence=(
-                Evidence(
-                    metric="time after the best value",
-                    statistic="share of the job",
-                    observed=share,
-                    unit="1",
-                    threshold=self.stands,
-                    relation=">=",
-                ),
-                Evidence(
-                    metric="evaluations",
-                    statistic="count",
-                    observed=metric.count,
-                    unit="rows",
-                    threshold=self.fewest,
-                    relation=">=",
-                ),
+                compare_with_limit("time after the best value", "share of the job", share, ">=", self.stands),
+                compare_with_limit("evaluations", "count", metric.count, ">=", self.fewest),
                 Evidence(metric=metric.metric.name, statistic="best", observed=value, unit=""),
             ),
             lost_gpu_seconds=lost,

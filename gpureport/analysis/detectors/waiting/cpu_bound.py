@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -135,21 +136,7 @@ class CpuBound(Rule):
     def _build_evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
         return (
             Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
-            Evidence(
-                metric=UTILISATION,
-                statistic="lowest mean over 30 s or nine samples",
-                observed=lowest,
-                unit="1",
-                threshold=self.gpu,
-                relation="<=",
-            ),
-            Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation=">="),
-            Evidence(
-                metric="duration",
-                statistic="sum of episodes",
-                observed=seconds,
-                unit="s",
-                threshold=self.shortest,
-                relation=">=",
-            ),
+            compare_with_limit(UTILISATION, "lowest mean over 30 s or nine samples", lowest, "<=", self.gpu),
+            compare_with_limit(CPU, "median", cpu, ">=", self.cpu),
+            compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest),
         )
