@@ -151,15 +151,8 @@ class GpuLost(Rule):
 
     def _build_empty_row_evidence(self, silence: _Silence | None) -> Iterator[Evidence]:
         if silence is not None and silence.empty_rows:
-            limit = self.rows if silence.empty_rows >= self.rows.value else None
-            yield Evidence(
-                metric="rows without any value",
-                statistic="count",
-                observed=float(silence.empty_rows),
-                unit="rows",
-                threshold=limit,
-                relation=">=" if limit else "",
-            )
+            empty = compare_with_limit("rows without any value", "count", float(silence.empty_rows), ">=", self.rows)
+            yield empty if empty.meets_limit else empty.as_context()
 
 
 def _measure_silence(context: Context, device: str | None, at: int) -> _Silence | None:

@@ -165,7 +165,7 @@ class HollowUtil(Rule):
             yield power.as_context() if is_active_known else power
         if is_active_known:
             active = compare_with_limit(hollow_episodes.SM, "mean", signs.active, "<", hollow_episodes.ACTIVE)
-            yield active if signs.active < hollow_episodes.ACTIVE.value else active.as_context()
+            yield active if active.meets_limit else active.as_context()
         for metric, value in (
             (hollow_causes.TENSOR, signs.tensor),
             ("memory traffic", signs.memory_traffic),

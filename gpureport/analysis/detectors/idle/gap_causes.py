@@ -14,7 +14,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_scale import draws_working_power
 from gpureport.analysis.thresholds import literature, pragmatic
-from gpureport.findings import Evidence, Interval, Threshold
+from gpureport.findings import Evidence, Interval
 
 POWER = "gpu_power_watts"
 IOWAIT = "cpu_iowait_ratio"
@@ -210,12 +210,12 @@ def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
     for host in hosts:
         read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
         if written > read and written >= max(DISK.value, RISE.value * host.writes):
-            return Cause(name="checkpoint", evidence=(_build_mean_evidence(WRITES, written, "By/s", DISK),))
+            return Cause(name="checkpoint", evidence=(compare_with_limit(WRITES, "mean", written, ">=", DISK),))
         waited = _average_in_gap(host.series, IOWAIT, gap)
         if waited >= LONG_IOWAIT.value:
-            return Cause(name="io", evidence=(_build_mean_evidence(IOWAIT, waited, "1", LONG_IOWAIT),))
+            return Cause(name="io", evidence=(compare_with_limit(IOWAIT, "mean", waited, ">=", LONG_IOWAIT),))
         if read >= max(DISK.value, RISE.value * host.reads):
-            return Cause(name="io", evidence=(_build_mean_evidence(READS, read, "By/s", DISK),))
+            return Cause(name="io", evidence=(compare_with_limit(READS, "mean", read, ">=", DISK),))
     return None
 
 
@@ -223,10 +223,6 @@ def _average_rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
     """Return the mean rate of the disks, 0 if it is unknown, so that it explains nothing."""
     rate = _average_in_gap(host, metric, gap)
     return 0.0 if np.isnan(rate) else rate
-
-
-def _build_mean_evidence(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
-    return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
 def _find_rows(series: DeviceSeries, gap: Interval) -> slice:

@@ -226,8 +226,8 @@ class IdleGap(Rule):
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        evidence = () if not is_little else (gap_evidence.build_sparse_evidence(between, self.sparse),)
-        return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
+        sparse = compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", self.sparse)
+        return _GapCost(ratio=lost_share, severity=severity, evidence=(sparse,) if is_little else ())
 
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, all `requests` if none is known and there is little work between the gaps.

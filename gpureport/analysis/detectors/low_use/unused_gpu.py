@@ -179,15 +179,8 @@ class UnusedGpu(Rule):
             self.shortest if seconds >= self.shortest.value else self.shortest_empty,
         )
         if most_memory is not None:
-            limit = self.empty if most_memory <= self.empty.value else None
-            yield Evidence(
-                metric=_MEMORY,
-                statistic="max",
-                observed=most_memory,
-                unit="By",
-                threshold=limit,
-                relation="<=" if limit else "",
-            )
+            memory = compare_with_limit(_MEMORY, "max", most_memory, "<=", self.empty)
+            yield memory if memory.meets_limit else memory.as_context()
 
 
 def _average_utilisation(series: DeviceSeries) -> float:

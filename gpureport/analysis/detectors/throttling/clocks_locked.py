@@ -171,14 +171,8 @@ class ClocksLocked(Rule):
         if one.share is not None:
             yield compare_with_limit("clock set", "share of busy time", one.share, ">=", self.held)
         if not np.isnan(one.ratio):
-            yield Evidence(
-                metric=CLOCKS[0],
-                statistic="median while busy, of the highest",
-                observed=one.ratio,
-                unit="1",
-                threshold=self.below if one.share is None else self.highest,
-                relation="<",
-            )
+            limit = self.below if one.share is None else self.highest
+            yield compare_with_limit(CLOCKS[0], "median while busy, of the highest", one.ratio, "<", limit)
 
 
 def _find_highest_clock(signals: ClockSignals) -> float:

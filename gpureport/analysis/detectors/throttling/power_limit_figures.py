@@ -71,8 +71,6 @@ def build_counter_evidence(counted: CountedTime) -> Evidence:
         statistic="rise over the recording",
         observed=counted.total_seconds,
         unit="s",
-        threshold=None,
-        relation="",
     )
 
 

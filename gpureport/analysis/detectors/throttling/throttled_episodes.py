@@ -41,8 +41,6 @@ def build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) ->
                 statistic="rise over the recording",
                 observed=counted.total_seconds,
                 unit="s",
-                threshold=None,
-                relation="",
             )
 
 

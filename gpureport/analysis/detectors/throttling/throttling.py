@@ -232,13 +232,14 @@ class Throttling(Rule):
                 if episodes.signals.temperature_limit_source
                 else None
             )
+            relation = ">=" if hottest >= episodes.signals.temperature_limit else "<"
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= episodes.signals.temperature_limit else "<",
+                relation=relation,
             )
         power = episodes.signals.power[episodes.rows]
         if episodes.is_heat and not np.isnan(power).all():
@@ -246,14 +247,9 @@ class Throttling(Rule):
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
         if episodes.reference and not np.isnan(episodes.clock_ratio):
             limit = self.clock_drop if episodes.is_heat else throttled_samples.HW_CLOCK_DROP
-            yield Evidence(
-                metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {episodes.reference.description}",
-                observed=episodes.clock_ratio,
-                unit="1",
-                threshold=None if episodes.samples.is_direct else limit,
-                relation="" if episodes.samples.is_direct else "<",
-            )
+            statistic = f"mean, of {episodes.reference.description}"
+            clock = compare_with_limit("gpu_sm_clock_hertz", statistic, episodes.clock_ratio, "<", limit)
+            yield clock.as_context() if episodes.samples.is_direct else clock
 
     def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
