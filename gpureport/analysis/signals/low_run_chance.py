@@ -95,13 +95,7 @@ class LowRunDoubt:
     fewest: int
 
     def judge(self, begin: int, past: int, samples: int) -> tuple[int, float | None, bool]:
-        """Return how many samples would surprise, the highest power of rows [begin, past), and whether doubt remains.
-
-        Args:
-            begin: first row of a run.
-            past: past-the-end row.
-            samples: its readings.
-        """
+        """Return how many samples would surprise, the highest power of rows [begin, past), whether doubt remains."""
         needed, highest_power = (
             max(self.chance.find_shortest_surprise(begin, past), self.fewest),
             self.power.highest_level(begin, past),

@@ -77,14 +77,7 @@ def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans)
 
 
 def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
-    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
-
-    Args:
-        context: the recording.
-        low: the episodes.
-        figures: their figures.
-        enter: the limit.
-    """
+    """Return how low the use was: the lowest rolling mean against its limit, then mean and levels of all episodes."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
     return (
         compare_with_limit(UTILISATION, lowest, low.lowest, "<=", enter),

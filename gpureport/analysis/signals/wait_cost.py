@@ -73,12 +73,7 @@ def rate_confidence(candidate: WaitCandidate, cost: WaitCost, comparison: Compar
 
 
 def list_ruled_out(what: str, comparison: ComparedEpisodes) -> tuple[str, ...]:
-    """Return which other explanations were excluded.
-
-    Args:
-        what: what was compared, with its verb: `the CPU is as busy`.
-        comparison: what it was compared with.
-    """
+    """Return which other explanations were excluded."""
     sentence = f"{what} beside busy GPUs: there it is at {phrases.percent(comparison.fed_mean)}"
     return ("start-up and tail of the job", *([sentence] if comparison.has_comparison else []))
 

@@ -126,7 +126,6 @@ def _count_readings(series: DeviceSeries, metric: str) -> int:
 
 
 def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
-    """Whether a state that was not set at first became so."""
     values = series.values(metric)[~np.isnan(series.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
 

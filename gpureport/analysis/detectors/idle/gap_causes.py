@@ -66,15 +66,7 @@ class _Surroundings:
 def find_gap_causes(
     context: Context, device: str, gaps: Sequence[Interval], events: Sequence[JobEvents], still: float
 ) -> list[Cause]:
-    """Return the cause of each gap of a GPU, `unknown` without evidence.
-
-    Args:
-        context: the recording.
-        device: the GPU.
-        gaps: its gaps.
-        events: when the run said that it saved or ended an epoch.
-        still: utilisation up to which a GPU rests.
-    """
+    """Return the cause of each gap of a GPU, `unknown` without evidence."""
     if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _gather_surroundings(context, device)
@@ -145,7 +137,6 @@ def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[In
 
 
 def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
-    """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
         rows = series.values(UTILISATION) > still

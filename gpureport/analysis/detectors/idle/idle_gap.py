@@ -233,12 +233,6 @@ class IdleGap(Rule):
         """Return the causes, all `requests` if none is known and there is little work between the gaps.
 
         Gaps of one period count as requests only if they take most of the job, since requests have no period.
-
-        Args:
-            gaps: the gaps of a GPU.
-            causes: what is known of each.
-            lost: share of the job they take.
-            between: mean utilisation between them.
         """
         open_causes = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
         if len(gaps) < self.many_bursts.value or any(cause.name not in open_causes for cause in causes):

@@ -121,15 +121,7 @@ def mark_periodic(gaps: Sequence[Interval], causes: list[Cause]) -> list[Cause]:
 def build_stall_finding(
     context: Context, stall: Stall, share: float, severity: Severity, least_agreement: Threshold
 ) -> Finding:
-    """Return the finding of a stall.
-
-    Args:
-        context: the recording.
-        stall: what recurs.
-        share: share of the job that its gaps take of each GPU.
-        severity: by that share.
-        least_agreement: share of distances that must agree.
-    """
+    """Return the finding of a stall."""
     cause_name = _NAMED.get(stall.cause)
     step = max(context.series[device].interval for device in stall.devices)
     confidence = certainty.confidence_by_readings(stall.occurrences - 1, step)

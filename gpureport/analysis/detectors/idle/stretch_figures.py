@@ -72,7 +72,6 @@ def build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence
 
 
 def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
-    """Yield the readings of each GPU concerned within an interval."""
     for name in devices or context.gpus():
         series = context.series[name]
         # the last sample of a log lies at the end of the run

@@ -184,12 +184,10 @@ class UnusedGpu(Rule):
 
 
 def _average_utilisation(series: DeviceSeries) -> float:
-    """Return the mean utilisation of a GPU that recorded any."""
     return float(np.nanmean(series.values(UTILISATION)))
 
 
 def _report_unjudged(device: str, reason: str, *amounts: Amount) -> NotJudged:
-    """Return that it is unknown whether a GPU was unused."""
     template, recording = reason if amounts else "", "a log of the whole job with all GPUs in it"
     return NotJudged(kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts)
 

@@ -81,7 +81,6 @@ class ZombieMemory(Rule):
         return bool(is_late and not was_there and used[last] > self.held.value * peak and peak >= self.least.value)
 
     def _is_cpu_working(self, context: Context, series: DeviceSeries, rest: Interval) -> bool:
-        """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
             if host.device.node not in {None, series.device.node} or context.window is None:
                 continue

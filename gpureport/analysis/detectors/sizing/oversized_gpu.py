@@ -96,7 +96,6 @@ class OversizedGpu(Rule):
                 yield self._build_finding(context, names, fit, peak, used)
 
     def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
-        """Return the sufficient model with the lowest power limit, None without one."""
         own = _look_up_size(known)
         fitting: list[tuple[float, _SmallerGpu]] = []
         for gpu in gpus.load_gpus():
@@ -171,7 +170,6 @@ def _group_by_model(context: Context) -> Iterator[list[DeviceSeries]]:
 
 
 def _average_utilisation(context: Context, series: DeviceSeries) -> float:
-    """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
     used = series.values(UTILISATION)[series.rows_between(window.start, window.end)]
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0

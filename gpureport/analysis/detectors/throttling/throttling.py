@@ -149,7 +149,6 @@ class Throttling(Rule):
         return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
     def _is_counted_in_gaps(self, throttled: ThrottledSamples) -> bool:
-        """Return whether the driver counted throttling across log gaps."""
         return throttled.counted is not None and throttled.counted.gap_seconds >= self.counted.value
 
     def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
