@@ -39,7 +39,8 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
     context = build_context(recording)
-    unjudgeable = _find_mixed_gpus(context)
+    full_series = {name: context.full_series(name) for name in context.gpus()}
+    unjudgeable = {name: _ALTERNATING for name, one in full_series.items() if mixed_devices.has_alternating_rows(one)}
     if unjudgeable:
         marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
         recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
@@ -105,13 +106,6 @@ def build_context(recording: Recording) -> Context:
         jobs=found.jobs,
         time_without_job=found.no_job,
     )
-
-
-def _find_mixed_gpus(context: Context) -> dict[str, str]:
-    """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
-    return {
-        name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.full_series(name))
-    }
 
 
 def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:

@@ -61,12 +61,11 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
         seconds=max(intervals.total_seconds(one) for one in spans),
         mean=1 - lost / low_seconds,
         lost=lost,
-        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
+        samples=sum(
+            one.count_readings(UTILISATION, intervals.contains(low.spans[one.device.id], one.times))
+            for one in (context.series[name] for name in devices)
+        ),
     )
-
-
-def _count_readings(series: DeviceSeries, spans: Spans) -> int:
-    return series.count_readings(UTILISATION, intervals.contains(spans, series.times))
 
 
 def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:

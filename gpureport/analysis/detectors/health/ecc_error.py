@@ -87,9 +87,8 @@ class EccError(Rule):
         device = series.device.id
         is_uncorrected = severity is Severity.PROBLEM
         which = "that could not be corrected" if is_uncorrected else "that were corrected"
-        sentence = (
-            f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {_describe_rises(rises)}"
-        )
+        risen = ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
+        sentence = f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {risen}"
         if not rises:
             sentence = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
         is_pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
@@ -128,10 +127,6 @@ def _count_readings(series: DeviceSeries, metric: str) -> int:
 def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
     values = series.values(metric)[~np.isnan(series.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
-
-
-def _describe_rises(rises: Sequence[_CounterRise]) -> str:
-    return ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
 
 
 def _report_single_reading(device: str) -> NotJudged:

@@ -131,7 +131,7 @@ def build_stall_finding(
         severity=severity,
         confidence=confidence if cause_name else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         devices=stall.devices,
-        intervals=_collect_intervals(stall),
+        intervals=intervals.to_intervals(intervals.to_spans(gap.intervals[0] for gap in stall.gaps)),
         evidence=_build_evidence(stall, share, least_agreement),
         lost_gpu_seconds=stall.lost_gpu_seconds,
         cause=stall.cause if cause_name else None,
@@ -146,10 +146,6 @@ def build_stall_finding(
         ),
         recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if cause_name else "periodic"],
     )
-
-
-def _collect_intervals(stall: Stall) -> tuple[Interval, ...]:
-    return intervals.to_intervals(intervals.to_spans(gap.intervals[0] for gap in stall.gaps))
 
 
 def _build_evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:

@@ -34,7 +34,7 @@ from gpureport.analysis.signals.clock_signals import (
     list_event_metrics,
 )
 from gpureport.analysis.thresholds import literature, pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _NORMAL = (
     "Power-bound at full load is not a fault; a raised limit (nvidia-smi -pl), where the board allows it, buys clock "
@@ -207,11 +207,6 @@ class PowerLimits(Rule):
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
         yield self._build_limit_finding(device, series, signals, limit, default, peak)
 
-    def _build_reach_evidence(self, ratio: float, *, is_binding: bool) -> Evidence:
-        return compare_with_limit(
-            "gpu_power_watts", "p95 while busy, of the limit", ratio, ">=" if is_binding else "<", self.reached
-        )
-
     def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
         self, device: str, series: DeviceSeries, signals: ClockSignals, limit: float, default: DefaultLimit, peak: float
     ) -> Finding:
@@ -220,6 +215,9 @@ class PowerLimits(Rule):
         effect = "and the GPU ran into it" if is_binding else "but the GPU hardly came near it"
         effect = effect if is_power_known else "but no busy sample shows whether that slows the job"
         ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
+        reach, relation = "p95 while busy, of the limit", ">=" if is_binding else "<"
+        power = compare_with_limit("gpu_power_watts", reach, peak / limit, relation, self.reached)
+        of_default = f"median, of the default ({default.source})"
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if is_binding else Severity.INFO,
@@ -228,14 +226,8 @@ class PowerLimits(Rule):
             devices=(device,),
             intervals=(),
             evidence=(
-                compare_with_limit(
-                    "gpu_power_limit_watts",
-                    f"median, of the default ({default.source})",
-                    limit / default.watts,
-                    "<",
-                    self.lowered,
-                ),
-                *([self._build_reach_evidence(peak / limit, is_binding=is_binding)] if is_power_known else []),
+                compare_with_limit("gpu_power_limit_watts", of_default, limit / default.watts, "<", self.lowered),
+                *([power] if is_power_known else []),
                 *([] if np.isnan(ratio) else [build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,

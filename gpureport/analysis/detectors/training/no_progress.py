@@ -55,7 +55,8 @@ class NoProgress(Rule):
         known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _report_unjudged(self._explain_unjudged(context, known))
+            reason = self._explain_unjudged(context, known)
+            yield NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)
             return
         last = max(judged, key=lambda each: int(each.times[each.best_row]))
         yield from self._judge_metric(context, last)
@@ -102,7 +103,3 @@ class NoProgress(Rule):
             ),
             recommendation=_ADVICE,
         )
-
-
-def _report_unjudged(reason: str) -> NotJudged:
-    return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)

@@ -112,7 +112,13 @@ class CpuBound(Rule):
             confidence=wait_cost.rate_confidence(candidate, cost, comparison),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
-            evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
+            evidence=(
+                Evidence(metric=UTILISATION, statistic="mean", observed=cost.utilisation, unit="1"),
+                compare_with_limit(UTILISATION, "lowest mean over 30 s or nine samples", lowest, "<=", self.gpu),
+                compare_with_limit(CPU, "median", cpu, ">=", self.cpu),
+                wait_cost.build_duration_evidence(cost, self.shortest),
+                *cost.level_evidence,
+            ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
@@ -122,12 +128,4 @@ class CpuBound(Rule):
                 f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
-        )
-
-    def _build_evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
-        return (
-            Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
-            compare_with_limit(UTILISATION, "lowest mean over 30 s or nine samples", lowest, "<=", self.gpu),
-            compare_with_limit(CPU, "median", cpu, ">=", self.cpu),
-            compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest),
         )
