@@ -111,7 +111,7 @@ def integers(column: "pa.Array[Any] | pa.ChunkedArray[Any]", null: int = 0) -> I
     return values
 
 
-def codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
+def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
     """Return the indices of a dictionary array without nulls, as they are stored."""
     data: Any = indices.buffers()[1]
     if data is None or len(indices) == 0:
@@ -179,7 +179,7 @@ def all_valid(length: int) -> BoolArray:
     return rows
 
 
-def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
+def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return an Arrow array of type `kind`, null where `where` is false.
 
     Args:
@@ -201,13 +201,13 @@ def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None
     return pa.Array.from_buffers(kind, length, [validity, data])
 
 
-def array_with_nulls(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
+def nan_to_null(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
     """Return an Arrow array of type `kind` from float64 values, null where they are NaN."""
     where = ~np.isnan(values)
-    return array(np.where(where, values, 0), kind, where)
+    return to_arrow(np.where(where, values, 0), kind, where)
 
 
-def strings(texts: list[str]) -> "pa.Array[Any]":
+def strings_to_arrow(texts: list[str]) -> "pa.Array[Any]":
     """Return an Arrow array of strings."""
     encoded = [text.encode() for text in texts]
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int32)
@@ -218,13 +218,13 @@ def strings(texts: list[str]) -> "pa.Array[Any]":
 
 def categories(codes: IntArray, texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
-    return pa.DictionaryArray.from_arrays(array(codes, pa.int32(), where), strings(texts))
+    return pa.DictionaryArray.from_arrays(to_arrow(codes, pa.int32(), where), strings_to_arrow(texts))
 
 
 def category(text: str, length: int) -> "pa.Array[Any]":
     """Return an Arrow dictionary array of one text for each of so many rows; all such arrays share their codes."""
     codes = pa.Array.from_buffers(pa.int32(), length, [None, _zeros(max(length - 1, 1).bit_length())])
-    return pa.DictionaryArray.from_arrays(codes, strings([text]), safe=False)
+    return pa.DictionaryArray.from_arrays(codes, strings_to_arrow([text]), safe=False)
 
 
 @cache

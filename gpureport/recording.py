@@ -4,21 +4,21 @@ Times are integer microseconds since 1970-01-01. With `Run.timezone` set they ar
 local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport import columns
-from gpureport.metrics import METRICS, Scope
+from gpureport.metrics import Scope
 from gpureport.quality import Quality
+from gpureport.series_table import empty_training, local_times
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 HOST = "host"
 """Device id of the machine the GPUs sit in."""
@@ -155,82 +155,6 @@ class Run:
         return tuple(device for device in self.devices if device.scope is Scope.HOST)
 
 
-_TYPES: dict[str, "pa.DataType"] = {
-    "bool": pa.bool_(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint64": pa.uint64(),
-}
-
-METRIC_TYPES: dict[str, "pa.DataType"] = {metric.name: _TYPES[metric.dtype] for metric in METRICS}
-"""Arrow type of every metric column."""
-
-KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
-    pa.field("device", pa.dictionary(pa.int32(), pa.string()), nullable=False),
-    pa.field("timestamp", pa.timestamp("us"), nullable=False),
-    pa.field("stage", pa.dictionary(pa.int32(), pa.string())),
-    pa.field("imputed", pa.bool_(), nullable=False),
-)
-"""Columns every series table begins with."""
-
-SCHEMA: "pa.Schema" = pa.schema(
-    [*KEY_FIELDS, *(pa.field(name, kind, metadata=None) for name, kind in METRIC_TYPES.items())]
-)
-"""All columns a series table can hold, unknown `extra_` columns aside."""
-
-
-def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
-    """Return tables one below the other in the form `Recording.series` has.
-
-    Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
-    one chunk a column. Without tables, the key columns without rows.
-    """
-    if not tables:
-        return pa.Table.from_batches([], schema=pa.schema(KEY_FIELDS))
-    joined = pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
-    extras = sorted(set(joined.column_names) - set(SCHEMA.names))
-    fields = [field for field in SCHEMA if field.name in joined.column_names]
-    fields += [joined.schema.field(name).with_nullable(nullable=True) for name in extras]
-    arrays = [joined.column(field.name) for field in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
-    """Return the rows of one device in the order of time; the table itself where they are.
-
-    Args:
-        table: rows of one device.
-        device: id the device gets, None to keep what it has.
-    """
-    times = columns.integers(table.column("timestamp"))
-    if (times[1:] < times[:-1]).any():
-        table = table.take(columns.array(np.argsort(times, kind="stable"), pa.int64()))
-    if device is not None:
-        place = table.schema.get_field_index("device")
-        named = columns.category(device, len(table))
-        table = table.set_column(place, table.schema.field(place), pa.chunked_array([named]))
-    return table
-
-
-TRAINING_SCHEMA: "pa.Schema" = pa.schema(
-    [
-        pa.field("timestamp", pa.timestamp("us")),
-        pa.field("step", pa.int64()),
-        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("value", pa.float64()),
-    ]
-)
-
-
-def empty_training() -> "pa.Table":
-    """Return an empty training table."""
-    return pa.Table.from_batches([], schema=TRAINING_SCHEMA)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Recording:
     """A run and its series.
@@ -248,7 +172,7 @@ class Recording:
     # no argument, so that `replace` makes it anew
     _parted: "list[dict[str, pa.Table]]" = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def of(self, device: str) -> "pa.Table":
+    def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, in time order."""
         return self.by_device().get(device, self.series.slice(0, 0))
 
@@ -263,7 +187,7 @@ class Recording:
         if not len(self.series):
             return {}
         names = chunks[0].dictionary.to_pylist()
-        codes = np.concatenate([columns.codes(chunk.indices) for chunk in chunks])
+        codes = np.concatenate([columns.read_codes(chunk.indices) for chunk in chunks])
         starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
         return {names[codes[start]]: self.series.slice(start, stop - start) for start, stop in pairwise(starts)}
 
@@ -281,11 +205,3 @@ class Recording:
         length = timedelta(seconds=round((self.run.ended - self.run.started) / 1e6))
         gpus = f"{len(self.run.gpus)} GPU{'' if len(self.run.gpus) == 1 else 's'}"
         return f"<Recording {self.run.name!r}: {gpus}, {length}, {len(self.series)} rows>"
-
-
-def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
-    """Return times of a recording, as stamps or microseconds, in its zone; without one where none is known."""
-    import pandas as pd  # noqa: PLC0415 - most runs are never put in a frame
-
-    stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
-    return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)

@@ -13,7 +13,8 @@ from gpureport.analysis.results import Analysis
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
-from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arrange_series
+from gpureport.recording import HOST, Device, Recording, Run
+from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series
 
 START = 1_773_480_413_000_000
 GIB = 2**30
@@ -201,13 +202,13 @@ def _series(devices: list[Device], blocks: list[tuple[Floats, dict[str, Floats]]
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     names = pa.array([device.id for device in devices], pa.string())
     table: dict[str, Any] = {
-        "device": pa.DictionaryArray.from_arrays(columns.array(codes, pa.int32()), names),
-        "timestamp": columns.array(stamps, pa.timestamp("us")),
+        "device": pa.DictionaryArray.from_arrays(columns.to_arrow(codes, pa.int32()), names),
+        "timestamp": columns.to_arrow(stamps, pa.timestamp("us")),
     }
     for metric, kind in METRIC_TYPES.items():
         if any(metric in block for _, block in blocks):
             parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
-            table[metric] = columns.array_with_nulls(np.concatenate(parts), kind)
+            table[metric] = columns.nan_to_null(np.concatenate(parts), kind)
     return pa.table(table)
 
 

@@ -34,13 +34,13 @@ def test_booleans_with_nulls(values: list[bool | None], cut: int) -> None:
 def test_there_and_back(values: list[int | None]) -> None:
     """NaN becomes null and nothing else does."""
     data = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    assert columns.array_with_nulls(data, pa.float32()).to_pylist() == values
+    assert columns.nan_to_null(data, pa.float32()).to_pylist() == values
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["a", "", "ümlaut"]])
 def test_strings(texts: list[str]) -> None:
     """Texts of any length, empty ones too."""
-    assert columns.strings(texts).to_pylist() == texts
+    assert columns.strings_to_arrow(texts).to_pylist() == texts
 
 
 def test_categories() -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import fsum
 
-from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
+from gpureport.answers import Answer, ChecklistEntry
+from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.recording import Run
 
 _HOUR = 3600
@@ -237,7 +238,7 @@ class Cost:
     counted: bool
     carbon_grams: float | None
 
-    def of(self, finding: Finding) -> float | None:
+    def cost_of(self, finding: Finding) -> float | None:
         """Return what the time a finding lost cost at most; None where the loss or a price is not known."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]

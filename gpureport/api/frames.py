@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, MetricSummary
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.findings import Finding
-from gpureport.recording import local_times
+from gpureport.series_table import local_times
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -90,7 +90,7 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
         return not_observed(
             f"no price is stated in {limit.threshold.currency or 'this currency'}: --gpu-hour-price or [prices]"
         )
-    cost = analysis.cost.of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
+    cost = analysis.cost.cost_of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
     amounts_lost = [cost(finding) for finding in roots]
     untold = [finding for finding, lost in zip(roots, amounts_lost, strict=True) if lost is None]
     held = analysis.job_gpu_seconds

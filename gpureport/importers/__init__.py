@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
     from gpureport.importers.protocol.tracker import Selection, readable
     from gpureport.importers.reading.attachments import joined
-    from gpureport.importers.reading.folders import together, training_logs, training_logs_in_folder, unrecognised
+    from gpureport.importers.reading.folders import (
+        list_unrecognised_files,
+        together,
+        training_logs,
+        training_logs_in_folder,
+    )
     from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
     from gpureport.importers.reading.sources import find, names_run, tracker
     from gpureport.importers.reading.time_window import CutReading, Window, cut
@@ -35,6 +40,7 @@ __all__ = [
     "cut",
     "find",
     "joined",
+    "list_unrecognised_files",
     "make_names_distinct",
     "names_run",
     "readable",
@@ -42,7 +48,6 @@ __all__ = [
     "tracker",
     "training_logs",
     "training_logs_in_folder",
-    "unrecognised",
 ]
 
 _HOMES = {
@@ -52,7 +57,7 @@ _HOMES = {
     "protocol.tracker": ("Selection", "readable"),
     "reading.attachments": ("joined",),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading", "call_apart"),
-    "reading.folders": ("together", "training_logs", "training_logs_in_folder", "unrecognised"),
+    "reading.folders": ("together", "training_logs", "training_logs_in_folder", "list_unrecognised_files"),
     "reading.sources": ("find", "names_run", "tracker"),
     "reading.time_window": ("CutReading", "Window", "cut"),
     "reading.tracked_reading": ("TrackedReading",),

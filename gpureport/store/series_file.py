@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.recording import (
+from gpureport.series_table import (
     KEY_FIELDS,
     METRIC_TYPES,
     SCHEMA,

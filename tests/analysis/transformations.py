@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.recording import Recording, Run, arrange_series
+from gpureport.recording import Recording, Run
+from gpureport.series_table import arrange_series
 
 Rows = npt.NDArray[np.bool_]
 
@@ -57,6 +58,6 @@ def _renamed(series: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _kept(recording: Recording, rows: Rows, run: Run) -> Recording:
-    series = recording.series.filter(columns.array(rows, pa.bool_()))
+    series = recording.series.filter(columns.to_arrow(rows, pa.bool_()))
     ended = min(int(columns.integers(series.column("timestamp")).max()), run.ended)
     return replace(recording, run=replace(run, ended=ended), series=arrange_series([series]))

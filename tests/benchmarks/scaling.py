@@ -19,7 +19,7 @@ from time import process_time
 import numpy as np
 
 import gpureport
-from gpureport.columns import strings
+from gpureport.columns import strings_to_arrow
 from gpureport.errors import SourceError
 from gpureport.importers.devices.identification import Devices
 from gpureport.importers.devices.series_assembly import Values
@@ -89,7 +89,7 @@ def _gpus(_: Path, count: int) -> Work:
 
 def _spreadsheet(_: Path, count: int) -> Work:
     texts = (f"{1 + n // 86_400 % 28}.03.2026 {n // 3600 % 24}:{n // 60 % 60:02}:{n % 60:02}" for n in range(count))
-    column = strings(list(texts))
+    column = strings_to_arrow(list(texts))
     return lambda: stamps.parse(column, day_first=True)
 
 

@@ -44,7 +44,7 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
         "  columns: as its header says\n"
         "    timestamp            time of the row                 2026/03/14 09:00:00.000 -> 2026-03-14 09:00:00.000\n"
         "    index                identifies the GPU              0\n"
-        "    name                 says of the GPU: model          NVIDIA L4\n"
+        "    name                 GPU attribute: model            NVIDIA L4\n"
         "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90 % -> 0.9\n"
         "    memory.used [MiB]    gpu_memory_used_bytes [bytes]   1024 MiB -> 1073741824\n"
         "    power.draw [W]       gpu_power_watts [W]             250.00 W -> 250\n"
@@ -137,7 +137,7 @@ def test_columns_of_every_sort_are_named(gpureport: Program, tmp_path: Path) -> 
             "0x0000000000000024 -> sw_power_cap, sw_thermal_slowdown",
         ],
         ["clocks_event_reasons.sw_power_cap", "clock_event_sw_power_cap", "Active -> yes"],
-        ["driver_version", "says of the GPU: driver", "580.1"],
+        ["driver_version", "GPU attribute: driver", "580.1"],
         ["power.draw", "gpu_power_watts [W]"],
         ["foo", "extra_foo (kept as text)", "bar"],
     ]

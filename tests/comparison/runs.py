@@ -13,7 +13,8 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.comparison.verdicts.repetition_noise import Noise
-from gpureport.recording import TRAINING_SCHEMA, Device, Work
+from gpureport.recording import Device, Work
+from gpureport.series_table import TRAINING_SCHEMA
 from tests import builders
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"

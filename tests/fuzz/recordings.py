@@ -12,19 +12,9 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind
 from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
-from gpureport.recording import (
-    METRIC_TYPES,
-    TRAINING_SCHEMA,
-    Device,
-    Recording,
-    Run,
-    Source,
-    Stage,
-    Work,
-    arrange_series,
-    empty_training,
-)
+from gpureport.recording import Device, Recording, Run, Source, Stage, Work
 from gpureport.sampling_rate import measure_sampling_rate as pace_of
+from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series, empty_training
 
 Floats = npt.NDArray[np.float64]
 Stamps = npt.NDArray[np.int64]
@@ -203,8 +193,8 @@ def _table(rng: np.random.Generator, device: Device, times: Stamps, forms: dict[
     used = work if rng.random() < 0.7 else np.full(rows, _one(rng, (0.0, 1.0, 1.0)))
     arrays: dict[str, Any] = {
         "device": columns.category(device.id, rows),
-        "timestamp": columns.array(times, pa.timestamp("us")),
-        "imputed": columns.array(rng.random(rows) < 0.05, pa.bool_()),
+        "timestamp": columns.to_arrow(times, pa.timestamp("us")),
+        "imputed": columns.to_arrow(rng.random(rows) < 0.05, pa.bool_()),
     }
     for metric in METRICS:
         form = forms[metric.name] if rng.random() < 0.9 else _form(rng, metric.name)
@@ -215,7 +205,7 @@ def _table(rng: np.random.Generator, device: Device, times: Stamps, forms: dict[
             values[rng.random(rows) < rng.random()] = np.nan
         if rng.random() < 0.03:
             values[busy] = np.nan
-        arrays[metric.name] = columns.array_with_nulls(values, METRIC_TYPES[metric.name])
+        arrays[metric.name] = columns.nan_to_null(values, METRIC_TYPES[metric.name])
     return pa.table(arrays)
 
 
@@ -331,10 +321,10 @@ def _training(rng: np.random.Generator, started: int, ended: int) -> "pa.Table":
     if rng.random() < 0.1:
         value[rng.random(points) < 0.2] = _one(rng, (np.inf, np.nan, -np.inf))
     arrays: list[Any] = [
-        columns.array(times, pa.timestamp("us"), rng.random(points) < _one(rng, (1.0, 1.0, 0.5, 0.0))),
-        columns.array(np.arange(points) * int(rng.integers(0, 3)), pa.int64(), known),
+        columns.to_arrow(times, pa.timestamp("us"), rng.random(points) < _one(rng, (1.0, 1.0, 0.5, 0.0))),
+        columns.to_arrow(np.arange(points) * int(rng.integers(0, 3)), pa.int64(), known),
         columns.categories(rng.integers(0, len(names), points), names),
-        columns.array(value, pa.float64(), rng.random(points) < _one(rng, (1.0, 0.7))),
+        columns.to_arrow(value, pa.float64(), rng.random(points) < _one(rng, (1.0, 0.7))),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 

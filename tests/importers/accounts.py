@@ -22,7 +22,7 @@ def kept(recording: Recording) -> int:
     assert quality.accounted
     assert quality.rows_kept == len(recording.series)
     for device in recording.run.devices:
-        assert (np.diff(columns.integers(recording.of(device.id).column("timestamp"))) >= 0).all()
+        assert (np.diff(columns.integers(recording.rows_of(device.id).column("timestamp"))) >= 0).all()
     return quality.rows_kept
 
 
@@ -38,13 +38,13 @@ def absent(recording: Recording) -> list[tuple[str, str, int]]:
 
 def seconds(recording: Recording, device: str = "gpu:0", start: int = START) -> list[float]:
     """Return the times of a device, in seconds of the log's hour."""
-    times = columns.integers(recording.of(device).column("timestamp")).tolist()
+    times = columns.integers(recording.rows_of(device).column("timestamp")).tolist()
     return [(time - start) / 1e6 for time in times]
 
 
 def column(recording: Recording, metric: str, device: str = "gpu:0") -> list[float | None]:
     """Return a column of a device, numbers rounded to what a log holds of them."""
-    cells = recording.of(device).column(metric).to_pylist()
+    cells = recording.rows_of(device).column(metric).to_pylist()
     return [None if cell is None else round(float(cell), 6) for cell in cells]
 
 

@@ -161,7 +161,7 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
     paths[1].write_text("".join([rows[0], *rows[5:]]))
     inputs = [find(path)[0][0] for path in paths]
     found = Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording()
-    assert [(device.id, len(found.of(device.id))) for device in found.run.devices] == [("gpu:0", 8), ("host", 8)]
+    assert [(device.id, len(found.rows_of(device.id))) for device in found.run.devices] == [("gpu:0", 8), ("host", 8)]
     assert found.run.timezone == "UTC"
 
 

@@ -204,7 +204,7 @@ def test_a_tracker_has_the_same_long_gaps(seen: dict[str, Seen], name: str, gpu:
 
 
 def _series(recording: Recording, gpu: str) -> tuple[FloatArray, FloatArray]:
-    table = recording.of(gpu)
+    table = recording.rows_of(gpu)
     times = (columns.integers(table.column("timestamp")) - one_run.START) / 1e6
     return times, columns.floats(table.column(UTILISATION))
 

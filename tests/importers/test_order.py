@@ -55,12 +55,12 @@ def writer(  # noqa: PLR0913, PLR0917 - each argument is something a test varies
 
 def marks(recording: Recording, device: str) -> set[float]:
     """Return who wrote the rows of a device."""
-    return set((columns.floats(recording.of(device).column("gpu_memory_used_bytes")) / 2**20 / 1000).tolist())
+    return set((columns.floats(recording.rows_of(device).column("gpu_memory_used_bytes")) / 2**20 / 1000).tolist())
 
 
 def rises(recording: Recording) -> bool:
     """Return whether time rises within each device."""
-    times = [columns.integers(recording.of(device.id).column("timestamp")) for device in recording.run.devices]
+    times = [columns.integers(recording.rows_of(device.id).column("timestamp")) for device in recording.run.devices]
     return all(bool((np.diff(own) >= 0).all()) for own in times)
 
 

@@ -46,7 +46,7 @@ def ids(recording: Recording) -> list[str]:
 
 def seconds(recording: Recording, device: str = "gpu:0") -> list[float]:
     """Return the times of one device, in seconds of the log's hour."""
-    return [(value.value - STARTED) / 1e6 for value in recording.of(device).column("timestamp")]
+    return [(value.value - STARTED) / 1e6 for value in recording.rows_of(device).column("timestamp")]
 
 
 @pytest.mark.parametrize("told", ["", "uuid", "serial"])

@@ -54,7 +54,7 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
 def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, str]) -> None:
     """Each with its own rows, and a note that says so."""
     recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, **other)))  # type: ignore[arg-type]  # one of each
-    assert [len(recording.of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
+    assert [len(recording.rows_of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
     assert "2 different GPUs, by name or memory" in " ".join(recording.run.quality.notes)
 
 

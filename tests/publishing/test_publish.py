@@ -54,7 +54,7 @@ def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Pat
     assert target.read_bytes() == report.read_bytes()
     assert {path: each for path, each in state(source.parent).items() if path in before} == before
     # a report is no log
-    assert len(read(source).of("gpu:0")) == len(TICKS)
+    assert len(read(source).rows_of("gpu:0")) == len(TICKS)
 
 
 def test_a_file_store_gets_a_report(report: Path, tmp_path: Path) -> None:

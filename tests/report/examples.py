@@ -22,7 +22,8 @@ from gpureport.findings import (
     Threshold,
 )
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, Device, Recording, Run, Source, Work
+from gpureport.recording import Device, Recording, Run, Source, Work
+from gpureport.series_table import KEY_FIELDS, METRIC_TYPES
 
 Pair = tuple[Recording, Analysis]
 """A run as `build` takes it."""
@@ -75,11 +76,11 @@ def recording(info: Run, utilisation: Sequence[FloatArray] | None = None) -> Rec
     values = np.concatenate([*series, np.zeros(0)])
     names = pa.array([gpu.id for gpu in info.gpus], pa.string())
     arrays = [
-        pa.DictionaryArray.from_arrays(columns.array(codes, pa.int32()), names),
-        columns.array(stamps, pa.timestamp("us")),
+        pa.DictionaryArray.from_arrays(columns.to_arrow(codes, pa.int32()), names),
+        columns.to_arrow(stamps, pa.timestamp("us")),
         pa.nulls(len(values), pa.dictionary(pa.int32(), pa.string())),
-        columns.array(np.zeros(len(values)), pa.bool_()),
-        columns.array_with_nulls(values, METRIC_TYPES[UTILISATION]),
+        columns.to_arrow(np.zeros(len(values)), pa.bool_()),
+        columns.nan_to_null(values, METRIC_TYPES[UTILISATION]),
     ]
     schema = pa.schema([*KEY_FIELDS, pa.field(UTILISATION, METRIC_TYPES[UTILISATION])])
     return Recording(run=info, series=pa.Table.from_arrays(arrays, schema=schema))

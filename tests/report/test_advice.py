@@ -9,7 +9,7 @@ import pytest
 from gpureport.analysis import RULES, analyze
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.findings import Outcome
+from gpureport.answers import Outcome
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json, report_json

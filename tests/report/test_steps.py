@@ -10,7 +10,7 @@ from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
-from gpureport.recording import METRIC_TYPES, Work
+from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
@@ -19,6 +19,7 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
+from gpureport.series_table import METRIC_TYPES
 from tests.comparison.runs import sampled
 from tests.report import examples
 
@@ -170,7 +171,7 @@ def test_a_clock_that_moves_as_another_is_not_told_twice(graphics: float, *, tol
             for metric, clock in zip(("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"), ends, strict=True):
                 field = pa.field(metric, METRIC_TYPES[metric])
                 values = np.full(series.num_rows, clock + run * 1e6)
-                series = series.append_column(field, columns.array_with_nulls(values, METRIC_TYPES[metric]))
+                series = series.append_column(field, columns.nan_to_null(values, METRIC_TYPES[metric]))
             runs.append((replace(recording, series=series), analysis))
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     (beside,) = (line for line in made.verdict.details if line.startswith("Beside it"))

@@ -72,7 +72,7 @@ def spans(findings: Sequence[Finding]) -> list[tuple[float, float]]:
 
 def series(recording: Recording, name: str) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
     """Return the times of the GPU in seconds and a metric of it, where it has a value."""
-    table = recording.of("gpu:0")
+    table = recording.rows_of("gpu:0")
     values = columns.floats(table.column(name))
     known = ~np.isnan(values)
     return columns.integers(table.column("timestamp"))[known] / SECOND, values[known]
@@ -296,7 +296,7 @@ def test_neptune_saw_the_same(tmp_path: Path) -> None:
         apart = [round(later - earlier) for earlier, later in pairwise(times.tolist())]
         assert set(apart[1:-1]) == {10}, apart
         (host,) = [each for each in recording.run.devices if each.id == HOST]
-        assert len(recording.of(host.id))
+        assert len(recording.rows_of(host.id))
 
 
 def test_what_forks_do_to_a_log_of_neptune(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def copied(name: str, folder: Path) -> Entry:
 
 def percents(entry: Entry, store: Store, device: str, column: str) -> list[int | None]:
     """Return a share in percent at each second."""
-    cells = store.read(entry).of(device).column(column).to_pylist()
+    cells = store.read(entry).rows_of(device).column(column).to_pylist()
     return [None if cell is None else round(100 * cell) for cell in cells]
 
 
@@ -48,10 +48,10 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path: Path, name: str) -> Non
     assert recording.series.column_names == [*COLUMNS]
     assert percents(entry, store, "gpu:1", "gpu_utilization_ratio") == [second * 7 + 3 for second in SECONDS]
     assert percents(entry, store, "host", "cpu_utilization_ratio") == [*SECONDS]
-    power = recording.of("gpu:0").column("gpu_power_watts").to_pylist()
+    power = recording.rows_of("gpu:0").column("gpu_power_watts").to_pylist()
     assert power == [None if second == 5 else 200.5 + second for second in SECONDS]
-    assert recording.of("gpu:1").column("gpu_memory_used_bytes").to_pylist() == [1025 * 2**20] * 12
-    assert recording.of("gpu:0").column("extra_new_field").to_pylist() == ["even", "odd"] * 6
+    assert recording.rows_of("gpu:1").column("gpu_memory_used_bytes").to_pylist() == [1025 * 2**20] * 12
+    assert recording.rows_of("gpu:0").column("extra_new_field").to_pylist() == ["even", "odd"] * 6
     assert len(recording.training) == (12 if name == "joined_row_groups" else 0)
 
 

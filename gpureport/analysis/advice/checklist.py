@@ -9,7 +9,8 @@ from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
-from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
+from gpureport.answers import ChecklistEntry, Practice
+from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
 

@@ -14,7 +14,7 @@ def calculate_cost(analysis: Analysis, prices: Prices) -> Cost | None:
     """Return what the run of an analysis cost, None where neither a price nor a carbon intensity is stated."""
     if not prices.rates and prices.carbon_intensity is None:
         return None
-    gpus = prices.of(analysis.run)
+    gpus = prices.price_gpus(analysis.run)
     joules, counted = _sum_energy(analysis)
     known = joules is not None and prices.carbon_intensity is not None
     return Cost(

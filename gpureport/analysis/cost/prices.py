@@ -71,7 +71,7 @@ class Prices:
     carbon_intensity: float | None = None
     carbon_source: str = ""
 
-    def of(self, run: Run) -> tuple[GpuPrice, ...]:
+    def price_gpus(self, run: Run) -> tuple[GpuPrice, ...]:
         """Return the price of each GPU of a run: that which says most closely what it holds for, else the first."""
         labels = dict(run.params) | dict(run.tags)
         return tuple(self._of(device, labels) for device in run.gpus)

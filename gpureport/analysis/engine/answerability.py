@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.rule import Rule
-from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
+from gpureport.answers import Answer, Outcome
+from gpureport.findings import Confidence, Finding, NotJudged
 from gpureport.recording import Device, Run
 
 NO_GPU = "no GPU"

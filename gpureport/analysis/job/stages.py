@@ -29,7 +29,7 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
-        own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
+        own = replace(recording, series=recording.series.take(columns.to_arrow(rows, pa.int64())))
         series = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
         yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in series if len(one)))
 

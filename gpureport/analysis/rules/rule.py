@@ -1,5 +1,6 @@
 """What a rule is, and what it may look at."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -118,6 +119,11 @@ class Rule(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Names of the kinds it makes."""
         return tuple(kind.name for kind in self.descriptions)
+
+    @property
+    def condition(self) -> tuple[str, ...]:
+        """Paragraphs that state the condition, the first in short."""
+        return tuple(" ".join(paragraph.split()) for paragraph in (inspect.getdoc(type(self)) or "").split("\n\n"))
 
     @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:

@@ -228,7 +228,7 @@ class DeviceSeries:
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
-    return _build_series(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
+    return _build_series(device, recording.rows_of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
 def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
@@ -256,7 +256,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
-    return _build_series(series.device, series.table.filter(columns.array(left, pa.bool_())), series.window)
+    return _build_series(series.device, series.table.filter(columns.to_arrow(left, pa.bool_())), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:

@@ -104,7 +104,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     nights = history.read_latest()
     courses = build_trends(nights)
     whole = {each.page: each for each in history.read_all()}
-    write_site(site, nights, courses, NightReports(store=store, whole=whole, options=analysis, fresh=fresh).of)
+    reports = NightReports(store=store, whole=whole, options=analysis, fresh=fresh)
+    write_site(site, nights, courses, reports.render_night)
     found = summarize_latest_night(nights, courses)
     _say(found)
     if checks:

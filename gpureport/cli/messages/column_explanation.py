@@ -22,7 +22,7 @@ def column_table(columns: Sequence["InterpretedColumn"], gpus_by: Sequence[str])
 
     Args:
         columns: the columns.
-        gpus_by: fields that told GPUs apart.
+        gpus_by: fields that identify GPUs.
     """
     rows = [(_heading(column), describe_target(column, gpus_by), format_example(column)) for column in columns]
     first, second = (min(max((len(row[place]) for row in rows), default=0), _WIDEST) for place in (0, 1))
@@ -40,8 +40,8 @@ def describe_target(column: "InterpretedColumn", gpus_by: Sequence[str]) -> str:
     unit = f" [{_UNITS[metric.unit]}]" if metric is not None and metric.unit in _UNITS else ""
     return {
         Role.TIME: "time of the row",
-        Role.IDENTITY: "identifies the GPU" if column.source in gpus_by else f"says of the GPU: {column.target}",
-        Role.ATTRIBUTE: f"says of the GPU: {column.target}",
+        Role.IDENTITY: "identifies the GPU" if column.source in gpus_by else f"GPU attribute: {column.target}",
+        Role.ATTRIBUTE: f"GPU attribute: {column.target}",
         Role.SERIES: f"{column.target}{unit}",
         Role.CLOCK_EVENTS: "clock_event_* (a column a bit)",
         Role.EXTRA: f"{column.target} (kept as text)",

@@ -24,7 +24,7 @@ class NightReports:
     options: AnalysisOptions
     fresh: analyses.AnalysedRuns | None
 
-    def of(self, night: "NightlyRecord") -> bytes | None:
+    def render_night(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
         from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.formats.html import render  # noqa: PLC0415 - as above

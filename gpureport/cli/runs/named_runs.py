@@ -98,7 +98,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
         )
         for run in chosen.runs
     ]
-    skipped_sources.report_skipped_runs(source, chosen.left_out)
+    skipped_sources.report_skipped_runs(source, chosen.skipped)
     return readings
 
 

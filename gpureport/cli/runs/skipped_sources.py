@@ -8,7 +8,7 @@ from gpureport.cli.messages.verbosity import print_note
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpureport.importers.protocol.tracker import LeftOut
+    from gpureport.importers.protocol.tracker import SkippedRun
 
 _NAMED = 5
 """Most names that are listed."""
@@ -16,15 +16,15 @@ _NAMED = 5
 
 def report_skipped_files(source: str, named: "Collection[Path]") -> None:
     """Report the files of a folder that are no GPU log and that no option names."""
-    from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import list_unrecognised_files  # noqa: PLC0415 - loads pyarrow
 
     used = {path.resolve() for path in named}
-    names = [str(path) for path in unrecognised(source) if path.resolve() not in used]
+    names = [str(path) for path in list_unrecognised_files(source) if path.resolve() not in used]
     if names:
         print_note(f"gpureport: {source}: skipped, no GPU log: {_few(names)}")
 
 
-def report_skipped_runs(source: str, found: "Sequence[LeftOut]") -> None:
+def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
     """Report the runs of a tracker that are skipped, and why."""
     if not found:
         return

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.rules import phrases
-from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
+from gpureport.comparison.across_runs.across_runs import BatchDoubt, BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps.steps import Step
 from gpureport.findings import Confidence, Evidence, Finding, Severity
@@ -14,6 +14,12 @@ SCALING, BATCH_SIZE, GPU_KINDS = "scaling", "batch_size", "gpu_kinds"
 
 _NAMED = 3
 """Kinds of GPU that are named, the smallest of those which would do."""
+BATCH_DOUBTS = {
+    BatchDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about the batch.",
+    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in what a sample takes of memory.",
+    BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
+}
+"""Why peak memory does not tell the largest batch."""
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
@@ -104,12 +110,12 @@ def _batch(found: BatchSize) -> Finding:
         ),
         Evidence(metric=_MEMORY, statistic="peak of a batch of none", observed=found.fixed_bytes, unit="By"),
     ]
-    if found.max_batch is None:
-        return _finding(BATCH_SIZE, Confidence.LOW, tuple(evidence), found.reason, "")
+    if found.reason is not None:
+        return _finding(BATCH_SIZE, Confidence.LOW, tuple(evidence), BATCH_DOUBTS[found.reason], "")
     largest = Evidence(
         metric="max_batch",
         statistic=f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free",
-        observed=float(found.max_batch),
+        observed=float(found.max_batch or 0),
         unit="1",
         threshold=HEADROOM,
         relation=">=",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
 
@@ -16,9 +17,13 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Device
 
-_ADVANCE = "Memory was taken in advance, so its peak says nothing about the batch."
-_FLAT = "Peak memory did not grow with the batch."
-_PRECISION = "The runs differ in precision, and so in what a sample takes of memory."
+
+class BatchDoubt(StrEnum):
+    """Why peak memory does not tell what a batch takes."""
+
+    PREALLOCATED = "preallocated"
+    PRECISION_DIFFERS = "precision_differs"
+    NO_GROWTH = "no_growth"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,7 @@ class BatchSize:
         bytes_each: memory that one more in the batch takes.
         total_bytes: memory a job can get.
         max_batch: largest batch that leaves HEADROOM; None where that cannot be told.
-        reason: why it cannot; empty where it can.
+        reason: why it cannot; None where it can.
     """
 
     sizes: tuple[float, ...]
@@ -60,7 +65,7 @@ class BatchSize:
     bytes_each: float
     total_bytes: int
     max_batch: int | None
-    reason: str
+    reason: BatchDoubt | None
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
@@ -101,7 +106,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
     if len(peaks) < 2 or total is None or len({gpu_count(step) for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
     each, fixed = _line(peaks)
-    reason = _doubtful(steps, float(each))
+    reason = _doubt(steps, float(each))
     free = total * (1 - Fraction(str(HEADROOM.value)))
     return BatchSize(
         sizes=tuple(sorted(peaks)),
@@ -142,15 +147,15 @@ def _available(gpu: Device) -> int | None:
     return gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
 
 
-def _doubtful(steps: Sequence[Step], bytes_each: float) -> str:
-    """Return why peak memory does not tell what a batch takes; empty where it does."""
+def _doubt(steps: Sequence[Step], bytes_each: float) -> BatchDoubt | None:
+    """Return why peak memory does not tell what a batch takes; None where it does."""
     if any(run.preallocated for step in steps for run in step.runs):
-        return _ADVANCE
-    told = {
+        return BatchDoubt.PREALLOCATED
+    precisions = {
         precision_params.find_precision_param(analysis.run.params_and_tags)
         for step in steps
         for analysis in step.analyses
     }
-    if len({precision and precision[1] for precision in told}) > 1:
-        return _PRECISION
-    return _FLAT if bytes_each <= 0 else ""
+    if len({precision and precision[1] for precision in precisions}) > 1:
+        return BatchDoubt.PRECISION_DIFFERS
+    return BatchDoubt.NO_GROWTH if bytes_each <= 0 else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from gpureport import gpus
 from gpureport.analysis.thresholds import pragmatic
@@ -14,10 +15,14 @@ HEADROOM = pragmatic(
 )
 """Share of the memory a job can get that must stay free."""
 
-_ABSENT = "Memory in use was not recorded of every GPU."
-_UNUSED = "No GPU memory was in use, so nothing tells which kinds would hold the job."
-_ADVANCE = "Memory was taken in advance, so its peak says nothing about what the job needs."
-_DOUBT = "Memory kept its first value, or was recorded for less than a minute: it may have been taken in advance."
+
+class PeakDoubt(StrEnum):
+    """Why a peak says nothing about what a job needs, or may say too much."""
+
+    NOT_RECORDED = "not_recorded"
+    UNUSED = "unused"
+    PREALLOCATED = "preallocated"
+    PERHAPS_PREALLOCATED = "perhaps_preallocated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,7 @@ class MemoryFit:
         headroom_source: why as much.
         kinds: every kind whose memory the table knows, the smallest first; none where the peak says nothing.
         unknown: kinds whose memory the table does not know.
-        reason: why the peak says nothing, or why it may say too much; empty where neither.
+        reason: why the peak says nothing, or may say too much; None where neither.
     """
 
     step: str
@@ -63,7 +68,7 @@ class MemoryFit:
     headroom_source: str
     kinds: tuple[KindFit, ...]
     unknown: tuple[str, ...]
-    reason: str
+    reason: PeakDoubt | None
 
     @property
     def smallest(self) -> KindFit | None:
@@ -81,15 +86,16 @@ def _fit(step: Step) -> MemoryFit:
     gpu_count = sum(len(run.analysis.run.gpus) for run in step.runs)
     # of equal peaks the name decides, so that the order of runs changes nothing
     most, run, device = min(peaks, key=lambda each: (-each[0], each), default=(None, None, None))
+    reason = None
     if most == 0:
-        reason = _UNUSED
+        reason = PeakDoubt.UNUSED
     elif any(one.preallocated for one in step.runs):
-        reason = _ADVANCE
+        reason = PeakDoubt.PREALLOCATED
     elif most is None or len(peaks) < gpu_count:
-        reason = _ABSENT
-    else:
-        reason = _DOUBT if any(one.preallocated is None for one in step.runs) else ""
-    told = most is not None and reason in {"", _DOUBT}
+        reason = PeakDoubt.NOT_RECORDED
+    elif any(one.preallocated is None for one in step.runs):
+        reason = PeakDoubt.PERHAPS_PREALLOCATED
+    is_usable = reason in {None, PeakDoubt.PERHAPS_PREALLOCATED}
     return MemoryFit(
         step=step.label,
         run=run,
@@ -97,8 +103,8 @@ def _fit(step: Step) -> MemoryFit:
         peak_bytes=most,
         headroom=HEADROOM.value,
         headroom_source=HEADROOM.source,
-        kinds=_kinds(most, sure=not reason) if told and most is not None else (),
-        unknown=tuple(gpu.model for gpu in gpus.load_gpus() if gpu.memory_total_bytes is None) if told else (),
+        kinds=_kinds(most, sure=reason is None) if is_usable and most is not None else (),
+        unknown=tuple(gpu.model for gpu in gpus.load_gpus() if gpu.memory_total_bytes is None) if is_usable else (),
         reason=reason,
     )
 

@@ -51,14 +51,14 @@ class RunSeries:
     job: tuple[int, int]
     places: Grid
 
-    def of(self, metric: str) -> FloatArray | None:
+    def values_of(self, metric: str) -> FloatArray | None:
         """Return one metric, None when it was not recorded."""
         return next((column.values for column in self.columns if column.metric == metric), None)
 
     @cached_property
     def gap(self) -> BoolArray:
         """Which bins lie in a gap: those in which most GPUs are idle."""
-        idle = self.of(IDLE)
+        idle = self.values_of(IDLE)
         bins = len(self.columns[0].values) if self.columns else 0
         return np.zeros(bins, dtype=np.bool_) if idle is None else np.asarray(idle > _GAP, dtype=np.bool_)
 
@@ -66,7 +66,9 @@ class RunSeries:
     def steady(self) -> tuple[int, int]:
         """First and past-the-end bin of the stretch in which the run had settled."""
         first, stop = self.job
-        busy = self.of(UTILISATION) if self.of(UTILISATION) is not None else self.of("gpu_power_watts")
+        busy = self.values_of(UTILISATION)
+        if busy is None:
+            busy = self.values_of("gpu_power_watts")
         if busy is None:
             return first, stop
         rows = first + np.flatnonzero(~np.isnan(busy[first:stop]) & ~self.gap[first:stop])
@@ -84,17 +86,17 @@ class RunSeries:
 
     def recorded_seconds(self, metric: str) -> float:
         """Return the time that holds values of a metric, before anything is left out."""
-        values = self.of(metric)
+        values = self.values_of(metric)
         return 0.0 if values is None else float((~np.isnan(values)).sum()) * self.width
 
     def settled_seconds(self, metric: str) -> float:
         """Return the time that holds values of a metric once the run had settled."""
-        values = self.of(metric)
+        values = self.values_of(metric)
         return 0.0 if values is None else float((~np.isnan(values[slice(*self.steady)])).sum()) * self.width
 
     def settled_values(self, metric: str) -> tuple[FloatArray, BoolArray]:
         """Return the values of a metric once the run had settled, and which lie in a gap; bins without are left out."""
-        values = self.of(metric)
+        values = self.values_of(metric)
         if values is None:
             return np.zeros(0), np.zeros(0, dtype=np.bool_)
         values, gap = values[slice(*self.steady)], self.gap[slice(*self.steady)]

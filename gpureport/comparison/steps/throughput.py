@@ -84,7 +84,7 @@ def throughput(training: "pa.Table", key: str | None = None) -> Throughput | Non
     A metric whose name says so comes before the step column: a step may hold any number of samples.
 
     Args:
-        training: in `recording.TRAINING_SCHEMA`.
+        training: in `series_table.TRAINING_SCHEMA`.
         key: metric to go by, whatever its name.
     """
     if not len(training):

@@ -39,13 +39,13 @@ class Noise:
 
     metrics: tuple[MetricNoise, ...]
 
-    def of(self, metric: str) -> MetricNoise | None:
+    def noise_of(self, metric: str) -> MetricNoise | None:
         """Return the scatter of one figure, None where no repetitions tell."""
         return next((each for each in self.metrics if each.metric == metric), None)
 
     def margin(self, metric: str, before: float) -> float | None:
         """Return the difference that two runs of one step rarely exceed, None where no repetitions tell."""
-        found = self.of(metric)
+        found = self.noise_of(metric)
         return None if found is None else found.margin * abs(before) if found.relative else found.margin
 
 

@@ -56,7 +56,7 @@ class LineSorter:
 
     def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what the piece holds, given the layout in force before it."""
-        table, rows = LineTable.of(piece), RowsByLayout(layout)
+        table, rows = LineTable.from_piece(piece), RowsByLayout(layout)
         line = 0
         while line < len(table):
             line = self._until_header(table, line, rows)

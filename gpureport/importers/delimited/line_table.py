@@ -33,7 +33,7 @@ class LineTable:
     cut: bool
 
     @classmethod
-    def of(cls, piece: Piece) -> "LineTable":
+    def from_piece(cls, piece: Piece) -> "LineTable":
         """Return the lines of a piece."""
         data = piece.data
         cut = piece.last and bool(data) and not data.endswith(b"\n")

@@ -19,7 +19,7 @@ from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.values.cells import Decoded
 from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.recording import METRIC_TYPES
+from gpureport.series_table import METRIC_TYPES
 
 CLOCK_EVENTS = "clock_events"
 """Target of the bit mask of clock events."""
@@ -46,7 +46,7 @@ class Values:
         """Return the values of some rows as the Arrow type of the column."""
         if self.texts is not None:
             return columns.categories(self.data[rows], self.texts, self.valid[rows])
-        return columns.array(self.data[rows], METRIC_TYPES[name], self.valid[rows])
+        return columns.to_arrow(self.data[rows], METRIC_TYPES[name], self.valid[rows])
 
 
 def to_values(decoded: Decoded, dtype: str) -> Values:

@@ -19,7 +19,7 @@ from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
-from gpureport.recording import sort_by_time
+from gpureport.series_table import sort_by_time
 
 _FINEST = 1e-3
 
@@ -116,7 +116,7 @@ class MergedLogs:
         if not again.any():
             return renamed
         self._twice[place] += int(again.sum())
-        return renamed.filter(columns.array(~again, pa.bool_()))
+        return renamed.filter(columns.to_arrow(~again, pa.bool_()))
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch.

@@ -10,7 +10,8 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Outcome
-from gpureport.recording import HOST, KEY_FIELDS, sort_by_time
+from gpureport.recording import HOST
+from gpureport.series_table import KEY_FIELDS, sort_by_time
 
 _KEYS = {field.name for field in KEY_FIELDS}
 _COVERS = 1.25
@@ -72,7 +73,7 @@ class ParallelLogs:
         for name in table.column_names:
             if name not in _KEYS:
                 whole = whole.append_column(name, taken.column(name))
-        own = table.filter(columns.array(~used, pa.bool_()))
+        own = table.filter(columns.to_arrow(~used, pa.bool_()))
         self._joined[place] = int(used.sum()), len(own)
         return sort_by_time(pa.concat_tables([whole, own], promote_options="default")) if len(own) else whole
 

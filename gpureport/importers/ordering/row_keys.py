@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.recording import KEY_FIELDS
+from gpureport.series_table import KEY_FIELDS
 
 Keys = npt.NDArray[np.uint64]
 _MIX = np.uint64(0xBF58476D1CE4E5B9)

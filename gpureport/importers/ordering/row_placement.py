@@ -181,8 +181,8 @@ def _leaps(stamps: IntArray) -> bool:
 def _table(times: IntArray, data: dict[str, Values], rows: slice) -> "pa.Table":
     """Return rows of one device or more, at these times."""
     arrays = {
-        "timestamp": columns.array(times, pa.timestamp("us")),
-        "imputed": columns.array(columns.repeat_value(value=np.False_, length=len(times)), pa.bool_()),
+        "timestamp": columns.to_arrow(times, pa.timestamp("us")),
+        "imputed": columns.to_arrow(columns.repeat_value(value=np.False_, length=len(times)), pa.bool_()),
     }
     arrays |= {name: value.arrow(name, rows) for name, value in data.items()}
     return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))

@@ -121,7 +121,7 @@ class Extraction(Protocol):
     """A source being read."""
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each; columns as in `recording.SCHEMA`.
+        """Yield tables of one device each; columns as in `series_table.SCHEMA`.
 
         Rows of a device come in time order, unless its log has them in another.
         """

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
 from gpureport.quality import Quality
-from gpureport.recording import Device, Source, Stage, Work, empty_training
+from gpureport.recording import Device, Source, Stage, Work
+from gpureport.series_table import empty_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +71,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class SkippedRun:
     """A run that was not asked for by name and is not read: what a person calls it, and why."""
 
     name: str
@@ -82,7 +83,7 @@ class Chosen:
     """The selected runs of a store, and those left out without being excluded by name."""
 
     runs: "tuple[TrackerRun, ...]"
-    left_out: tuple[LeftOut, ...] = ()
+    skipped: tuple[SkippedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +102,8 @@ class Tracked:
         name: what a person calls it.
         span: when it started and ended.
         devices: GPUs and hosts.
-        series: rows of each device, by id, in the order of time; columns as in `recording.SCHEMA`.
-        training: training metrics, in `recording.TRAINING_SCHEMA`.
+        series: rows of each device, by id, in the order of time; columns as in `series_table.SCHEMA`.
+        training: training metrics, in `series_table.TRAINING_SCHEMA`.
         quality: what became of every point read: `lines` counts points.
         interval: median seconds between samples of one GPU.
         stages: named parts.

@@ -108,7 +108,7 @@ def _unlike(recording: Recording, tracked: Tracked, offset: int) -> float:
         own = tracked.series.get(device.id)
         if own is None or _UTILISATION not in own.column_names:
             continue
-        rows = recording.of(device.id)
+        rows = recording.rows_of(device.id)
         if _UTILISATION not in rows.column_names:
             continue
         times, values = columns.integers(rows.column("timestamp")) + offset, columns.floats(rows.column(_UTILISATION))
@@ -130,7 +130,7 @@ def _with(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
     series = dict(tracked.series)
     instead = sum(_cells(series[device.id]) for device in taken if device.id in series)
     for device in taken:
-        series[device.id] = _moved(log.recording.of(device.id), log.offset)
+        series[device.id] = _moved(log.recording.rows_of(device.id), log.offset)
     known = {device.id: device for device in tracked.devices}
     known |= {device.id: _completed(device, known.get(device.id)) for device in taken}
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
@@ -170,7 +170,7 @@ def _covers(tracked: Tracked, log: _Log, device: Device) -> bool:
     elif any(each.node for each in tracked.devices):
         # nobody can say which of several nodes it is a device of
         return False
-    times = columns.integers(log.recording.of(device.id).column("timestamp")) + log.offset
+    times = columns.integers(log.recording.rows_of(device.id).column("timestamp")) + log.offset
     shared = min(int(times[-1]), end) - max(int(times[0]), start)
     return shared >= _COVERED * (end - start) and shared >= 0
 
@@ -185,7 +185,7 @@ def _moved(table: "pa.Table", offset: int) -> "pa.Table":
     """Return rows at other times."""
     times = columns.integers(table.column("timestamp")) + offset
     place = table.column_names.index("timestamp")
-    return table.set_column(place, "timestamp", columns.array(times, pa.timestamp("us")))
+    return table.set_column(place, "timestamp", columns.to_arrow(times, pa.timestamp("us")))
 
 
 def _quality(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int) -> Quality:

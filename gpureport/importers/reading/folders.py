@@ -34,7 +34,7 @@ def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]
             yield from _logs(path, above)
 
 
-def unrecognised(source: str | Path) -> list[Path]:
+def list_unrecognised_files(source: str | Path) -> list[Path]:
     """Return the files right in a folder that are not read, those that are plainly no logs aside.
 
     A host CSV beside several logs is one: nobody can say whose it is.

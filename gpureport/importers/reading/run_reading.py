@@ -21,7 +21,8 @@ from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import drop_unused_options
 from gpureport.metrics import Scope
 from gpureport.quality import merge_quality
-from gpureport.recording import HOST, Device, Recording, Run, Source, arrange_series, empty_training, sort_by_time
+from gpureport.recording import HOST, Device, Recording, Run, Source
+from gpureport.series_table import arrange_series, empty_training, sort_by_time
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.training import Training
@@ -133,7 +134,7 @@ class Reading:
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
 
-        Rows of a device come in time order, unless its log has them in another; `recording.in_time_order` puts them
+        Rows of a device come in time order, unless its log has them in another; `series_table.sort_by_time` puts them
         right. `renamed` says of which devices the id is another one in the end.
 
         Raises:

@@ -15,7 +15,8 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.importers.timebase import zones
 from gpureport.quality import LogGap, Quality, Rejected
-from gpureport.recording import Recording, Run, Source, Stage, arrange_series
+from gpureport.recording import Recording, Run, Source, Stage
+from gpureport.series_table import arrange_series
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
@@ -97,7 +98,7 @@ def cut(recording: Recording, window: Window) -> Recording:
     run = recording.run
     start, end = window.bounds(run)
     inside = _inside(recording.series, start, end)
-    series = recording.series.filter(columns.array(inside, pa.bool_()))
+    series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
         raise SourceError(run.name, "nothing was recorded between --from and --to", "choose another part of the run")
@@ -111,7 +112,7 @@ def cut(recording: Recording, window: Window) -> Recording:
             quality=_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
         ),
         series=arrange_series([series]),
-        training=recording.training.filter(columns.array(_inside(recording.training, start, end), pa.bool_())),
+        training=recording.training.filter(columns.to_arrow(_inside(recording.training, start, end), pa.bool_())),
     )
 
 
@@ -212,7 +213,7 @@ class CutReading:
         """Yield a table of each device."""
         recording = self.recording()
         for device in recording.run.devices:
-            table = recording.of(device.id)
+            table = recording.rows_of(device.id)
             if len(table):
                 yield table
 

@@ -11,7 +11,8 @@ from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
 from gpureport.importers.reading.run_reading import placed_by
 from gpureport.importers.timebase import zones
-from gpureport.recording import Recording, Run, Source, arrange_series
+from gpureport.recording import Recording, Run, Source
+from gpureport.series_table import arrange_series
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,8 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.devices.series_assembly import coverage_ratio
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
-from gpureport.recording import HOST, METRIC_TYPES, SCHEMA
+from gpureport.recording import HOST
+from gpureport.series_table import METRIC_TYPES, SCHEMA
 
 
 def build_device_table(
@@ -38,8 +39,8 @@ def build_device_table(
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
         "device": columns.category(device, len(rows)),
-        "timestamp": columns.array(times[rows], pa.timestamp("us")),
-        "imputed": columns.array(np.zeros(len(rows), dtype=np.bool_) if imputed is None else imputed[rows], pa.bool_()),
+        "timestamp": columns.to_arrow(times[rows], pa.timestamp("us")),
+        "imputed": columns.to_arrow(np.zeros(len(rows)) if imputed is None else imputed[rows], pa.bool_()),
     }
     if stages:
         arrays["stage"] = _stage_column(len(times), stages, rows)
@@ -54,7 +55,7 @@ def _metric_column(name: str, values: FloatArray) -> "pa.Array[Any]":
         texts, codes = np.unique(values, return_inverse=True)
         return columns.categories(codes, [f"{text:g}" for text in texts], ~np.isnan(values))
     kind = METRIC_TYPES[name]
-    return columns.array_with_nulls(np.rint(values) if pa.types.is_integer(kind) else values, kind)
+    return columns.nan_to_null(np.rint(values) if pa.types.is_integer(kind) else values, kind)
 
 
 def _stage_column(length: int, stages: Sequence[tuple[str, BoolArray]], rows: IntArray) -> "pa.Array[Any]":

@@ -9,7 +9,8 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.note_text import list_first
-from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
+from gpureport.recording import Work
+from gpureport.series_table import TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
 
 _PAUSE_FACTOR = 5.0
@@ -51,10 +52,10 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
     if span is not None:
         order = order[(times[order] >= span[0]) & (times[order] <= span[1])]
     arrays = [
-        columns.array(times[order], pa.timestamp("us")),
-        columns.array(steps[order], pa.int64(), stepped[order]),
+        columns.to_arrow(times[order], pa.timestamp("us")),
+        columns.to_arrow(steps[order], pa.int64(), stepped[order]),
         columns.categories(codes[order], names),
-        columns.array_with_nulls(values[order], pa.float64()),
+        columns.nan_to_null(values[order], pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.columns import BoolArray, all_valid, codes, strings, take_codes
+from gpureport.columns import BoolArray, all_valid, read_codes, strings_to_arrow, take_codes
 from gpureport.importers.values.numbers import Number, read_all
 
 
@@ -184,7 +184,7 @@ class CellReader:
         if column.thousands and not hasattr(cells, "dictionary"):
             cells = cells.dictionary_encode()
         if hasattr(cells, "dictionary"):
-            return self._coded(column, cells.dictionary.to_pylist(), codes(cells.indices))
+            return self._coded(column, cells.dictionary.to_pylist(), read_codes(cells.indices))
         assert column.number is not None  # noqa: S101 - only columns of numbers are parsed as plain text
         values, known, bare = read_all(cells, column.number)
         rest = np.flatnonzero(~known)
@@ -223,7 +223,7 @@ class CellReader:
         """Return the values of distinct texts, one by one unless they are many."""
         if column.number is None or column.thousands or len(texts) < _MANY:
             return [self._read(column, text, known) for text in texts]
-        values, told, _ = read_all(strings(texts), column.number)
+        values, told, _ = read_all(strings_to_arrow(texts), column.number)
         whole = values.astype(np.int64) if column.number.whole else values
         pairs = zip(texts, whole.tolist(), told.tolist(), strict=True)
         return [value if sure else self._read(column, text, known) for text, value, sure in pairs]

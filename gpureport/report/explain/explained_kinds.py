@@ -1,6 +1,5 @@
 """A kind of finding in words: its condition, limits, needs and advice."""
 
-import inspect
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.engine.selection import list_settings, list_thresholds
@@ -24,7 +23,10 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     """
     titles = "; ".join(terms.kind_title(kind) for kind in kinds)
     sections = (
-        Section(title="When it is found", paragraphs=tuple(_condition(rule)) + tuple(_list_related_kinds(kinds, rule))),
+        Section(
+            title="When it is found",
+            paragraphs=(*map(display.clean_sentence, rule.condition), *_list_related_kinds(kinds, rule)),
+        ),
         *_limits(rule),
         Section(title="What it needs", facts=tuple(_needs(rule))),
         Section(title="What to do", facts=tuple(_advice(kinds, rule))),
@@ -46,7 +48,7 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
     return Explanation(
         title=whole.title,
         sections=(
-            Section(title="When it is found", paragraphs=tuple(_condition(rule))[:1]),
+            Section(title="When it is found", paragraphs=(display.clean_sentence(rule.condition[0]),)),
             Section(title="What it needs", facts=tuple(_needs(rule))),
             Section(title="What to do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
             Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
@@ -64,12 +66,6 @@ def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
         f"what {'each step' if steps > 1 else 'the step'} needs and risks",
     ]
     return f"gpureport explain {name} --detail full: {display.join_words(parts)}."
-
-
-def _condition(rule: Rule) -> Iterator[str]:
-    """Yield the paragraphs in which the rule states its condition."""
-    for paragraph in (inspect.getdoc(type(rule)) or "").split("\n\n"):
-        yield display.clean_sentence(" ".join(paragraph.split()))
 
 
 def _list_related_kinds(kinds: Sequence[str], rule: Rule) -> Iterator[str]:

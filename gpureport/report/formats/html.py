@@ -10,7 +10,7 @@ from markupsafe import Markup
 from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
 from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
-from gpureport.findings import Outcome, Practice
+from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
 from gpureport.report.formats import term_tooltips, themes
 from gpureport.report.model.report_content import Report

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gpureport.findings import Outcome
+from gpureport.answers import Outcome
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Report
 from gpureport.report.wording.display import GAP

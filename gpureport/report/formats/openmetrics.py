@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gpureport.findings import Outcome, Severity
+from gpureport.answers import Outcome
+from gpureport.findings import Severity
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 

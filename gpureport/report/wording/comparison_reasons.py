@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 
 from gpureport.analysis.rules import phrases
+from gpureport.comparison.across_runs.across_findings import BATCH_DOUBTS
+from gpureport.comparison.across_runs.across_runs import BatchDoubt
+from gpureport.comparison.across_runs.memory_fit import PeakDoubt
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import FindingChange, UnknownCause
@@ -32,6 +35,14 @@ _REASONS = {
 _UNKNOWN = {
     UnknownCause.TOO_SHORT: "less than a minute of it was recorded",
     UnknownCause.NOT_JUDGED: "the kind could not be judged there",
+}
+_PEAK_DOUBTS = {
+    PeakDoubt.NOT_RECORDED: "Memory in use was not recorded of every GPU.",
+    PeakDoubt.UNUSED: "No GPU memory was in use, so nothing tells which kinds would hold the job.",
+    PeakDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about what the job needs.",
+    PeakDoubt.PERHAPS_PREALLOCATED: (
+        "Memory kept its first value, or was recorded for less than a minute: it may have been taken in advance."
+    ),
 }
 _COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
 
@@ -120,6 +131,13 @@ def _short_steady_state(reason: Reason) -> str:
 def _short_run(reason: Reason, least: str, amount: str) -> str:
     missing = f", and {reason.run} holds {amount}" if reason.run else ""
     return f"One run tells its own scatter from {least} on{missing}: {_REPEAT}."
+
+
+def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:
+    """Return why peak memory tells less than a reader wants, as a sentence; empty where nothing is in the way."""
+    if reason is None:
+        return ""
+    return BATCH_DOUBTS[reason] if isinstance(reason, BatchDoubt) else _PEAK_DOUBTS[reason]
 
 
 def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.findings import ChecklistEntry, Practice
+from gpureport.answers import ChecklistEntry, Practice
 from gpureport.recording import Recording, Work
 from tests.builders import recording, steps, with_training
 

@@ -82,15 +82,15 @@ def test_idle_time_and_findings_have_their_price() -> None:
     priced = of(analysis, Prices().given(2.5, None))
     (gap,) = found(analysis, "idle_gap")
     assert priced.idle == pytest.approx(0.25, rel=0.01)
-    assert priced.of(gap) == pytest.approx((gap.lost_gpu_seconds or 0) / 3600 * 2.5)
-    assert priced.of(gap) == pytest.approx(0.25, rel=0.01)
+    assert priced.cost_of(gap) == pytest.approx((gap.lost_gpu_seconds or 0) / 3600 * 2.5)
+    assert priced.cost_of(gap) == pytest.approx(0.25, rel=0.01)
 
 
 def test_a_finding_of_unknown_loss_has_no_price() -> None:
     """What was lost is not known, so neither is what it cost."""
     analysis = analyze(recording(util=98, sw_thermal_slowdown=np.ones(100), every=1))
     (heat,) = found(analysis, "thermal_throttle")
-    assert of(analysis, Prices().given(2.5, None)).of(heat) is None
+    assert of(analysis, Prices().given(2.5, None)).cost_of(heat) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from gpureport.analysis import RULES, analyze
 from gpureport.analysis.engine import answerability
 from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.rules.missing_metrics import too_short
-from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
+from gpureport.answers import Answer, Outcome
+from gpureport.findings import Confidence, Finding, NotJudged
 from gpureport.recording import Device, Run
 from tests.builders import finding, recording, steps
 

@@ -225,7 +225,10 @@ def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monk
             done = nightly("1.csv", *more)
             assert (done.code, done.err) == (
                 2,
-                f"gpureport: SOURCE_DATE_EPOCH: {wrong!r} is no moment; set it to seconds since 1970, or unset it\n",
+                (
+                    f"gpureport: SOURCE_DATE_EPOCH: {wrong!r} is not a number of seconds; "
+                    "set it to the seconds since 1970, or unset it\n"
+                ),
             )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport import gpus
 from gpureport.comparison.across_runs.across_findings import GPU_KINDS, across_findings
-from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
+from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, PeakDoubt, memory_fits
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import build_steps
 from tests.comparison.runs import level, sampled
@@ -25,7 +25,7 @@ def test_no_memory_in_use_fits_no_kind() -> None:
     """A peak of nothing would fit every kind, which says nothing of the job."""
     (found,) = fits(sampled("idle", util=level(0, 300), memory=GROWING * 0))
     assert (found.peak_bytes, found.kinds, found.unknown) == (0, (), ())
-    assert found.reason == "No GPU memory was in use, so nothing tells which kinds would hold the job."
+    assert found.reason is PeakDoubt.UNUSED
 
 
 def test_the_worst_gpu_of_all_runs_decides() -> None:
@@ -34,7 +34,7 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     pair = np.stack([GROWING / 3, GROWING])
     high = sampled("high", step="s", util=np.stack([level(90, 300)] * 2), memory=pair)
     (found,) = fits(low, high)
-    assert (found.run, found.device, found.peak_bytes, found.reason) == ("high", "gpu:1", 20 * 2**30, "")
+    assert (found.run, found.device, found.peak_bytes, found.reason) == ("high", "gpu:1", 20 * 2**30, None)
     assert found.smallest is not None
     assert found.smallest.model == "L4"
     assert found.smallest.free_ratio == pytest.approx(1 - 20 * 2**30 / found.smallest.memory_bytes)
@@ -54,7 +54,7 @@ def test_nothing_is_said_from_a_preallocated_peak() -> None:
     for one in (run, ignored):
         (found,) = fits(one)
         assert (found.kinds, found.smallest) == ((), None)
-        assert found.reason.startswith("Memory was taken in advance")
+        assert found.reason is PeakDoubt.PREALLOCATED
     assert across_findings(list(build_steps([run]))) == ()
 
 
@@ -62,7 +62,7 @@ def test_memory_that_never_moved_may_have_been_taken_in_advance() -> None:
     """What holds it would do; that what is smaller would not cannot be told, and no finding is made of it."""
     run = sampled("flat", util=level(90, 300), memory=30.0)
     (found,) = fits(run)
-    assert found.reason.startswith("Memory kept its first value")
+    assert found.reason is PeakDoubt.PERHAPS_PREALLOCATED
     assert {kind.fits for kind in found.kinds} == {True, None}
     assert across_findings(list(build_steps([run]))) == ()
 
@@ -70,7 +70,7 @@ def test_memory_that_never_moved_may_have_been_taken_in_advance() -> None:
 def test_memory_that_was_not_recorded_is_not_zero() -> None:
     """No kind would hold what nobody knows."""
     (found,) = fits(sampled("none", util=level(90, 300)))
-    assert (found.peak_bytes, found.kinds, found.reason) == (None, (), "Memory in use was not recorded of every GPU.")
+    assert (found.peak_bytes, found.kinds, found.reason) == (None, (), PeakDoubt.NOT_RECORDED)
 
 
 def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:

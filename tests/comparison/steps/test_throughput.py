@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, SCALING, across_findings
-from gpureport.comparison.across_runs.across_runs import largest_batch, scaling
+from gpureport.comparison.across_runs.across_runs import BatchDoubt, largest_batch, scaling
 from gpureport.comparison.chain.step_summaries import ShortRun, summarize_steps
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -205,7 +205,7 @@ def test_the_largest_batch_that_fits() -> None:
     ]
     found = largest_batch(list(build_steps(runs)))
     assert found is not None
-    assert (found.sizes, found.max_batch, found.reason) == ((8, 16, 32), 132, "")
+    assert (found.sizes, found.max_batch, found.reason) == ((8, 16, 32), 132, None)
     huge = [
         sampled(
             size,
@@ -220,7 +220,7 @@ def test_the_largest_batch_that_fits() -> None:
     flat = [sampled(s, util=level(90, 120), memory=70.0, params=[("batch_size", s)]) for s in ("8", "16")]
     held = largest_batch(list(build_steps(flat)))
     assert held is not None
-    assert (held.max_batch, bool(held.reason)) == (None, True)
+    assert (held.max_batch, held.reason) == (None, BatchDoubt.NO_GROWTH)
     assert largest_batch(list(build_steps(runs[:1]))) is None
 
 
@@ -239,13 +239,10 @@ def test_batches_of_different_precision_tell_nothing_of_what_a_sample_takes() ->
     ]
     found = largest_batch(list(build_steps(runs)))
     assert found is not None
-    assert (found.max_batch, found.reason) == (
-        None,
-        "The runs differ in precision, and so in what a sample takes of memory.",
-    )
+    assert (found.max_batch, found.reason) == (None, BatchDoubt.PRECISION_DIFFERS)
     alike = largest_batch(list(build_steps(runs[1:])))
     assert alike is not None
-    assert (alike.max_batch, alike.reason) == (1033, "")
+    assert (alike.max_batch, alike.reason) == (1033, None)
 
 
 def test_batches_of_different_numbers_of_gpus_tell_nothing_of_memory() -> None:

@@ -25,7 +25,7 @@ def repeated(*speeds: float, step: str = "s") -> list[SampledRun]:
 
 def noise_of(metric: str, *runs: SampledRun) -> MetricNoise:
     """Return the noise of one figure."""
-    found = calibrated(runs).of(metric)
+    found = calibrated(runs).noise_of(metric)
     assert found is not None
     return found
 
@@ -38,7 +38,7 @@ def test_figures_per_unit_of_work_are_calibrated() -> None:
         found = noise_of(metric, *runs)
         assert (found.relative, found.groups) == (True, 1)
         assert found.deviation == pytest.approx(expected, rel=0.03)
-    assert calibrated(runs).of(COST_PER_WORK) is None
+    assert calibrated(runs).noise_of(COST_PER_WORK) is None
 
 
 def test_what_a_store_differs_by_stands_in_for_the_usual() -> None:
@@ -67,4 +67,4 @@ def test_totals_of_work_are_calibrated_where_nothing_else_tells() -> None:
     assert noise_of(PER_WORK, *runs).groups == 2
     assert noise_of(PER_WORK, *runs).deviation == pytest.approx(log(1.1) / 2**0.5, rel=1e-6)
     mixed = [replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="s"))) for run in runs[::2]]
-    assert calibrated(mixed).of(PER_WORK) is None
+    assert calibrated(mixed).noise_of(PER_WORK) is None

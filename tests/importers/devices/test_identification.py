@@ -22,7 +22,7 @@ def test_a_uuid_outlives_an_index(tmp_path: Path) -> None:
     rows = ["0, GPU-a, 10 %", "1, GPU-b, 20 %", "1, GPU-a, 11 %", "0, GPU-b, 21 %"]
     recording = read_text(tmp_path, log_of("index, uuid, utilization.gpu [%]", *rows))
     assert [device.uuid for device in recording.run.devices] == ["GPU-a", "GPU-b"]
-    utilisation = columns.floats(recording.of("gpu:0").column("gpu_utilization_ratio"))
+    utilisation = columns.floats(recording.rows_of("gpu:0").column("gpu_utilization_ratio"))
     assert [round(value * 100) for value in utilisation.tolist()] == [10, 11]
 
 
@@ -51,7 +51,7 @@ def test_an_unreadable_uuid_falls_back_to_the_index(tmp_path: Path) -> None:
     text = log_of(header, "3, GPU-a, 10 %") + later
     recording = read_text(tmp_path, text)
     assert [(device.id, device.uuid) for device in recording.run.devices] == [("gpu:3", "GPU-a")]
-    assert len(recording.of("gpu:3")) == 2
+    assert len(recording.rows_of("gpu:3")) == 2
 
 
 def test_what_the_log_says_of_a_gpu(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_serial_two_gpus_share_is_no_name(tmp_path: Path) -> None:
     """Boards with two GPUs have one serial; their rows lie milliseconds apart."""
     rows = [f"2026/03/14 09:00:{second:02d}.00{gpu}, 0, {gpu}, {gpu}0 %" for second in range(9) for gpu in range(2)]
     recording = read_text(tmp_path, "\n".join(["timestamp, serial, index, utilization.gpu [%]", *rows, ""]))
-    assert [len(recording.of(gpu)) for gpu in ("gpu:0", "gpu:1")] == [9, 9]
+    assert [len(recording.rows_of(gpu)) for gpu in ("gpu:0", "gpu:1")] == [9, 9]
 
 
 def test_the_power_window_follows_the_column_that_is_used(tmp_path: Path) -> None:

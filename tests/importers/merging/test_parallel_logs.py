@@ -29,7 +29,7 @@ def reading(folder: Path, *hosts: Path) -> Reading:
 
 def column(recording: Recording, name: str) -> list[float | None]:
     """Return a metric of the machine, rounded."""
-    cells = recording.of(HOST).column(name).to_pylist()
+    cells = recording.rows_of(HOST).column(name).to_pylist()
     return [None if cell is None else round(cell, 3) for cell in cells]
 
 
@@ -91,4 +91,4 @@ def test_the_store_holds_what_was_read(tmp_path: Path) -> None:
     recording = reading(tmp_path, one, two).recording()
     entry = Store(tmp_path / "store").write(reading(tmp_path, one, two), IMPORTER_VERSION)
     assert Store(tmp_path / "store").read(entry).series.equals(recording.series)
-    assert reading(tmp_path, two, one).recording().of(HOST).equals(recording.of(HOST))
+    assert reading(tmp_path, two, one).recording().rows_of(HOST).equals(recording.rows_of(HOST))

@@ -42,7 +42,7 @@ def write(folder: Path, **logs: str) -> list[Path]:
 
 def seconds(recording: Recording, device: str) -> list[float]:
     """Return the times of one device, in seconds of the log's hour."""
-    return [(value.value - STARTED) / 1e6 for value in recording.of(device).column("timestamp")]
+    return [(value.value - STARTED) / 1e6 for value in recording.rows_of(device).column("timestamp")]
 
 
 @pytest.mark.parametrize("packed", COMPRESSED)
@@ -54,8 +54,8 @@ def test_a_compressed_log_and_host_log(tmp_path: Path, packed: str) -> None:
     plain = read(tmp_path / "gpu.csv")
     (inputs,) = find(tmp_path / "packed.csv.gz", [tmp_path / "host.log"])
     recording = Reading(inputs, ReadOptions(), Labels()).recording()
-    assert recording.of("gpu:0").select(plain.series.column_names).to_pylist() == plain.series.to_pylist()
-    assert len(recording.of("host")) == 20
+    assert recording.rows_of("gpu:0").select(plain.series.column_names).to_pylist() == plain.series.to_pylist()
+    assert len(recording.rows_of("host")) == 20
     assert recording.run.name == "packed"
     assert recording.run.id != plain.run.id
 
@@ -160,7 +160,7 @@ def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:
         ("n1/host", "n1"),
         ("n2/host", "n2"),
     ]
-    assert set(recording.of("n2/gpu:0").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.2)}
+    assert set(recording.rows_of("n2/gpu:0").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.2)}
     assert recording.run.name == tmp_path.name
     assert recording.run.quality.rejected == (Rejected(reason="wrong number of cells", rows=2, first_line=22),)
     assert recording.run.quality.accounted

@@ -155,11 +155,11 @@ def test_a_log_that_is_kept_with_a_run_is_read_instead(hours: float, tmp_path: P
     """Its stamps are placed by the time it shares with the run, whatever the zone of the machine."""
     one = replace(tracked(), attachments=(log(tmp_path / "gpu.csv", hours),))
     recording = reading(one).recording()
-    rows = recording.of("gpu:0")
+    rows = recording.rows_of("gpu:0")
     assert columns.integers(rows.column("timestamp")).tolist() == (START + np.arange(1200) * _SECOND).tolist()
     assert columns.floats(rows.column("gpu_temperature_celsius")).tolist() == [61.0] * 1200
     assert recording.run.gpus[0].model == "NVIDIA A100-SXM4-80GB"
-    assert len(recording.of("host")) == 120
+    assert len(recording.rows_of("host")) == 120
     assert [source.kind for source in recording.run.sources] == ["mlflow", "nvidia_smi"]
     sign, minutes = "-" if hours < 0 else "+", abs(hours) * 60
     note = (
@@ -178,7 +178,7 @@ def test_of_zones_that_share_as_much_time_the_values_tell(tmp_path: Path) -> Non
     )
     one = replace(long, attachments=(log(tmp_path / "gpu.csv", 0.25, range(300)),))
     recording = reading(one).recording()
-    assert int(columns.integers(recording.of("gpu:0").column("timestamp"))[0]) == START
+    assert int(columns.integers(recording.rows_of("gpu:0").column("timestamp"))[0]) == START
 
 
 def test_every_point_is_accounted_for_beside_a_log(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_log_that_covers_little_is_said_and_not_used(tmp_path: Path) -> None:
     """The tracker's own series are better than a few minutes of a log."""
     one = replace(tracked(), attachments=(log(tmp_path / "gpu.csv", 0, range(300)),))
     recording = reading(one).recording()
-    assert len(recording.of("gpu:0")) == 120
+    assert len(recording.rows_of("gpu:0")) == 120
     assert any("not used: it covers too little of it" in note for note in recording.run.quality.notes)
 
 
@@ -223,7 +223,7 @@ def test_a_host_log_that_is_kept_with_a_run_is_read_as_well(tmp_path: Path) -> N
         "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(f"{s},40,100\n" for s in stamps), encoding="utf-8"
     )
     one = replace(tracked(), attachments=(Attachment(name="gpureport/host.csv", path=path),))
-    rows = reading(one).recording().of(HOST)
+    rows = reading(one).recording().rows_of(HOST)
     assert columns.floats(rows.column("cpu_busiest_core_ratio")).tolist() == [1.0] * 1200
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.columns import strings
+from gpureport.columns import strings_to_arrow
 from gpureport.importers.values.numbers import Number, read_all
 
 WATTS = Number(unit="W", base="W")
@@ -26,7 +26,7 @@ unit = st.sampled_from(["", " W", " %", " MiB", "MiB", " kW", " C", " parsec"])
 def test_a_column_at_once_equals_cell_by_cell(number: Number, cells: list[str], times: int) -> None:
     """Whatever is read at once has exactly the value of its cell read alone; the rest is left to that."""
     texts = [f" {text}" for text in cells] * times
-    values, known, bare = read_all(strings(texts), number)
+    values, known, bare = read_all(strings_to_arrow(texts), number)
     for text, value, sure, alone in zip(texts, values.tolist(), known.tolist(), bare.tolist(), strict=True):
         if sure:
             assert value == number.read(text.strip())
@@ -36,7 +36,7 @@ def test_a_column_at_once_equals_cell_by_cell(number: Number, cells: list[str], 
 def test_cells_of_one_pattern_are_read_at_once() -> None:
     """Readings of two decimals and one unit need no closer look; one without the unit does."""
     values, known, _ = read_all(
-        strings([f" {watts:.2f} W" for watts in np.arange(100, 200, 0.37)] + [" 150.37"]), WATTS
+        strings_to_arrow([f" {watts:.2f} W" for watts in np.arange(100, 200, 0.37)] + [" 150.37"]), WATTS
     )
     assert known[:-1].all()
     assert not known[-1]
@@ -45,4 +45,4 @@ def test_cells_of_one_pattern_are_read_at_once() -> None:
 
 def test_a_part_above_the_whole_is_not_read() -> None:
     """A utilisation of 909 % is no share."""
-    assert not read_all(strings(["909 %"] * 20), SHARE)[1].any()
+    assert not read_all(strings_to_arrow(["909 %"] * 20), SHARE)[1].any()

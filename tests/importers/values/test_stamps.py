@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.columns import strings
+from gpureport.columns import strings_to_arrow
 from gpureport.importers.values import stamps
 
 
 def one(text: str) -> int | None:
     """Return one stamp, None when it is none."""
-    times, good = stamps.parse(strings([text]))
+    times, good = stamps.parse(strings_to_arrow([text]))
     return int(times[0]) if good[0] else None
 
 
@@ -96,7 +96,7 @@ DATES = st.builds(
 def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> None:  # noqa: FBT001 - drawn
     """Day, month and hour of one or two digits, with seconds or without: all that is a moment is read, nothing else."""
     cells = [f" {text} " if padded else text for text in texts]
-    times, good = stamps.parse(strings(cells), day_first=True)
+    times, good = stamps.parse(strings_to_arrow(cells), day_first=True)
     found = [time if sure else None for time, sure in zip(times.tolist(), good.tolist(), strict=True)]
     expected = [shown(text) if (year_first := one(text)) is None else year_first for text in texts]
     assert found == expected
@@ -104,7 +104,7 @@ def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> N
 
 def test_a_long_log_of_a_spreadsheet() -> None:
     """Every stamp of a column of a hundred thousand is read."""
-    texts = strings(
+    texts = strings_to_arrow(
         [f"{1 + n // 86_400 % 28}.03.2026 {n // 3600 % 24}:{n // 60 % 60:02}:{n % 60:02}" for n in range(10**5)]
     )
     assert stamps.parse(texts, day_first=True)[1].all()

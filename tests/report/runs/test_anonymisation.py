@@ -45,7 +45,7 @@ def test_nodes_are_numbered_in_rows_as_in_devices(tmp_path: Path) -> None:
     shown = anonymise_recording(run)
     devices = [device.id for device in shown.run.devices]
     assert "anna" not in repr(shown.run)
-    assert sum(len(shown.of(device)) for device in devices) == len(run.series)
+    assert sum(len(shown.rows_of(device)) for device in devices) == len(run.series)
 
 
 def test_a_name_that_is_a_files_is_replaced_and_one_that_was_given_stays(tmp_path: Path) -> None:

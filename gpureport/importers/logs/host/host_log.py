@@ -1,25 +1,26 @@
 """The importer of host logs: finds the form by its content."""
 
+from functools import partial
 from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.logs.host.host_extraction import HostExtraction, HostForm
+from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.recorder_csv.csv_log import HostCsv
 from gpureport.importers.logs.host.recorder_csv.wide_csv import WideCsv
-from gpureport.importers.logs.host.sysstat.mpstat_json import MpstatJson
-from gpureport.importers.logs.host.sysstat.mpstat_text import MpstatText
-from gpureport.importers.logs.host.sysstat.pidstat import Pidstat
 from gpureport.importers.logs.host.sysstat.sadf_csv import SadfCsv
-from gpureport.importers.logs.host.sysstat.sadf_json import SadfJson
-from gpureport.importers.logs.host.sysstat.sar_text import SarText
+from gpureport.importers.logs.host.sysstat.sysstat_json import MpstatJson, SadfJson
+from gpureport.importers.logs.host.sysstat.sysstat_text import MpstatText, Pidstat, SarText
 from gpureport.importers.logs.host.top import Top
 from gpureport.importers.logs.host.uprof import Uprof
 from gpureport.importers.logs.host.vmstat import Vmstat
 from gpureport.importers.protocol.importer import HEAD_BYTES, Extraction, ReadOptions
+from gpureport.importers.text.text_log import FormExtraction
 
+_RECORD = "record again, with a date and a time: sar -o, vmstat -t, or a CSV with a timestamp"
+_OTHER = "record what is read: sar -u -r -b -P ALL, mpstat -P ALL, pidstat -u -r, vmstat -t or top -b"
 FORMS: tuple[type[HostForm], ...] = (
     SadfCsv,
     SadfJson,
@@ -70,3 +71,17 @@ class HostLog:
 def _form(head: bytes) -> type[HostForm] | None:
     lines = [line.rstrip("\r") for line in head_text(head).split("\n", _LINES)[:_LINES] if line.strip()]
     return next((form for form in FORMS if form.identify(lines)), None)
+
+
+class HostExtraction(FormExtraction):
+    """One host log being read by a form."""
+
+    def __init__(self, file: RawFile, placement: ReadOptions, form: type[HostForm]) -> None:
+        """Prepare to read; nothing is read yet."""
+        super().__init__(file, ReadOptions(tz=placement.tz), partial(form, placement.around))
+
+    def _nothing(self) -> tuple[str, str]:
+        rejected = self._tally.rejected
+        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
+        what = f"none of its {self._tally.lines} lines ({self._form.name}) holds a value of a machine"
+        return what + (f" ({reasons})" if reasons else ""), _RECORD if reasons else _OTHER

@@ -156,10 +156,6 @@ class HostRows:
         self._forget(count)
         return chunk
 
-    def counted(self) -> Chunk:
-        """Return the account so far, and hold all rows back."""
-        return self.chunk(keep=len(self._stamps))
-
     def _settle(self, count: int) -> int:
         """Put the times that only later tables hold among the first rows; return how many these are now."""
         late, self._late = self._late, {}

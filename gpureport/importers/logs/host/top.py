@@ -4,18 +4,14 @@ What the first summary says of the cores covers no time of its own, so it is not
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
-from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.day_clock import parse_time_of_day
+from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.printed_numbers import KIB, LARGEST, parse_percent, parse_size
-from gpureport.importers.logs.host.text_lines import number_lines
-from gpureport.importers.logs.host.tick_totals import PROCESSES, TickTotals, TickTotalsBuilder
+from gpureport.importers.logs.host.tick_totals import PROCESSES, TickTotals
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
 _CORES = re.compile(r"%?cpu(?:\(s\)|(\d{1,4}) {0,9}) {0,9}:([^%]*+(?:%(?!cpu)[^%]*+)*+)", re.IGNORECASE | re.ASCII)
@@ -29,18 +25,15 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 _NARROW = "cut off by the width of the terminal"
 
 
-class Top:
+class Top(HostForm):
     """Summaries and processes of `top`."""
 
     name: ClassVar[str] = "top -b"
-    averaged = False
-    zone: str | None = None
+    held_back = 1
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; `around` are the first and last local time of the log this one lies beside."""
-        self._clock = DayClock(around)
-        self._readings = HostRows()
-        self._blocks = TickTotalsBuilder(self._readings)
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._block: TickTotals | None = None
         self._times = 0
         self._names: list[str] = []
@@ -54,21 +47,11 @@ class Top:
         """Return whether any of the first lines begins a summary."""
         return any(_TOP.match(line) for line in lines)
 
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            for number, line, cut in number_lines(piece):
-                self._line(number, line, cut=cut)
-            yield self._readings.chunk(keep=1)
-        self._blocks.end()
-        if self._clock.note:
-            self._readings.notes[self._clock.note] = None
-        yield self._readings.chunk()
+    def _blank_line(self) -> None:
+        self._names = []
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
-        if not line.strip():
-            self._names = []
-        elif cut:
+        if cut:
             self._readings.lost(number, CUT_LAST_LINE, line)
         elif match := _TOP.match(line):
             self._begin(number, line, match)

@@ -1,18 +1,15 @@
 """Reads the timechart of AMDuProf: power of the processors, with times of day below the time the profile started."""
 
 import re
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import ClassVar
 
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
-from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.day_clock import parse_time_of_day
+from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import parse_number
-from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk
 
 _TITLE = "AMDPROFILER"
 _STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
@@ -22,17 +19,14 @@ _KEYS = 2
 """Cells before the values: number of the record, time."""
 
 
-class Uprof:
+class Uprof(HostForm):
     """Records of an AMDuProf timechart."""
 
     name: ClassVar[str] = "AMDuProf timechart"
-    averaged = False
-    zone: str | None = None
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; `around` are the first and last local time of the log this one lies beside."""
-        self._clock = DayClock(around)
-        self._readings = HostRows()
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._names: list[str] = []
         self._sockets: list[int] = []
 
@@ -40,14 +34,6 @@ class Uprof:
     def identify(lines: list[str]) -> bool:
         """Return whether the first line is the title of such a report."""
         return bool(lines) and lines[0].startswith(_TITLE)
-
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            for number, line, cut in number_lines(piece):
-                if line.strip():
-                    self._line(number, line, cut=cut)
-            yield self._readings.chunk()
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
         if match := _STARTED.match(line):

@@ -5,16 +5,13 @@ memory it has none.
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import KIB, parse_number
-from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk
 from gpureport.importers.values.timestamps import parse_timestamp
 
 _COLONS = 2
@@ -29,17 +26,14 @@ _PAGE = 21
 _SECOND = 1_000_000
 
 
-class Vmstat:
+class Vmstat(HostForm):
     """Rows of `vmstat`."""
 
     name: ClassVar[str] = "vmstat"
-    averaged = False
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; its stamps hold a date, so what it lies beside does not matter."""
-        del around
-        self.zone: str | None = None
-        self._readings = HostRows()
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._names: list[str] = []
         self._begun = False
         self._below = 0
@@ -51,14 +45,6 @@ class Vmstat:
     def identify(lines: list[str]) -> bool:
         """Return whether any of the first lines is the heading of `vmstat`."""
         return any(_names(line.split()) is not None for line in lines)
-
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            for number, line, cut in number_lines(piece):
-                if line.strip():
-                    self._line(number, line, cut=cut)
-            yield self._readings.chunk()
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
         cells = line.split()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import IntArray
 from gpureport.importers.values.timestamps import parse_timestamp
-from gpureport.recording import TRAINING_SCHEMA
+from gpureport.series_table import TRAINING_SCHEMA
 
 _ELAPSED_MOST = 1e8
 """Seconds a training may last; a larger number is a date."""
@@ -94,9 +94,9 @@ class Points:
         """Return the points as a table in TRAINING_SCHEMA, at these times in microseconds."""
         stepped = np.array(self._stepped, dtype=np.bool_)
         arrays = [
-            columns.array(times, pa.timestamp("us"), np.full(len(self), self.kind != "none")),
-            columns.array(np.array(self._steps, dtype=np.int64), pa.int64(), stepped),
+            columns.to_arrow(times, pa.timestamp("us"), np.full(len(self), self.kind != "none")),
+            columns.to_arrow(np.array(self._steps, dtype=np.int64), pa.int64(), stepped),
             columns.categories(np.array(self._names, dtype=np.int64), list(self._known) or [""]),
-            columns.array(np.array(self._values, dtype=np.float64), pa.float64()),
+            columns.to_arrow(np.array(self._values, dtype=np.float64), pa.float64()),
         ]
         return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)

@@ -25,8 +25,8 @@ class Mlflow:
     def runs(self, source: str, selection: Selection) -> Chosen:
         """Return the runs of a store that are meant, and those left out."""
         store, named = locators.open_store(source)
-        found, left_out = select_runs(store, named, selection)
-        return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), left_out=tuple(left_out))
+        found, skipped = select_runs(store, named, selection)
+        return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, without reading series."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import LeftOut, Selection
+from gpureport.importers.protocol.tracker import Selection, SkippedRun
 from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 
@@ -13,7 +13,7 @@ _SHOWN = 5
 _HINT = "--list shows the runs"
 
 
-def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[LeftOut]]:
+def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[SkippedRun]]:
     """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
     Runs named one by one come in the order they are named, and leave out none.
@@ -40,7 +40,7 @@ def select_runs(store: RunStore, named: str | None, selection: Selection) -> tup
     in_time = _merge_groups([_sort_by_start(group) for group in groups], _sort_by_start(runs), selection)
     whole = [run for run in in_time if run.id in kept]
     faulty = [run for run in found if run.fault is not None]
-    return whole + faulty, [] if wanted else list(_list_left_out(runs, found))
+    return whole + faulty, [] if wanted else list(_list_skipped_runs(runs, found))
 
 
 def list_runs(store: RunStore, selection: Selection) -> list[RunInfo]:
@@ -116,14 +116,14 @@ def _select_finished(store: RunStore, runs: Sequence[RunInfo], selection: Select
     return [run for run in found if run.parent not in ids]
 
 
-def _list_left_out(runs: Iterable[RunInfo], found: Sequence[RunInfo]) -> Iterator[LeftOut]:
+def _list_skipped_runs(runs: Iterable[RunInfo], found: Sequence[RunInfo]) -> Iterator[SkippedRun]:
     """Yield the runs that are neither read nor deleted, each with its first reason."""
     read = {run.id for run in found}
     for run in runs:
         if run.id in read or run.deleted:
             continue
         reason = "nested in another" if run.parent in read else "without hardware series"
-        yield LeftOut(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}")
+        yield SkippedRun(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}")
 
 
 def _add_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.protocol.tracker import LeftOut, Selection
+from gpureport.importers.protocol.tracker import Selection, SkippedRun
 from gpureport.importers.trackers.neptune.exports import exported_runs
 from gpureport.importers.trackers.neptune.live import live_runs
 from gpureport.importers.trackers.neptune.local import client_folders, scale_databases
@@ -118,9 +118,9 @@ def _sort_by_start(held: Iterable[NeptuneRun]) -> list[NeptuneRun]:
     return sorted(held, key=started)
 
 
-def list_left_out(
+def list_skipped_runs(
     held: Iterable[NeptuneRun], wanted: Sequence[NeptuneRun], selection: Selection, chosen: NameMap
-) -> Iterator[LeftOut]:
+) -> Iterator[SkippedRun]:
     """Yield the runs that are not read although no option excludes them, without those in the trash."""
     read = {each.key for each in wanted}
     for each in held:
@@ -130,7 +130,7 @@ def list_left_out(
         if selection.experiment is not None and not fnmatchcase(outline.name, selection.experiment):
             continue
         if not outline.trashed and outline.surveyed and not hardware_namespaces(outline, chosen):
-            yield LeftOut(name=each.id, reason="without hardware series")
+            yield SkippedRun(name=each.id, reason="without hardware series")
 
 
 def _find_by_patterns(held: Sequence[NeptuneRun], patterns: Iterable[str], source: str) -> list[NeptuneRun]:

@@ -48,8 +48,8 @@ class Neptune:
         store, held, named = run_selection.open_store(source, selection)
         wanted = run_selection.select_runs(held, source, selection, chosen, named=named)
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
-        left_out = () if named or selection.runs else run_selection.list_left_out(held, wanted, selection, chosen)
-        return Chosen(runs=tuple(_Run(store, group, selection, chosen) for group in groups), left_out=tuple(left_out))
+        skipped = () if named or selection.runs else run_selection.list_skipped_runs(held, wanted, selection, chosen)
+        return Chosen(runs=tuple(_Run(store, group, selection, chosen) for group in groups), skipped=tuple(skipped))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, with the reason of what cannot be read."""

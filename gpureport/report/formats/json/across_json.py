@@ -5,8 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from gpureport.comparison.across_runs.across_findings import across_findings
+from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling
+from gpureport.comparison.across_runs.memory_fit import MemoryFit
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.formats.json.evidence_json import evidence_json
+from gpureport.report.wording.comparison_reasons import describe_memory_reason
 
 
 def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -21,7 +24,13 @@ def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
             "recommendation": found.finding.recommendation,
             "fingerprint": found.finding.fingerprint,
             "evidence": [evidence_json(each) for each in found.finding.evidence],
-            **asdict(found.content),
+            **_content(found.content),
         }
         for found in across_findings(steps)
     ]
+
+
+def _content(content: Scaling | BatchSize | MemoryFit) -> dict[str, Any]:
+    """Return the figures of a finding, with the reason behind them as a sentence."""
+    figures = asdict(content)
+    return figures if isinstance(content, Scaling) else figures | {"reason": describe_memory_reason(content.reason)}

@@ -21,8 +21,9 @@ from gpureport.analysis.results import (
     MetricSummary,
     ThrottleEntry,
 )
+from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
-from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
+from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.quality import LogEvent
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json
@@ -187,7 +188,7 @@ def _summary(summary: MetricSummary) -> dict[str, Any]:
 
 def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
     run, zone = analysis.run, analysis.run.timezone
-    cost = {} if analysis.cost is None else {"cost": analysis.cost.of(finding)}
+    cost = {} if analysis.cost is None else {"cost": analysis.cost.cost_of(finding)}
     device = finding.devices[0] if len(finding.devices) == 1 else None
     indices = [gpu.index for gpu in run.gpus if gpu.id in finding.devices]
     index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)

@@ -21,7 +21,12 @@ from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingCha
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
-from gpureport.report.wording.comparison_reasons import describe_check, describe_reason, describe_unknown_change
+from gpureport.report.wording.comparison_reasons import (
+    describe_check,
+    describe_memory_reason,
+    describe_reason,
+    describe_unknown_change,
+)
 
 SCHEMA = "gpureport.comparison/1"
 
@@ -56,7 +61,10 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
 
 def _fit(fit: MemoryFit) -> dict[str, Any]:
     """Return the kinds of GPU that would hold the peak of a step, with the smallest of them by name."""
-    return asdict(fit) | {"smallest": fit.smallest.model if fit.smallest else None}
+    return asdict(fit) | {
+        "reason": describe_memory_reason(fit.reason),
+        "smallest": fit.smallest.model if fit.smallest else None,
+    }
 
 
 def _step(step: Step) -> dict[str, Any]:

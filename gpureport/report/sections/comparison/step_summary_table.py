@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isfinite
 
 from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
-from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
+from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, PeakDoubt, memory_fits
 from gpureport.comparison.chain.step_summaries import Mean, ShortRun, StepSummary, summarize_steps
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
@@ -13,6 +13,7 @@ from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.comparison_reasons import describe_memory_reason
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.grouping import group_holders
 
@@ -178,24 +179,24 @@ def facts(steps: Sequence[Step]) -> Iterator[Fact]:
         yield Fact(name="GPU kinds", text=f"Of {unknown} others the table does not know the memory.")
 
 
-def _fit_key(fit: MemoryFit) -> tuple[str, str, tuple[str, ...]]:
+def _fit_key(fit: MemoryFit) -> tuple[PeakDoubt | None, str, tuple[str, ...]]:
     """Return what steps have in common whose GPUs would hold the same, as far as it is printed."""
     return fit.reason, display.memory(fit.peak_bytes or 0), tuple(kind.model for kind in fit.kinds if kind.fits)
 
 
 def _fitting(fit: MemoryFit) -> str:
     """Return which kinds would hold the peak of a step, the smallest first."""
+    reason = describe_memory_reason(fit.reason)
     if not fit.kinds or fit.peak_bytes is None:
-        return fit.reason
+        return reason
     fitting = [kind for kind in fit.kinds if kind.fits]
     models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fitting[:_NAMED]]
     models += [f"{len(fitting) - _NAMED} with more memory"] if len(fitting) > _NAMED else []
-    said = f"would fit {display.join_words(models)}" if models else "would fit no kind of the GPU table"
-    doubt = f" {fit.reason}" if fit.reason else ""
+    where = display.join_words(models) or "no kind of the GPU table"
     return (
-        f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "
-        f"free.{doubt}"
-    )
+        f"the peak of {display.memory(fit.peak_bytes)} on one GPU would fit {where}, with "
+        f"{display.percent(fit.headroom)} left free. {reason}"
+    ).rstrip()
 
 
 def _scaled(found: Scaling) -> str:
@@ -212,7 +213,7 @@ def _scaled(found: Scaling) -> str:
 def _batch(batch: BatchSize) -> str:
     sizes = display.join_words([display.integer(size) for size in batch.sizes])
     if batch.max_batch is None:
-        return f"Recorded at {sizes}. {batch.reason}"
+        return f"Recorded at {sizes}. {describe_memory_reason(batch.reason)}"
     return (
         f"Recorded at {sizes}: one more takes {display.memory(batch.bytes_each)}, so up to "
         f"{display.integer(batch.max_batch)} would fit with {display.percent(HEADROOM.value)} left free, as far as "

@@ -1,6 +1,5 @@
 """How the report came about: limits and their origin, terms, the command, versions and inputs."""
 
-import inspect
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.engine.selection import list_thresholds
@@ -28,9 +27,8 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
 def _kinds(rules: Sequence[Rule]) -> Iterator[Fact]:
     """Yield what each kind means, in the first sentences of the rule that finds it."""
     for rule in rules:
-        first = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
         for kind in rule.kinds:
-            yield Fact(name=terms.kind_title(kind), text=display.clean_sentence(first))
+            yield Fact(name=terms.kind_title(kind), text=display.clean_sentence(rule.condition[0]))
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:

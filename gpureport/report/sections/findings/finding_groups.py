@@ -41,7 +41,7 @@ class Group:
     def cost(self) -> float | None:
         """What the lost time cost, as far as it is known; None where no price is stated."""
         stated = self.run.analysis.cost
-        known = [cost for finding in self.findings if stated and (cost := stated.of(finding)) is not None]
+        known = [cost for finding in self.findings if stated and (cost := stated.cost_of(finding)) is not None]
         return sum(known) if known else None
 
     @property

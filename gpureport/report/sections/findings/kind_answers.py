@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.rules import missing_metrics
-from gpureport.findings import Answer, ChecklistEntry, Outcome
+from gpureport.answers import Answer, ChecklistEntry, Outcome
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.runs.report_run import ReportRun

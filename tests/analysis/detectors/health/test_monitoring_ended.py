@@ -91,6 +91,6 @@ def test_a_lost_gpu_is_none_whose_recorder_stopped() -> None:
 def test_a_gpu_that_vanishes_beside_others_has_no_full_disk() -> None:
     """What writes for the others still writes."""
     run = recording(util=[_UTIL, _UTIL])
-    rows = run.series.slice(0, len(run.of("gpu:0")) + 100)
+    rows = run.series.slice(0, len(run.rows_of("gpu:0")) + 100)
     (finding,) = found(analyze(replace(run, series=rows)), "monitoring_ended")
     assert (finding.devices, "full disk" in finding.recommendation) == (("gpu:1",), False)

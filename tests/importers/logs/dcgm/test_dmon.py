@@ -34,7 +34,7 @@ def test_columns_follow_the_heading(tmp_path: Path) -> None:
 def test_every_field_has_its_unit(tmp_path: Path) -> None:
     """Ratios of the profiling module are parts of 1, energy is in mJ, memory in MiB, the mask is taken apart."""
     found = made(tmp_path, neighbours.dmon_log(2))
-    row = found.of("gpu:1").to_pylist()[1]
+    row = found.rows_of("gpu:1").to_pylist()[1]
     assert row["gpu_sm_active_ratio"] == pytest.approx(0.367)
     assert row["gpu_energy_joules_total"] == 2.07e8
     assert row["gpu_memory_used_bytes"] == 2**30
@@ -106,7 +106,7 @@ def test_no_value_is_null_with_its_reason(tmp_path: Path) -> None:
 def test_tags_that_are_not_known_are_kept_as_text(tmp_path: Path) -> None:
     """Violation times, of whose unit the sources disagree, are kept as they are."""
     found = made(tmp_path, "#Entity   GPUTL   PVIOL\nID\nGPU 0     5   123456\n")
-    assert found.of("gpu:0").column("extra_PVIOL").to_pylist() == ["123456"]
+    assert found.rows_of("gpu:0").column("extra_PVIOL").to_pylist() == ["123456"]
 
 
 def test_a_unit_below_the_heading_wins(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_one_gpu_a_line(tmp_path: Path) -> None:
     """Columns by the names of fields; another one is kept as text."""
     found = made(tmp_path, neighbours.wide_csv(2))
     assert column(found, "gpu_power_watts", "gpu:1") == [70.5, 70.5]
-    assert found.of("gpu:0").column("extra_DCGM_FI_DEV_PCIE_REPLAY_COUNTER").to_pylist() == ["0", "0"]
+    assert found.rows_of("gpu:0").column("extra_DCGM_FI_DEV_PCIE_REPLAY_COUNTER").to_pylist() == ["0", "0"]
 
 
 def test_several_machines_in_one_table_are_refused(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_unit_that_nothing_tells_is_not_guessed(tmp_path: Path) -> None:
     text = neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "1"], DCGM_FI_DEV_GPU_TEMP=["50", "51"])
     found = made(tmp_path, text)
     assert "gpu_utilization_ratio" not in found.series.column_names
-    assert found.of("gpu:0").column("extra_DCGM_FI_DEV_GPU_UTIL_RATIO").to_pylist() == ["0", "1"]
+    assert found.rows_of("gpu:0").column("extra_DCGM_FI_DEV_GPU_UTIL_RATIO").to_pylist() == ["0", "1"]
     assert any("nobody can say" in note for note in found.run.quality.notes)
     text = neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "61"])
     assert column(made(tmp_path, text), "gpu_utilization_ratio") == [0, 0.61]

@@ -32,7 +32,7 @@ def test_what_gpustat_wrote_is_what_the_gpu_did() -> None:
     """Utilisation and power follow the schedule of the stand-in; a reading up to 0.3 s before its stamp may differ."""
     found = read(CAPTURES / "two-gpus.json")
     assert kept(found) == 32
-    rows = found.of("gpu:0").to_pylist()
+    rows = found.rows_of("gpu:0").to_pylist()
     for row in rows:
         phase = (row["timestamp"].timestamp() - _EPOCH) % 12
         if 0.3 < phase < 7 or phase > 7.3:
@@ -134,4 +134,4 @@ def test_processes_and_fields_of_its_own(tmp_path: Path) -> None:
     """Processes are not kept, and it is said; fields that are not known are kept as text."""
     found = made(tmp_path, neighbours.gpustat_document(0).replace('"fan.speed": null', '"fan.rpm": 900'))
     assert "What gpustat says of processes is not kept." in found.run.quality.notes
-    assert found.of("gpu:0").column("extra_fan_rpm").to_pylist() == ["900"]
+    assert found.rows_of("gpu:0").column("extra_fan_rpm").to_pylist() == ["900"]

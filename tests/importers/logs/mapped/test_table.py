@@ -82,7 +82,7 @@ def test_a_column_names_the_gpu_of_its_row(tmp_path: Path) -> None:
     found = made(tmp_path, text + f"{neighbours.stamp(1)},?,5,x\n", mapping)
     assert [device.id for device in found.run.devices] == ["gpu:1", "gpu:3"]
     assert column(found, "gpu_power_watts", "gpu:3") == [73]
-    assert found.of("gpu:1").column("extra_job").to_pylist() == ["x"]
+    assert found.rows_of("gpu:1").column("extra_job").to_pylist() == ["x"]
     assert rejected(found) == [("GPU not named", 1, 4)]
 
 

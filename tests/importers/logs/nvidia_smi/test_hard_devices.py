@@ -174,7 +174,7 @@ def test_a_windows_log_with_its_driver_model(tmp_path: Path) -> None:
     rows = [f"{stamp(second)}, NVIDIA GeForce RTX 4080, WDDM, WDDM, {second} %, 0 %" for second in range(3)]
     recording = read_text(tmp_path, lines(header, *rows).replace("\n", "\r\n"))
     assert (kept(recording), percents(recording), column(recording, "gpu_fan_ratio")) == (3, [0, 1, 2], [0, 0, 0])
-    series = recording.of("gpu:0")
+    series = recording.rows_of("gpu:0")
     assert series.column("extra_driver_model_current").to_pylist() == ["WDDM"] * 3
     assert series.column("extra_driver_model_pending").to_pylist() == ["WDDM"] * 3
 

@@ -120,7 +120,7 @@ def test_a_comma_at_the_end_of_each_row(tmp_path: Path) -> None:
     rows = [f"2024-05-26 18:51:{23 + second}.769030,0,{18 - second % 2}," for second in range(4)]
     recording = read_text(tmp_path, lines("timestamp,gpu,power.draw,power.limit", *rows))
     assert (kept(recording), column(recording, "gpu_power_watts")) == (4, [18, 17, 18, 17])
-    assert recording.of("gpu:0").column("gpu_power_limit_requested_watts").null_count == 4
+    assert recording.rows_of("gpu:0").column("gpu_power_limit_requested_watts").null_count == 4
 
 
 def test_mixed_spaces_around_commas(tmp_path: Path) -> None:

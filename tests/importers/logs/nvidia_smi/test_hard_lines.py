@@ -65,7 +65,7 @@ def test_a_clock_that_is_an_error_in_every_row(tmp_path: Path) -> None:
     rows = [f"{stamp(tick / 4)}, 5 %, [Unknown Error]" for tick in range(12_792)]
     recording = read_text(tmp_path, lines("timestamp, utilization.gpu [%], clocks.current.sm [MHz]", *rows))
     assert (kept(recording), absent(recording)) == (12_792, [("clocks.current.sm", "Unknown Error", 12_792)])
-    assert recording.of("gpu:0").column("gpu_sm_clock_hertz").null_count == 12_792
+    assert recording.rows_of("gpu:0").column("gpu_sm_clock_hertz").null_count == 12_792
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def written(folder: Path, lines: list[str]) -> Path:
 
 def values(recording: Recording, metric: str, device: str = "gpu:0") -> list[float]:
     """Return a column of one device, NaN where it is null."""
-    return [float(value) for value in columns.floats(recording.of(device).column(metric))]
+    return [float(value) for value in columns.floats(recording.rows_of(device).column(metric))]
 
 
 def test_units_become_base_units(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_bracketed_tokens_are_null_with_their_reason(tmp_path: Path, token: str)
     """A cell that says it holds nothing is null, never 0; the rest of its row is kept."""
     recording = read_text(tmp_path, "\n".join([HEADER, row(0), row(1, power=token), ""]))
     assert values(recording, "gpu_power_watts")[1] != 0
-    assert recording.of("gpu:0").column("gpu_power_watts").null_count == 1
+    assert recording.rows_of("gpu:0").column("gpu_power_watts").null_count == 1
     assert values(recording, "gpu_utilization_ratio") == pytest.approx([0.9, 0.9])
     reason = token.strip("[]")
     assert recording.run.quality.absent_cells == (AbsentCells(column="power.draw", reason=reason, cells=1),)
@@ -73,7 +73,7 @@ def test_a_changed_header_changes_the_columns(tmp_path: Path) -> None:
     text = "\n".join([HEADER, row(0), row(1), second, "2026/03/14 09:00:02.000, 50 %, 61", ""])
     recording = read_text(tmp_path, text)
     assert values(recording, "gpu_utilization_ratio") == pytest.approx([0.9, 0.9, 0.5])
-    assert recording.of("gpu:0").column("gpu_temperature_celsius").to_pylist() == [None, None, 61.0]
+    assert recording.rows_of("gpu:0").column("gpu_temperature_celsius").to_pylist() == [None, None, 61.0]
     assert recording.run.quality.accounted
 
 
@@ -98,7 +98,7 @@ def test_more_than_all_the_time_is_malformed(tmp_path: Path) -> None:
 def test_a_cut_number_is_not_believed(tmp_path: Path) -> None:
     """In a log that ends inside a line, `58` may be the beginning of `58.52 W`: the cell is null, its row stays."""
     recording = read_text(tmp_path, "\n".join([HEADER, row(0), row(1, power="58")]))
-    assert recording.of("gpu:0").column("gpu_power_watts").to_pylist() == [250.0, None]
+    assert recording.rows_of("gpu:0").column("gpu_power_watts").to_pylist() == [250.0, None]
     assert recording.run.quality.absent_cells == (AbsentCells(column="power.draw", reason="cut", cells=1),)
 
 

@@ -12,7 +12,8 @@ from gpureport.cli import main
 from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
 from gpureport.importers.reading import folders
-from gpureport.recording import TRAINING_SCHEMA, Recording
+from gpureport.recording import Recording
+from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.store import Store
 from tests.importers.written_logs import log
 

@@ -40,7 +40,7 @@ def test_names_with_and_without_a_prefix(tmp_path: Path, prefix: str) -> None:
         f"{gpu}smActive": 36.7,
     }
     found = made(tmp_path, lines(row))
-    (cells,) = found.of("gpu:0").to_pylist()
+    (cells,) = found.rows_of("gpu:0").to_pylist()
     assert cells["gpu_utilization_ratio"] == pytest.approx(0.61)
     assert cells["gpu_memory_controller_ratio"] == pytest.approx(0.4)
     assert cells["gpu_power_watts"] == pytest.approx(12.509)
@@ -55,7 +55,7 @@ def test_memory_installed_is_told_from_share_and_bytes(tmp_path: Path) -> None:
     row = {"system.gpu.0.memoryAllocated": 1.6800944010416665, "system.gpu.0.memoryAllocatedBytes": 270598144}
     found = made(tmp_path, lines(row, {"system.gpu.0.memoryAllocated": 5.0}))
     assert found.run.gpus[0].memory_total_bytes == 16106127360
-    assert found.of("gpu:0").column("extra_memoryAllocated").to_pylist() == [None, "5.0"]
+    assert found.rows_of("gpu:0").column("extra_memoryAllocated").to_pylist() == [None, "5.0"]
 
 
 def test_cores_make_the_load_of_the_machine(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_cores_make_the_load_of_the_machine(tmp_path: Path) -> None:
     found = made(tmp_path, lines(row, {"system.cpu": 99.0, "system.gpu.0.gpu": 1}))
     assert column(found, "cpu_utilization_ratio", "host") == [0.75, None]
     assert column(found, "cpu_busiest_core_ratio", "host") == [1, None]
-    assert found.of("host").column("extra_cpu").to_pylist() == ["99.0", "99.0"]
+    assert found.rows_of("host").column("extra_cpu").to_pylist() == ["99.0", "99.0"]
 
 
 def test_cells_of_a_frame_may_be_missing(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]
 
 def column(recording: Recording, device: str, name: str) -> list[float | None]:
     """Return a column of a device, None where it is null."""
-    values = columns.floats(recording.of(device).column(name))
+    values = columns.floats(recording.rows_of(device).column(name))
     return [None if np.isnan(value) else round(float(value), 4) for value in values]
 
 
 def seconds(recording: Recording, device: str) -> list[float]:
     """Return the times of a device, in seconds after the run started."""
-    times = columns.integers(recording.of(device).column("timestamp"))
+    times = columns.integers(recording.rows_of(device).column("timestamp"))
     return [(time / 1000 - START) / 1000 for time in times.tolist()]
 
 
@@ -53,7 +53,8 @@ def test_every_metric_has_its_column_and_base_unit(store: Callable[..., Path]) -
     """Per cent become ratios, megabytes bytes of a million each, and nothing is left over."""
     recording = read(store(Made(id=ID, series=monitored(TICKS))))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
-    first = {name: recording.of("gpu:0").column(name)[0].as_py() for name in recording.of("gpu:0").column_names[3:]}
+    rows = recording.rows_of("gpu:0")
+    first = {name: rows.column(name)[0].as_py() for name in rows.column_names[3:]}
     assert first["gpu_utilization_ratio"] == pytest.approx(0.9)
     assert first["gpu_memory_used_bytes"] == 42_949_700_000
     assert first["gpu_memory_used_ratio"] == pytest.approx(0.5)
@@ -163,7 +164,7 @@ def test_two_monitors_of_one_machine_are_kept_and_said(store: Callable[..., Path
     one, other = monitored(TICKS), monitored([tick + 3_000 for tick in TICKS])
     recording = read(store(Made(id=ID, series={key: [*one[key], *other[key]] for key in one})))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
-    assert len(recording.of("gpu:0")) == 18
+    assert len(recording.rows_of("gpu:0")) == 18
     assert seconds(recording, "gpu:0")[2:6] == [10.05, 13.05, 20.1, 23.1]
     assert any("2 processes recorded the same names" in note for note in recording.run.quality.notes)
 
@@ -209,15 +210,15 @@ def test_the_limit_of_an_amd_gpu_is_not_derived(store: Callable[..., Path]) -> N
     assert column(recording, "gpu:0", "gpu_memory_used_bytes")[0] == 12_500_000_000
     assert recording.run.gpus[0].power_limit_watts is None
     assert "gpu_power_ratio" not in recording.series.column_names
-    assert recording.of("gpu:0").column("extra_power_usage_percentage")[0].as_py() == "50"
+    assert recording.rows_of("gpu:0").column("extra_power_usage_percentage")[0].as_py() == "50"
 
 
 def test_what_has_no_place_of_its_own_is_kept_and_said(store: Callable[..., Path]) -> None:
     """A metric that a later MLflow records is not dropped in silence."""
     values = {"gpu_0_utilization_percentage": 5.0, "gpu_0_temperature_celsius": 61.5, "fan": 3.0}
     recording = read(store(Made(id=ID, series=monitored(TICKS, values))))
-    assert recording.of("gpu:0").column("extra_temperature_celsius").to_pylist() == ["61.5"] * 9
-    assert recording.of("host").column("extra_fan").to_pylist() == ["3"] * 9
+    assert recording.rows_of("gpu:0").column("extra_temperature_celsius").to_pylist() == ["61.5"] * 9
+    assert recording.rows_of("host").column("extra_fan").to_pylist() == ["3"] * 9
     assert any("extra_fan, extra_temperature_celsius" in note for note in recording.run.quality.notes)
 
 

@@ -38,9 +38,9 @@ def test_dropped_zeros_are_put_back_and_times_stay(tmp_path: Path) -> None:
     assert column(recording, "gpu:0", "gpu_utilization_ratio") == [0.97, 0.0, 0.0, 0.97, 0.0]
     assert column(recording, "gpu:0", "gpu_power_watts") == [300.0, None, None, 300.0, None]
     assert column(recording, "host", "cpu_utilization_ratio") == [None, 0.5, 0.5, 0.5, 0.5]
-    assert recording.of("gpu:0").column("gpu_memory_used_bytes")[0].as_py() == 4 * 2**30
-    assert recording.of("gpu:0").column("imputed").to_pylist() == [False, True, True, False, True]
-    times = columns.integers(recording.of("gpu:0").column("timestamp"))
+    assert recording.rows_of("gpu:0").column("gpu_memory_used_bytes")[0].as_py() == 4 * 2**30
+    assert recording.rows_of("gpu:0").column("imputed").to_pylist() == [False, True, True, False, True]
+    times = columns.integers(recording.rows_of("gpu:0").column("timestamp"))
     assert times.tolist() == [(START + _TICK * place) * 1000 for place in range(5)]
     quality = recording.run.quality
     assert quality.imputed_points == 3
@@ -55,14 +55,14 @@ def test_each_process_is_a_stage(tmp_path: Path) -> None:
     series = _gauges("monitoring/ab12cd34", [10.0] * 3) | _gauges("monitoring/train", [90.0] * 3, 100_000)
     recording = read(_store(tmp_path, series))
     assert [stage.name for stage in recording.run.stages] == ["process-ab12cd34", "train"]
-    assert recording.of("gpu:0").column("stage").to_pylist() == ["process-ab12cd34"] * 3 + ["train"] * 3
+    assert recording.rows_of("gpu:0").column("stage").to_pylist() == ["process-ab12cd34"] * 3 + ["train"] * 3
 
 
 def test_processes_that_watch_the_same_gpu_count_once(tmp_path: Path) -> None:
     """Every rank of a job records all GPUs; the shortest process says most about the time it watched."""
     series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
     recording = read(_store(tmp_path, series))
-    assert len(recording.of("gpu:0")) == 4
+    assert len(recording.rows_of("gpu:0")) == 4
     quality = recording.run.quality
     assert [(each.reason, each.rows) for each in quality.rejected] == [(OTHER_PROCESS, 5 * 5 - 1)]
     assert quality.accounted

@@ -97,7 +97,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
 def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: Path) -> None:
     """It is fetched, and its zone is told by the time it shares with the run."""
     before = read(f"mlflow:{server}#every second")
-    times = columns.integers(before.of("gpu:1").column("timestamp"))
+    times = columns.integers(before.rows_of("gpu:1").column("timestamp"))
     lines = ["timestamp, index, name, utilization.gpu [%], temperature.gpu"]
     for second in range(int(times[0] // 1_000_000) - 5, int(times[-1] // 1_000_000) + 5):
         stamp = datetime.fromtimestamp(second, timezone(timedelta(hours=2)))
@@ -107,7 +107,7 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
     publish(log, f"mlflow:{server}#every second")
     after = read(f"mlflow:{server}#every second")
     assert after.run.gpus[1].model == "NVIDIA H100"
-    assert len(after.of("gpu:0")) == len(before.of("gpu:0"))
+    assert len(after.rows_of("gpu:0")) == len(before.rows_of("gpu:0"))
     assert any("taken to be UTC+02:00" in note for note in after.run.quality.notes)
 
 
@@ -115,7 +115,7 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
 def test_values_stand_where_they_were_read(recorded: Recorded, name: str, samples: int) -> None:
     """Each value says the millisecond at which it was read; as MLflow stamps them they are seconds late."""
     recording = read(recorded.database, runs=(name,))
-    rows = recording.of("gpu:0")
+    rows = recording.rows_of("gpu:0")
     times = columns.integers(rows.column("timestamp")) / 1e3
     clock = columns.floats(rows.column("gpu_memory_used_bytes")) / 1e6
     window = float(np.median(np.diff(times)))
@@ -135,7 +135,7 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
     second = recording.run.gpus[1]
     assert second.memory_total_bytes == pytest.approx(80 * 2**30, rel=2e-3)
     assert second.power_limit_watts == pytest.approx(400, rel=2e-3)
-    times, used = (recording.of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
+    times, used = (recording.rows_of("gpu:1").column(name) for name in ("timestamp", "gpu_utilization_ratio"))
     busy = (columns.integers(times) // 10_000_000) % 2 == 1
     # a second beside each change may belong to either side, and a loaded machine samples late now and then
     inner = np.abs((columns.integers(times) / 1e6 + 5) % 10 - 5) > 1

@@ -38,12 +38,12 @@ def recording(source: str | Path, **wanted: Any) -> Recording:  # noqa: ANN401 -
 
 def column(found: Recording, device: str, name: str) -> list[Any]:
     """Return the values of a column of a device."""
-    return list(found.of(device).column(name).to_pylist())
+    return list(found.rows_of(device).column(name).to_pylist())
 
 
 def times(found: Recording, device: str) -> list[int]:
     """Return the times of a device, in microseconds."""
-    return [int(at) for at in columns.integers(found.of(device).column("timestamp"))]
+    return [int(at) for at in columns.integers(found.rows_of(device).column("timestamp"))]
 
 
 def trained(found: Recording) -> list[int]:

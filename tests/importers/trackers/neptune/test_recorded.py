@@ -45,7 +45,7 @@ def test_log_and_export_agree() -> None:
         for device in ("gpu:0", "gpu:1", "host"):
             pairs = zip(times(log, device), times(dump, device), strict=True)
             assert max(abs(one - other) for one, other in pairs) < 1000
-            assert log.of(device).drop(["timestamp"]).equals(dump.of(device).drop(["timestamp"]))
+            assert log.rows_of(device).drop(["timestamp"]).equals(dump.rows_of(device).drop(["timestamp"]))
         assert log.training.column("value").equals(dump.training.column("value"))
         assert log.run.params == dump.run.params
 
@@ -102,6 +102,6 @@ def test_neptune_scale_log_and_export_agree() -> None:
         pairs = zip(times(log, device), times(dump, device), strict=True)
         assert max(abs(one - other) for one, other in pairs) < 1000
         names = [name for name in log.series.column_names if not name.endswith("_per_second") and name != "timestamp"]
-        assert log.of(device).select(names).equals(dump.of(device).select(names))
+        assert log.rows_of(device).select(names).equals(dump.rows_of(device).select(names))
     assert log.run.params == dump.run.params
     assert log.run.gpus[0].model == "Simulated GPU 0"

@@ -20,7 +20,7 @@ def test_ranks_that_watch_the_same_gpus_count_once(tmp_path: Path) -> None:
     dumps.write(tmp_path, dumps.run(*ranks))
     found = recording(tmp_path)
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
-    assert len(found.of("gpu:0")) == 20
+    assert len(found.rows_of("gpu:0")) == 20
     assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
     per_rank = 19 + 20 * 5 + 12 + 20
     assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [
@@ -36,7 +36,7 @@ def test_stages_that_touch_are_kept_whole(tmp_path: Path) -> None:
     two = Schedule(utilization=[[90.0] * 6], namespace="monitoring/training", start=START + 5 * TICK + 4_000_000)
     dumps.write(tmp_path, dumps.run(one, two))
     found = recording(tmp_path)
-    assert (len(found.of("gpu:0")), found.run.quality.rejected) == (12, ())
+    assert (len(found.rows_of("gpu:0")), found.run.quality.rejected) == (12, ())
 
 
 def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpureport.findings import Answer, Outcome
+from gpureport.answers import Answer, Outcome
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_content

@@ -1,19 +1,18 @@
 """Reads a CSV that a recorder of one's own wrote: times of any kind, headings as people name them, a column a core."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import split_header as header_cells
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, parse_time_of_day
-from gpureport.importers.logs.host.host_rows import HostRows, TableReading
+from gpureport.importers.logs.host.day_clock import parse_time_of_day
+from gpureport.importers.logs.host.host_form import HostForm, number_lines
+from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import LARGEST
 from gpureport.importers.logs.host.recorder_csv.wide_layout import Field, WideLayout
-from gpureport.importers.logs.host.text_lines import number_lines
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk
 from gpureport.importers.values.cells import absent
 from gpureport.importers.values.timestamps import parse_timestamp
 
@@ -25,17 +24,14 @@ _TOLD = 10_000
 _TOO_MUCH = "above 100 %"
 
 
-class WideCsv:
+class WideCsv(HostForm):
     """Rows of such a CSV."""
 
     name: ClassVar[str] = "a CSV"
-    averaged = False
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; `around` are the first and last local time of the log this one lies beside."""
-        self.zone: str | None = None
-        self._clock = DayClock(around)
-        self._readings = HostRows()
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._layout: WideLayout | None = None
         self._kind: str | None = None
 
@@ -44,18 +40,12 @@ class WideCsv:
         """Return whether the first line names a time and the load of a processor."""
         return bool(lines) and WideLayout.from_header(*header_cells(lines[0])) is not None
 
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            lines = [(number, line, cut) for number, line, cut in number_lines(piece) if line.strip()]
-            if self._layout is None and lines:
-                self._begin(lines[0][1], [line for _, line, cut in lines[1:_TOLD] if not cut])
-            for number, line, cut in lines:
-                self._line(number, line, cut=cut)
-            yield self._readings.chunk()
-        if self._clock.note:
-            self._readings.notes[self._clock.note] = None
-        yield self._readings.chunk()
+    def _read_piece(self, piece: Piece) -> None:
+        lines = [(number, line, cut) for number, line, cut in number_lines(piece) if line.strip()]
+        if self._layout is None and lines:
+            self._begin(lines[0][1], [line for _, line, cut in lines[1:_TOLD] if not cut])
+        for number, line, cut in lines:
+            self._line(number, line, cut=cut)
 
     def _begin(self, header: str, lines: Sequence[str]) -> None:
         """Take the header; what a share without a unit counts in shows in the rows."""

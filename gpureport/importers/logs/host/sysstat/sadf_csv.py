@@ -1,15 +1,12 @@
 """Reads what `sadf -d` prints: semicolons, a heading a table, and stamps in UTC unless asked for otherwise."""
 
 import re
-from collections.abc import Iterable, Iterator
+import sys
 from typing import ClassVar
 
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
-from gpureport.importers.logs.host.text_lines import number_lines
-from gpureport.importers.logs.host.tick_totals import TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,
@@ -17,7 +14,6 @@ from gpureport.importers.protocol.reject_reasons import (
     OTHER_MACHINE,
     WRONG_CELLS,
 )
-from gpureport.importers.text.text_log import Chunk
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
 
 _HEADING = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
@@ -25,18 +21,15 @@ _KEYS = 3
 """Cells before the values: machine, interval, stamp."""
 
 
-class SadfCsv:
+class SadfCsv(HostForm):
     """Tables of `sadf -d`."""
 
     name: ClassVar[str] = "sadf -d"
-    averaged = False
+    held_back = sys.maxsize
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; its stamps hold a date, so what it lies beside does not matter."""
-        del around
-        self.zone: str | None = None
-        self._readings = HostRows()
-        self._blocks = TickTotalsBuilder(self._readings)
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._fields: Fields | None = None
         self._untold: dict[str, None] = {}
         self._machine: str | None = None
@@ -49,16 +42,9 @@ class SadfCsv:
         """Return whether any of the first lines is a heading of `sadf -d`."""
         return any(_HEADING.match(line) for line in lines)
 
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            for number, line, cut in number_lines(piece):
-                if line.strip():
-                    self._line(number, line, cut=cut)
-            yield self._readings.counted()
-        self._blocks.end()
+    def _end(self) -> None:
+        super()._end()
         self._readings.note_unused_tables(self._untold)
-        yield self._readings.chunk()
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
         heading = _HEADING.match(line)
@@ -68,7 +54,7 @@ class SadfCsv:
         elif heading is not None:
             self._blocks.close()
             # with -h, groups that recur are marked
-            self._fields = Fields.of([name.removesuffix("[...]") for name in heading[1].split(";")])
+            self._fields = Fields.from_names([name.removesuffix("[...]") for name in heading[1].split(";")])
             if not self._fields.known:
                 self._untold[self._fields.names[0]] = None
             self._readings.lost(number, "", line, LineKind.HEADER)

@@ -42,7 +42,7 @@ class Fields:
         return bool(self.readers)
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> "Fields":
+    def from_names(cls, names: Sequence[str]) -> "Fields":
         """Return the columns of these names."""
         here = set(names)
         return cls(tuple(names), tuple(reader for needed, reader in _READERS if needed <= here))

@@ -1,12 +1,13 @@
 """The JSON that `sadf -j` and `mpstat -o JSON` share: one object a time, its activities by name."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.day_clock import parse_time_of_day
+from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.sysstat.json_objects import Found, Objects
 from gpureport.importers.logs.host.sysstat.sysstat_fields import (
     MalformedError,
@@ -15,42 +16,40 @@ from gpureport.importers.logs.host.sysstat.sysstat_fields import (
     take_memory,
     take_one_disk,
 )
-from gpureport.importers.logs.host.tick_totals import TickTotals, TickTotalsBuilder
+from gpureport.importers.logs.host.tick_totals import TickTotals
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME
 from gpureport.importers.text.text_log import Chunk
+from gpureport.importers.values.timestamps import parse_timestamp
 
 _KIB, _SECTOR = 1024, 512
 _MOST = 2.0**51
 """KiB beyond any machine's."""
 _HELD = 20_000
 """Rows, and lines that are none, above which they are handed on."""
+_DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
 _KEY = re.compile(r'"[^"]+"\s*:')
 
 
-class SysstatJson:
-    """Reads such a log, given what places an object in time."""
-
-    def __init__(self, at: Callable[[object], int | None], between: Callable[[str], None]) -> None:
-        """Start.
-
-        Args:
-            at: returns the moment of an object's `timestamp`, None where it has none.
-            between: sees the text that stands between objects.
-        """
-        self._at = at
-        self._see = between
-        self.readings = HostRows()
-        self._blocks = TickTotalsBuilder(self.readings)
+class SysstatJson(HostForm):
+    """Reads such a log."""
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds, but for the last row; the caller takes the rest when it has its notes."""
-        for piece_found in Objects().parse(log):
-            if piece_found.content is None:
-                self._between(piece_found)
+        """Yield what the log holds."""
+        for found in Objects().parse(log):
+            if found.content is None:
+                self._between(found)
             else:
-                self._object(piece_found, piece_found.content)
-            if self.readings.pending > _HELD:
-                yield self.readings.chunk(keep=1)
+                self._object(found, found.content)
+            if self._readings.pending > _HELD:
+                yield self._readings.chunk(keep=1)
+        self._end()
+        yield self._readings.chunk()
+
+    def _at(self, said: object) -> int | None:
+        raise NotImplementedError
+
+    def _see(self, text: str) -> None:
+        """Take the text between two objects; only that of `mpstat` says when."""
 
     def _between(self, found: Found) -> None:
         if not found.cut:
@@ -59,7 +58,7 @@ class SysstatJson:
             if not line.strip(" \t\r,"):
                 continue
             kind = LineKind.REJECTED if found.cut else _kind(line)
-            self.readings.lost(found.number + place, CUT_LAST_LINE if found.cut else "", line, kind)
+            self._readings.lost(found.number + place, CUT_LAST_LINE if found.cut else "", line, kind)
 
     def _object(self, found: Found, content: Mapping[str, Any]) -> None:
         stamp = self._at(content.get("timestamp"))
@@ -77,7 +76,53 @@ class SysstatJson:
 
     def _rejected(self, found: Found, reason: str) -> None:
         for place in range(found.lines):
-            self.readings.lost(found.number + place, reason, "")
+            self._readings.lost(found.number + place, reason, "")
+
+
+class SadfJson(SysstatJson):
+    """JSON of `sadf -j`; its stamps say whether they are UTC."""
+
+    name: ClassVar[str] = "sadf -j"
+    _stated: bool | None = None
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether the first lines are those of `sadf -j`."""
+        text = " ".join(lines)
+        return '"sysstat"' in text and '"file-date"' in text
+
+    def _at(self, said: object) -> int | None:
+        """Return the time an object states, None where it states none or one of another kind than those before."""
+        if not isinstance(said, dict):
+            return None
+        found = parse_timestamp(f"{said.get('date')} {said.get('time')}")
+        utc = said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"}
+        if found is None:
+            return None
+        if self._stated is None:
+            self._stated, self.zone = utc, "UTC" if utc else None
+        return found.micros if utc == self._stated else None
+
+
+class MpstatJson(SysstatJson):
+    """JSON of `mpstat`: times of day below a date."""
+
+    name: ClassVar[str] = "mpstat -o JSON"
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether the first lines are those of `mpstat -o JSON`."""
+        text = " ".join(lines)
+        return '"sysstat"' in text and '"date"' in text and '"file-date"' not in text
+
+    def _see(self, text: str) -> None:
+        if match := _DATE.search(text):
+            self._clock.date(match[1])
+
+    def _at(self, said: object) -> int | None:
+        time, _, half = said.partition(" ") if isinstance(said, str) else ("", "", "")
+        since_midnight = parse_time_of_day(time, half.strip())
+        return None if since_midnight is None else self._clock.at(since_midnight)
 
 
 def _kind(line: str) -> LineKind:

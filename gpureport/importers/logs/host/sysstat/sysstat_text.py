@@ -1,22 +1,20 @@
 """The tables `sar`, `mpstat` and `pidstat` print: a banner with the date, headings, and rows that begin with a time."""
 
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from typing import ClassVar
 
-from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.day_clock import DayClock, find_dates, parse_time_of_day
-from gpureport.importers.logs.host.host_rows import HostRows
+from gpureport.importers.logs.host.day_clock import find_dates, parse_time_of_day
+from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.printed_numbers import parse_number
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
-from gpureport.importers.logs.host.text_lines import number_lines
-from gpureport.importers.logs.host.tick_totals import TickTotalsBuilder
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, WRONG_CELLS
-from gpureport.importers.text.text_log import Chunk
 
 _EPOCH = re.compile(r"[1-4]\d{9}", re.ASCII)
 _PROCESS = 2
 """Columns that say which process a row is about."""
+_SAR = {"%system", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE", "proc/s", "pgpgin/s", "cswch/s", "INTR", "%sys"}
 _RESTART = re.compile(r"RESTART")
 
 
@@ -46,47 +44,29 @@ def _times(cells: list[str]) -> int:
     return 2 if len(cells) > 1 and cells[1].upper() in {"AM", "PM"} else 1
 
 
-class SysstatText:
-    """Reads a log of such tables.
+class SysstatText(HostForm):
+    """Reads a log of such tables; its zone is UTC where its times are seconds since 1970."""
 
-    Attributes:
-        zone: UTC where its times are seconds since 1970, None where they are local.
-    """
+    held_back = 1
 
-    def __init__(self, around: tuple[int, int] | None, *, in_turn: bool) -> None:
-        """Start without a date.
-
-        Args:
-            around: first and last local time of the log this one lies beside.
-            in_turn: whether all tables of a time come before those of the next one; else rows are held to the end.
-        """
-        self.zone: str | None = None
-        self._in_turn = in_turn
-        self._clock = DayClock(around)
-        self._readings = HostRows()
-        self._blocks = TickTotalsBuilder(self._readings)
+    def __init__(self, around: tuple[int, int] | None = None) -> None:
+        """Start; `around` is as for all host logs."""
+        super().__init__(around)
         self._fields: Fields | None = None
         self._epoch: bool | None = None
         self._untold: dict[str, None] = {}
 
-    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield what the log holds."""
-        for piece in log:
-            for number, line, cut in number_lines(piece):
-                self._line(number, line, cut=cut)
-            yield self._readings.chunk(keep=1) if self._in_turn else self._readings.counted()
-        self._blocks.end()
+    def _end(self) -> None:
+        super()._end()
         self._readings.note_unused_tables(self._untold)
-        if self._clock.note:
-            self._readings.notes[self._clock.note] = None
-        yield self._readings.chunk()
+
+    def _blank_line(self) -> None:
+        self._blocks.close()
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
         cells = line.split()
-        names = headings(line) if cells else None
-        if not cells:
-            self._blocks.close()
-        elif cut and names is None:
+        names = headings(line)
+        if cut and names is None:
             self._readings.lost(number, CUT_LAST_LINE, line)
         elif (date := banner(line)) is not None:
             self._blocks.close()
@@ -108,7 +88,7 @@ class SysstatText:
             self._readings.lost(number, "", line, LineKind.EVENT)
             return
         self._blocks.close()
-        self._fields = Fields.of(names)
+        self._fields = Fields.from_names(names)
         if not self._fields.known:
             self._untold[names[2] if names[-1] == "Command" and len(names) > _PROCESS else names[0]] = None
         self._readings.lost(number, "", line, LineKind.HEADER)
@@ -156,3 +136,43 @@ class SysstatText:
         except MalformedError as error:
             block.lines -= 1
             self._readings.lost(number, str(error), line)
+
+
+class MpstatText(SysstatText):
+    """The table of `mpstat`: a line for all cores and, with `-P ALL`, one for each."""
+
+    name: ClassVar[str] = "mpstat"
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether any of the first lines is the heading of `mpstat`: its `%irq` stands before `%steal`."""
+        found = (headings(line) for line in lines)
+        return any(names and {"CPU", "%irq", "%idle"} <= {*names[:6], names[-1]} for names in found)
+
+
+class Pidstat(SysstatText):
+    """Tables of `pidstat`, one after the other or, with `-h`, all on a line."""
+
+    name: ClassVar[str] = "pidstat"
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether any of the first lines is a heading of `pidstat`."""
+        found = (headings(line) for line in lines)
+        return any(names and {"PID", "TGID"} & set(names) and names[-1] == "Command" for names in found)
+
+
+class SarText(SysstatText):
+    """Tables of `sar`: every table for the whole time, then the next one, or all of them a time."""
+
+    name: ClassVar[str] = "sar"
+    held_back = sys.maxsize
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether any of the first lines is a heading of `sar`."""
+        return any(
+            "PID" not in names and set(names) & _SAR and "%irq" not in names[:6]
+            for line in lines
+            if (names := headings(line))
+        )

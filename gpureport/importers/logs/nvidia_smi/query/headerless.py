@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gpureport.columns import strings
+from gpureport.columns import strings_to_arrow
 from gpureport.importers.delimited.layout import STAMP
 from gpureport.importers.delimited.layout import split_header as split
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
@@ -79,7 +79,7 @@ def _names(columns: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _proven(texts: set[str]) -> str:
     """Return the query field that the form of all texts of a column proves; empty where none does."""
-    if texts and stamps.parse(strings(sorted(texts)))[1].all():
+    if texts and stamps.parse(strings_to_arrow(sorted(texts)))[1].all():
         return STAMP
     return next((name for name, form in _FIELDS.items() if texts and all(map(form.fullmatch, texts))), "")
 

@@ -25,7 +25,7 @@ def test_percent_and_mebibytes_become_base_units(tmp_path: Path) -> None:
         "2026-03-14T09:00:00.500,93.5,100.0,2048,4096,1.5\n"
     )
     recording = joined(tmp_path, text)
-    (row,) = recording.of(HOST).to_pylist()
+    (row,) = recording.rows_of(HOST).to_pylist()
     assert row["cpu_utilization_ratio"] == pytest.approx(0.935)
     assert row["cpu_busiest_core_ratio"] == 1.0
     assert row["cpu_iowait_ratio"] == pytest.approx(0.015)

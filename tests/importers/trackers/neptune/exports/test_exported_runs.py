@@ -73,7 +73,7 @@ def test_stages_are_kept(tmp_path: Path) -> None:
     ]
     assert column(whole, "gpu:0", "stage") == ["preprocessing"] * 6 + ["training"] * 9
     assert part.run.id != whole.run.id
-    assert (len(part.of("gpu:0")), len(part.training), part.run.started) == (9, 4, START + 7 * TICK)
+    assert (len(part.rows_of("gpu:0")), len(part.training), part.run.started) == (9, 4, START + 7 * TICK)
     with pytest.raises(SourceError, match="it has no stage 'validation'; it has preprocessing, training"):
         recording(tmp_path, stage="validation")
 
@@ -83,7 +83,7 @@ def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
     rows = [row for row in dumps.run(RUN) if row["attribute_type"] == "float_series"]
     dumps.write(tmp_path, rows)
     found = recording(tmp_path)
-    assert (found.run.name, found.run.params, len(found.of("gpu:1"))) == ("OPT-1", (), 20)
+    assert (found.run.name, found.run.params, len(found.rows_of("gpu:1"))) == ("OPT-1", (), 20)
 
 
 def test_runs_of_one_file_are_told_by_its_columns(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_runs_of_one_file_are_told_by_its_columns(tmp_path: Path) -> None:
     dumps.write_to(folder / "part_0.parquet", [*one[:90], *other], groups=3)
     dumps.write_to(folder / "part_1.parquet", one[90:], groups=2)
     first, second = recordings(tmp_path)
-    assert (first.run.name, len(first.of("gpu:0")), len(second.of("gpu:0"))) == ("baseline", 20, 4)
+    assert (first.run.name, len(first.rows_of("gpu:0")), len(second.rows_of("gpu:0"))) == ("baseline", 20, 4)
     assert nearly(column(first, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in LOAD])
 
 
@@ -123,7 +123,7 @@ def _broken(tmp_path: Path, error: str) -> None:
     good, bad = 0, []
     for reading in readings(tmp_path):
         try:
-            good += len(reading.recording().of("gpu:0"))
+            good += len(reading.recording().rows_of("gpu:0"))
         except SourceError as fault:
             bad.append(str(fault))
     assert good == 3

@@ -85,7 +85,7 @@ def test_log_and_export_agree(tmp_path: Path) -> None:
     for device in ("gpu:0", "gpu:1", "host"):
         gap = [abs(one - other) for one, other in zip(times(log, device), times(dump, device), strict=True)]
         assert max(gap) < 1000
-        assert log.of(device).drop(["timestamp"]).equals(dump.of(device).drop(["timestamp"]))
+        assert log.rows_of(device).drop(["timestamp"]).equals(dump.rows_of(device).drop(["timestamp"]))
     assert log.training.column("value").equals(dump.training.column("value"))
 
 
@@ -136,7 +136,7 @@ def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
     (place / "data-1261.log").write_text("\n".join(rest))
     found = recording(tmp_path)
     assert any("the log begins with operation 1201" in note for note in found.run.quality.notes)
-    assert len(found.of("gpu:0")) == 20
+    assert len(found.rows_of("gpu:0")) == 20
 
 
 def test_other_containers_are_no_runs(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_older_shapes(tmp_path: Path, shape: str) -> None:
     for source in (tmp_path / "old", older, older / "data-1.log"):
         found = readings(source)
         assert [reading.locator.rpartition("#")[2] for reading in found] == [folders.RUN]
-        assert len(found[0].recording().of("gpu:0")) == 20
+        assert len(found[0].recording().rows_of("gpu:0")) == 20
 
 
 def test_processes_of_one_run(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_processes_of_one_run(tmp_path: Path) -> None:
     place.rename(tmp_path / "async" / f"run__{folders.RUN}__1405__zzzzzzzz")
     found = recording(tmp_path)
     assert [stage.name for stage in found.run.stages] == ["training", "validation"]
-    assert len(found.of("gpu:0")) == 25
+    assert len(found.rows_of("gpu:0")) == 25
 
 
 def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
     found = recording(tmp_path, group="pipeline")
     assert found.run.name == "pipeline"
     assert [stage.name for stage in found.run.stages] == ["preprocessing", "training"]
-    assert len(found.of("gpu:0")) == 25
+    assert len(found.rows_of("gpu:0")) == 25
     assert found.run.id not in {each.run.id for each in recordings(tmp_path)}
 
 

@@ -61,7 +61,7 @@ def test_a_database_is_only_read(tmp_path: Path, *, open_log: bool) -> None:
     before = folders.state(tmp_path)
     place.parent.chmod(0o555)
     try:
-        assert len(recording(tmp_path).of("gpu:0")) == 6
+        assert len(recording(tmp_path).rows_of("gpu:0")) == 6
     finally:
         place.parent.chmod(0o755)
     assert folders.state(tmp_path) == before

@@ -159,7 +159,7 @@ def test_a_cut_document_keeps_its_whole_gpus(tmp_path: Path) -> None:
     """Of the last document what is complete counts; an element that is cut is rejected."""
     text = document_loop(2, gpus=3)
     recording = read(tmp_path, text[: text.rindex("<temperature>")])
-    assert [len(recording.of(f"gpu:{index}")) for index in range(3)] == [2, 2, 1]
+    assert [len(recording.rows_of(f"gpu:{index}")) for index in range(3)] == [2, 2, 1]
     assert [reason for reason, *_ in rejected(recording)] == ["cut last line"]
 
 
