@@ -45,14 +45,22 @@ class Limits:
         leave: mean that ends it when exceeded.
         gpu: utilisation below which the mean of a whole episode must lie for certain, where samples are far apart.
         idle: mean below which a GPU is unused rather than underused.
+        over: seconds the mean is taken over, at least, which an episode must also last.
+        rows: samples the mean is taken over, at least.
         shortest: seconds of work from which on a job too short for an episode is judged by the mean of all of it.
+        fewest: samples of such a job; fewer than `rows` must be certain.
+        watched: share of the episodes below which a CPU series did not watch them.
     """
 
     enter: float
     leave: float
     gpu: float
     idle: float
+    over: float
+    rows: float
     shortest: float
+    fewest: float
+    watched: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,7 @@ class LowUse:
 def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
     """Return that a recording, or its sampled time, is too short for a mean; None if it is long enough."""
     width = max([1.0, *(series.interval for series in context.gpus().values())])
-    needed, sampled = max(limits.shortest, ROWS.value * width), _measure_sampled_seconds(context)
+    needed, sampled = max(limits.shortest, limits.rows * width), _measure_sampled_seconds(context)
     if find_low_use(context, limits).spans:
         return None
     if context.whole.seconds < needed:
@@ -97,7 +105,7 @@ def find_low_use(context: Context, limits: Limits) -> LowUse:
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
     if context.window is None:
-        return LowUse(spans={}, lowest=float("nan"), mean_seconds=OVER.value)
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     bins = build_grid(context.window, list(working.values()))
     used = _median_unexplained_utilisation(context, bins, working)
     low = _find_episodes(context, bins, used, working, limits)
@@ -108,19 +116,19 @@ def _find_episodes(
     context: Context, bins: Grid, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
     """Return the stretches with a low rolling mean, none if the recording is too short for such a mean."""
-    length = max(round(OVER.value / bins.width), round(ROWS.value))
+    length = max(round(limits.over / bins.width), round(limits.rows))
     if context.window is None or _measure_sampled_seconds(context) < length * bins.width:
-        return LowUse(spans={}, lowest=float("nan"), mean_seconds=OVER.value)
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     mean = rolling_mean(used, length)
     mean[mean < limits.idle] = 1.0
     first, stop = intervals.find_hysteresis_runs(mean, enter=limits.enter, leave=limits.leave)
     inside = bins.mark_runs(first, stop)
-    episodes = bins.mask_to_spans(inside, OVER.value, length * bins.width)
+    episodes = bins.mask_to_spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, context.work)
     coarse = bins.width > POINT_SAMPLE_SECONDS
     unexplained = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
     covered = [intervals.overlap_seconds(episodes[:, 0], episodes[:, 1], spans) for spans in unexplained.values()]
-    long = np.max(covered, axis=0, initial=0.0) >= OVER.value if covered else np.zeros(len(episodes), dtype=np.bool_)
+    long = np.max(covered, axis=0, initial=0.0) >= limits.over if covered else np.zeros(len(episodes), dtype=np.bool_)
     certain = [
         part
         for part in intervals.to_intervals(episodes[long])
@@ -147,11 +155,11 @@ def _judge_short_job(
     seconds = max(map(intervals.total_seconds, unexplained.values()))
     width = max(1.0, *(one.interval for one in working.values()))
     mean = float(known.mean()) if len(known) else 1.0
-    is_certain = len(known) >= ROWS.value and width <= POINT_SAMPLE_SECONDS
+    is_certain = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
     is_low = (
-        limits.shortest <= seconds < max(OVER.value, ROWS.value * width)
+        limits.shortest <= seconds < max(limits.over, limits.rows * width)
         and 2 * seconds >= window.seconds
-        and len(known) >= FEWEST.value
+        and len(known) >= limits.fewest
         and limits.idle <= mean <= limits.enter
         and (is_certain or wait_episodes.is_surely_below(known, limits.gpu))
     )
@@ -191,7 +199,7 @@ def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:
     return intervals.rows_to_spans(start, end, known)
 
 
-def is_cpu_recorded(context: Context, device: str, spans: Spans) -> bool:
+def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
     """Return whether the CPU beside a GPU was recorded for most of the stretches, so that a cause can be named.
 
     One kind covers GPUs with a recorded CPU, another kind those without.
@@ -201,7 +209,7 @@ def is_cpu_recorded(context: Context, device: str, spans: Spans) -> bool:
         intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[
             ~np.isnan(host.values(CPU))
         ].sum()
-        >= WATCHED.value * intervals.total_seconds(spans)
+        >= limits.watched * intervals.total_seconds(spans)
         for host in context.hosts().values()
         if host.device.node in {None, node}
     )

@@ -13,7 +13,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.low_use import OVER, LowUse
+from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.utilisation_levels import build_level_evidence
 from gpureport.findings import Evidence, Threshold
 
@@ -85,12 +85,12 @@ def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, en
     )
 
 
-def build_duration_evidence(low: LowUse, figures: LowUseFigures, shortest: Threshold) -> Evidence:
+def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
     """Return how long the episodes, or the work of a short job, lasted, against the shortest that counts."""
     return compare_with_limit(
         "duration",
         "work" if low.is_short_job else "sum of episodes of one GPU",
         figures.seconds,
         ">=",
-        shortest if low.is_short_job else OVER,
+        shortest if low.is_short_job else over,
     )

@@ -14,10 +14,7 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.utilisation_levels import build_level_evidence
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Interval, Threshold
-
-COSTLY_SHARE = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

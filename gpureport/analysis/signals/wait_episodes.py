@@ -10,7 +10,6 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
-from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
 _ERRORS = 3.0
@@ -24,12 +23,6 @@ _FEWEST_FED_BINS = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
 """How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
-_FED = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there no machine holds them back")
-_APART = pragmatic(0.05, "1", "the load of a machine and the traffic of a link drift by less")
-_MEAN_ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms")
-MEAN_SECONDS = pragmatic(30.0, "s", "averages over many training steps")
-BRIDGE_SECONDS = pragmatic(30.0, "s", "a hole as long as what is averaged over")
-"""Widest hole of an episode that is closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +33,20 @@ class Limits:
         gpu: utilisation below which the mean of a whole episode must lie for certain.
         enter: rolling mean an episode must reach.
         leave: rolling mean that ends it.
+        over: seconds the mean is taken over, at least.
+        rows: samples it is taken over, at least.
         shortest: seconds of an episode.
-        bins: bins that a hole to close may span anyhow.
+        bridge: widest hole that is closed, in seconds.
+        bins: bins such a hole may span anyhow.
     """
 
     gpu: float
     enter: float
     leave: float
+    over: float
+    rows: float
     shortest: float
+    bridge: float
     bins: float = 0.0
 
 
@@ -80,12 +79,12 @@ def find_low_episodes(
     """Return when the rolling mean of the GPUs is low and a condition holds, outside the time of `claimed` kinds."""
     if context.window is None:
         return intervals.NO_SPANS
-    mean = rolling_mean(candidate.utilisation, count_averaged_bins(candidate))
+    mean = rolling_mean(candidate.utilisation, candidate.count_bins_with_samples(limits.over, limits.rows))
     low = np.where(where, np.nan_to_num(mean, nan=1.0), 1.0)
     inside = candidate.bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
     width = candidate.bins.width
     shortest = max(limits.shortest, 3 * width)
-    spans = candidate.bins.mask_to_spans(inside, max(BRIDGE_SECONDS.value, limits.bins * width), shortest)
+    spans = candidate.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
     for device in candidate.gpus:
         spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
@@ -115,34 +114,39 @@ def is_surely_below(samples: FloatArray, limit: float) -> bool:
     return bool(len(known) > 1 and known.mean() + _ERRORS * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
 
 
-def count_averaged_bins(candidate: WaitCandidate) -> int:
-    """Return over how many bins the utilisation of the GPUs is averaged: 30 s, and 30 samples of each."""
-    interval = max(one.interval for one in candidate.gpus.values())
-    seconds = max(MEAN_SECONDS.value, _MEAN_ROWS.value * interval)
-    return max(int(np.ceil(seconds / candidate.bins.width)), 1)
-
-
-def compare_with_fed_gpus(candidate: WaitCandidate, spans: Spans, series: FloatArray, length: int) -> ComparedEpisodes:
+def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two limits
+    candidate: WaitCandidate,
+    spans: Spans,
+    series: FloatArray,
+    *,
+    length: int,
+    fed_level: float,
+    least_difference: float,
+) -> ComparedEpisodes:
     """Keep the episodes in which a series is higher than while the GPUs are well fed.
 
     GPUs do not wait for something that is just as high while they are busy.
+    They are well fed where their mean utilisation over `length` bins
+    reaches `fed_level`; means that differ by less than `least_difference` count as one level.
     """
     parts = [candidate.bins.find_bin_slice(start, end) for start, end in spans]
-    outside = rolling_mean(candidate.utilisation, length) >= _FED.value
+    outside = rolling_mean(candidate.utilisation, length) >= fed_level
     for part in parts:
         outside[part] = False
     fed_values = series[outside & ~np.isnan(series)]
     inside = sum(part.stop - part.start for part in parts)
     if len(fed_values) < max(_FEWEST_FED_BINS, _FED_SECONDS / candidate.bins.width, _FED_SHARE * inside):
         return ComparedEpisodes(spans=spans, fed_mean=float("nan"))
-    is_higher = np.array([_is_surely_higher(series[part], fed_values) for part in parts], dtype=np.bool_)
+    is_higher = np.array(
+        [_is_surely_higher(series[part], fed_values, least_difference) for part in parts], dtype=np.bool_
+    )
     return ComparedEpisodes(spans=spans[is_higher], fed_mean=float(fed_values.mean()))
 
 
-def _is_surely_higher(values: FloatArray, other_values: FloatArray) -> bool:
+def _is_surely_higher(values: FloatArray, other_values: FloatArray, least_difference: float) -> bool:
     """Whether a mean is higher than another by a difference and by four standard errors."""
     values = values[~np.isnan(values)]
     if len(values) == 0:
         return False
     error = float(np.sqrt(values.var() / len(values) + other_values.var() / len(other_values)))
-    return float(values.mean() - other_values.mean()) >= max(_APART.value, _ERRORS_OF_SELECTED * error)
+    return float(values.mean() - other_values.mean()) >= max(least_difference, _ERRORS_OF_SELECTED * error)

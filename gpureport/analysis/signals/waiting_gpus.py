@@ -18,9 +18,6 @@ from gpureport.findings import Interval, NotJudged
 SHORTEST_ONE_CORE_WAIT = pragmatic(60.0, "s", "compiling or saving keeps one core busy for less")
 """The shortest wait for one core."""
 
-_COVERED = pragmatic(0.5, "1", "below it the machine was not watched")
-"""Share of the job of which a series must speak."""
-
 WAIT_KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input; each leaves out the time that earlier ones explain."""
 
@@ -52,6 +49,11 @@ class WaitCandidate:
         """Return how many bins span some seconds, and no fewer than `rows`."""
         return max(round(seconds / self.bins.width), round(rows))
 
+    def count_bins_with_samples(self, seconds: float, rows: float) -> int:
+        """Return how many bins span some seconds and hold `rows` samples of each GPU."""
+        interval = max(one.interval for one in self.gpus.values())
+        return max(int(np.ceil(max(seconds, rows * interval) / self.bins.width)), 1)
+
     @property
     def is_coarse(self) -> bool:
         """Whether utilisation is sampled at points, far apart from each other."""
@@ -78,7 +80,14 @@ def build_candidate(window: Interval, source: DeviceSeries, gpus: Mapping[str, D
 
 
 def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
-    kind: str, context: Context, candidate: WaitCandidate, series: FloatArray, *, shortest: float, metric: str
+    kind: str,
+    context: Context,
+    candidate: WaitCandidate,
+    series: FloatArray,
+    *,
+    shortest: float,
+    least: float,
+    metric: str,
 ) -> NotJudged | None:
     """Return why a kind cannot be judged: the recording is too short, or the series covers too little of the job."""
     needed = max(shortest, 3 * candidate.bins.width)
@@ -86,7 +95,7 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
         return missing_metrics.too_short(kind, context.whole.seconds, needed)
     known = ~np.isnan(candidate.utilisation)
     seen = float((known & ~np.isnan(series)).sum()) / max(float(known.sum()), 1)
-    if seen >= _COVERED.value:
+    if seen >= least:
         return None
     what = "CPU series" if metric.startswith("cpu_util") else f"series of {metric}"
     reason = f"the {what} covers only {{}} of the job"

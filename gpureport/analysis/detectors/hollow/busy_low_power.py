@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,7 +79,20 @@ class HollowUtil(Rule):
     power: Threshold = pragmatic(
         0.36, "1", "training that fills a GPU draws more than half of what the limit leaves, spinning kernels a tenth"
     )
+    still: ClassVar[Threshold] = hollow_episodes.STILL
+    active: ClassVar[Threshold] = hollow_episodes.ACTIVE
+    dram: ClassVar[Threshold] = hollow_episodes.BUSY_DRAM
+    clock: ClassVar[Threshold] = hollow_episodes.LOW_CLOCK
+    at_idle: ClassVar[Threshold] = hollow_episodes.AT_IDLE
+    over: ClassVar[Threshold] = hollow_episodes.MEAN_SECONDS
+    rows: ClassVar[Threshold] = hollow_episodes.MEAN_ROWS
     shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
+    shortest_rows: ClassVar[Threshold] = hollow_episodes.SHORTEST_ROWS
+    moved: ClassVar[Threshold] = hollow_causes.MOVED
+    pegged: ClassVar[Threshold] = hollow_causes.PEGGED
+    dead: ClassVar[Threshold] = hollow_causes.DEAD
+    hard: ClassVar[Threshold] = hollow_causes.HARD
+    together: ClassVar[Threshold] = hollow_causes.TOGETHER
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

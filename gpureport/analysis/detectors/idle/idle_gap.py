@@ -137,12 +137,35 @@ class IdleGap(Rule):
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
+    bridge: ClassVar[Threshold] = idle_runs.BRIDGE_SECONDS
+    bridge_busy: ClassVar[Threshold] = idle_runs.BRIDGE_BUSY
+    bridge_ratio: ClassVar[Threshold] = idle_runs.BRIDGE_RATIO
+    null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
+    chance: ClassVar[Threshold] = idle_runs.CHANCE
+    neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
+    resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
+    hang: ClassVar[Threshold] = gap_causes.HANG
+    peers: ClassVar[Threshold] = gap_causes.PEERS
+    spinning: ClassVar[Threshold] = gap_causes.SPINNING
+    collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
+    iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
+    disk: ClassVar[Threshold] = gap_causes.DISK
+    rise: ClassVar[Threshold] = gap_causes.RISE
+    coincide: ClassVar[Threshold] = gap_causes.COINCIDE
+    freed: ClassVar[Threshold] = gap_causes.FREED
     mostly: ClassVar[Threshold] = pragmatic(
         0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
     )
+    starts: ClassVar[Threshold] = periodicity.STARTS
+    strict: ClassVar[Threshold] = periodicity.STRICT
+    loose: ClassVar[Threshold] = periodicity.LOOSE
+    many: ClassVar[Threshold] = periodicity.MANY
+    agree: ClassVar[Threshold] = periodicity.AGREE
+    few: ClassVar[Threshold] = periodicity.FEW
+    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
     many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")

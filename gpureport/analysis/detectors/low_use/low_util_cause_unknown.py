@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
@@ -52,7 +53,11 @@ class LowUtilCauseUnknown(Rule):
     leave: Threshold = low_use.LEAVE
     gpu: Threshold = low_use.BELOW
     idle: Threshold = low_use.IDLE
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
     shortest: Threshold = low_use.SHORTEST
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
@@ -61,7 +66,7 @@ class LowUtilCauseUnknown(Rule):
             yield short
             return
         low = low_use.find_low_use(context, wanted)
-        alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, name, low.spans[name])]
+        alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
         if alone:
             yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, alone))
 
@@ -79,7 +84,7 @@ class LowUtilCauseUnknown(Rule):
             intervals=intervals.to_intervals(figures.spans),
             evidence=(
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
-                low_use_figures.build_duration_evidence(low, figures, self.shortest),
+                low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
             ),
             lost_gpu_seconds=figures.lost,
             cause=cause,

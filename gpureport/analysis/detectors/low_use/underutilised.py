@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,7 +75,11 @@ class Underutilised(Rule):
     leave: Threshold = low_use.LEAVE
     gpu: Threshold = low_use.BELOW
     idle: Threshold = low_use.IDLE
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
     shortest: Threshold = low_use.SHORTEST
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
@@ -86,7 +91,7 @@ class Underutilised(Rule):
         chosen = [
             name
             for name, spans in low.spans.items()
-            if low_use.is_cpu_recorded(context, name, spans) and not _is_explained_by_imbalance(context, spans)
+            if low_use.is_cpu_recorded(context, wanted, name, spans) and not _is_explained_by_imbalance(context, spans)
         ]
         if chosen:
             yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, chosen))
@@ -117,7 +122,7 @@ class Underutilised(Rule):
             evidence=(
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
-                low_use_figures.build_duration_evidence(low, figures, self.shortest),
+                low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
             ),
             lost_gpu_seconds=figures.lost,
             cause=cause,

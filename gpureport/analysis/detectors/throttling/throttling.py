@@ -86,6 +86,14 @@ class Throttling(Rule):
     )
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
+    cool: ClassVar[Threshold] = throttled_samples.COOL
+    power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
+    power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
+    clock_back: ClassVar[Threshold] = throttled_samples.CLOCK_BACK
+    settled: ClassVar[Threshold] = throttled_samples.SETTLED
+    hw_clock_max: ClassVar[Threshold] = throttled_samples.HW_CLOCK_MAX
+    hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
+    hw_power: ClassVar[Threshold] = throttled_samples.HW_POWER
     hotter: ClassVar[Threshold] = pragmatic(
         8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
     )

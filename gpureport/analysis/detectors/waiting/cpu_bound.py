@@ -58,8 +58,15 @@ class CpuBound(Rule):
         0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
     )
     cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90 % misses most such phases")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -73,7 +80,7 @@ class CpuBound(Rule):
     ) -> Iterator[Finding | NotJudged]:
         cpu = candidate.average_metric(CPU)
         unjudged = waiting_gpus.explain_unjudged(
-            "cpu_bound", context, candidate, cpu, shortest=self.shortest.value, metric=CPU
+            "cpu_bound", context, candidate, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
         )
         if unjudged is not None:
             yield unjudged
@@ -81,8 +88,10 @@ class CpuBound(Rule):
         episodes, lowest = self._find_episodes(candidate.bins, candidate.utilisation, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
-        length = candidate.count_bins(wait_episodes.MEAN_SECONDS.value, self.bins.value)
-        comparison = wait_episodes.compare_with_fed_gpus(candidate, episodes, cpu, length)
+        length = candidate.count_bins(self.over.value, self.bins.value)
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, cpu, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+        )
         if len(comparison.spans):
             yield self._build_finding(
                 context, candidate, wait_cost.measure_wait(window, candidate.gpus, comparison.spans), comparison, lowest
@@ -90,11 +99,11 @@ class CpuBound(Rule):
 
     def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
-        length = max(round(wait_episodes.MEAN_SECONDS.value / bins.width), round(self.bins.value))
+        length = max(round(self.over.value / bins.width), round(self.bins.value))
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
         mean = np.nan_to_num(rolling_mean(used, length), nan=1.0)
         pegged = rolling_mean(full, length) >= 0.5  # noqa: PLR2004 - half above the limit is a median above it
-        within = max(wait_episodes.BRIDGE_SECONDS.value, self.bins.value * bins.width)
+        within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)
         inside = bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
         episodes = bins.mask_to_spans(inside, within, max(self.shortest.value, 3 * bins.width))

@@ -77,8 +77,19 @@ class CpuBoundSingle(Rule):
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, with room for the sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
     shortest: Threshold = waiting_gpus.SHORTEST_ONE_CORE_WAIT
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there no core holds them back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "a core of a machine at work is this much less busy than one that is full"
+    )
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
@@ -99,12 +110,12 @@ class CpuBoundSingle(Rule):
     ) -> Iterator[Finding | NotJudged]:
         series = candidate.average_metric(metric)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, candidate, series, shortest=self.shortest.value, metric=metric
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = candidate.count_bins(wait_episodes.MEAN_SECONDS.value, self.bins.value)
+        length = candidate.count_bins(self.over.value, self.bins.value)
         is_full = (
             wait_episodes.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
             >= _HALF
@@ -119,7 +130,9 @@ class CpuBoundSingle(Rule):
             context, candidate, is_full & is_calm, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
-        comparison = wait_episodes.compare_with_fed_gpus(candidate, episodes, series, length)
+        comparison = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed_level=self.fed.value, least_difference=self.apart.value
+        )
         if len(comparison.spans):
             cost = wait_cost.measure_wait(window, candidate.gpus, comparison.spans)
             yield self._build_finding(context, candidate, metric, cost, comparison)
@@ -133,7 +146,7 @@ class CpuBoundSingle(Rule):
     ) -> Finding:
         devices = tuple(candidate.gpus)
         core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
-        many = cost.lost_share >= wait_cost.COSTLY_SHARE.value and comparison.has_comparison
+        many = cost.lost_share >= self.problem.value and comparison.has_comparison
         who = "one CPU core" if metric == CORE else "the watched process"
         busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
         return Finding(
