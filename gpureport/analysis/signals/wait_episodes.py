@@ -125,9 +125,8 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
 ) -> ComparedEpisodes:
     """Keep the episodes in which a series is higher than while the GPUs are well fed.
 
-    GPUs do not wait for something that is just as high while they are busy.
-    They are well fed where their mean utilisation over `length` bins
-    reaches `fed_level`; means that differ by less than `least_difference` count as one level.
+    GPUs do not wait for something that is just as high while they are busy. They are well fed where their mean
+    utilisation over `length` bins reaches `fed_level`. Means that differ by less than `least_difference` are one level.
     """
     parts = [candidate.bins.find_bin_slice(start, end) for start, end in spans]
     outside = rolling_mean(candidate.utilisation, length) >= fed_level
