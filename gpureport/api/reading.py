@@ -71,16 +71,16 @@ def read(  # noqa: PLR0913 - each option is given by name
     )
     named = _labels(labels or {})
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
-    store = None if as_one_run or kind else importers.tracker(str(source))
+    store = None if as_one_run or kind else importers.find_tracker(str(source))
     if store is not None:
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    logs, training_logs = _paths(host), importers.training_logs(_paths(training)) if training else []
+    logs, training_logs = _paths(host), importers.identify_training_logs(_paths(training)) if training else []
     if as_one_run:
-        inputs = importers.together([source], logs, kind)
+        inputs = importers.find_run_logs([source], logs, kind)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
-    runs = importers.find(source, logs, kind)
+    runs = importers.find_runs(source, logs, kind)
     if Path(source).is_dir() and not training_logs:
-        beside = [importers.training_logs_in_folder(source, inputs) for inputs in runs]
+        beside = [importers.find_training_logs(source, inputs) for inputs in runs]
     else:
         beside = [training_logs] * len(runs)
     return [
@@ -90,20 +90,18 @@ def read(  # noqa: PLR0913 - each option is given by name
 
 
 def _tracked_runs(
-    store: Tracker,
-    source: str,
-    options: importers.ReadOptions,
-    labels: importers.Labels,
-    selection: Mapping[str, Any],
+    store: Tracker, source: str, options: importers.ReadOptions, labels: importers.Labels, selection: Mapping[str, Any]
 ) -> Iterator[Recording]:
     """Yield the selected runs of a tracker, and warn of those that cannot be read."""
     runs = selection.get("runs", ())
     selected = importers.Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
-    readable, faults = importers.readable(store.runs(source, selected).runs)
+    readable, faults = importers.split_readable(store.runs(source, selected).runs)
     for fault in faults:
         warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
     for run in readable:
-        reading = importers.TrackedReading(store.kind, run, options, labels, strict=False, joined=importers.joined)
+        reading = importers.TrackedReading(
+            store.kind, run, options, labels, strict=False, join=importers.join_attached_logs
+        )
         yield reading.recording()
 
 

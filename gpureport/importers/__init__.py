@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.run_names import make_names_distinct
     from gpureport.importers.protocol.importer import Labels, ReadOptions
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-    from gpureport.importers.protocol.tracker import Selection, readable
-    from gpureport.importers.reading.attachments import joined
+    from gpureport.importers.protocol.tracker import Selection, split_readable
+    from gpureport.importers.reading.attachments import join_attached_logs
     from gpureport.importers.reading.folders import (
+        find_run_logs,
+        find_training_logs,
+        identify_training_logs,
         list_unrecognised_files,
-        together,
-        training_logs,
-        training_logs_in_folder,
     )
-    from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
-    from gpureport.importers.reading.sources import find, names_run, tracker
-    from gpureport.importers.reading.time_window import CutReading, Window, cut
+    from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, lengthen_equal_names
+    from gpureport.importers.reading.sources import find_runs, find_tracker, names_run
+    from gpureport.importers.reading.time_window import CutReading, Window, cut_recording
     from gpureport.importers.reading.tracked_reading import TrackedReading
 
 __all__ = [
@@ -36,30 +36,30 @@ __all__ = [
     "Selection",
     "TrackedReading",
     "Window",
-    "call_apart",
-    "cut",
-    "find",
-    "joined",
+    "cut_recording",
+    "find_run_logs",
+    "find_runs",
+    "find_tracker",
+    "find_training_logs",
+    "identify_training_logs",
+    "join_attached_logs",
+    "lengthen_equal_names",
     "list_unrecognised_files",
     "make_names_distinct",
     "names_run",
-    "readable",
-    "together",
-    "tracker",
-    "training_logs",
-    "training_logs_in_folder",
+    "split_readable",
 ]
 
 _HOMES = {
     "merging.run_names": ("make_names_distinct",),
     "protocol.importer": ("Labels", "ReadOptions"),
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
-    "protocol.tracker": ("Selection", "readable"),
-    "reading.attachments": ("joined",),
-    "reading.run_reading": ("IMPORTER_VERSION", "Reading", "call_apart"),
-    "reading.folders": ("together", "training_logs", "training_logs_in_folder", "list_unrecognised_files"),
-    "reading.sources": ("find", "names_run", "tracker"),
-    "reading.time_window": ("CutReading", "Window", "cut"),
+    "protocol.tracker": ("Selection", "split_readable"),
+    "reading.attachments": ("join_attached_logs",),
+    "reading.run_reading": ("IMPORTER_VERSION", "Reading", "lengthen_equal_names"),
+    "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "list_unrecognised_files"),
+    "reading.sources": ("find_runs", "names_run", "find_tracker"),
+    "reading.time_window": ("CutReading", "Window", "cut_recording"),
     "reading.tracked_reading": ("TrackedReading",),
 }
 """Modules and the names that they hold."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from tests.benchmarks import log
 from tests.importers.logs.nvidia_smi.forms import outputs
 
@@ -117,7 +117,7 @@ def write(path: Path, lines: Iterator[str], size: int) -> None:
 
 def taken(path: Path) -> Taken:
     """Read a log and return what it took."""
-    (inputs,) = find(path)
+    (inputs,) = find_runs(path)
     wall, cpu = time.perf_counter(), time.process_time()
     rows = sum(len(batch) for batch in Reading(inputs, ReadOptions(), Labels()).batches())
     if not rows:

@@ -87,12 +87,12 @@ def with_pandas(path: str) -> int:
 
 def with_gpureport(path: str) -> int:
     """Make a recording of an export; return how many points it is made of."""
-    from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, joined, tracker  # noqa: PLC0415 - as above
+    from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, find_tracker, join_attached_logs  # noqa: PLC0415 - as above
 
-    found = tracker(path)
+    found = find_tracker(path)
     assert found is not None
     (run,) = found.runs(path, Selection()).runs
-    reading = TrackedReading(found.kind, run, ReadOptions(), Labels(), strict=False, joined=joined)
+    reading = TrackedReading(found.kind, run, ReadOptions(), Labels(), strict=False, join=join_attached_logs)
     return reading.recording().run.quality.lines
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import infer
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import infer_ticks
 from gpureport.importers.values import stamps
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
@@ -46,13 +46,13 @@ LOGS = [
         *(CORPUS / row["local"] for row in index() if row["fmt"].startswith("query-gpu csv")),
         *(sorted((CORPUS / "ab_pairs").glob("clk*.csv")) if CORPUS.is_dir() else []),
     ]
-    if len(header := table(path)[0]) > 1 and all(fields.column(heading) for heading in header)
+    if len(header := table(path)[0]) > 1 and all(fields.parse_query_field(heading) for heading in header)
 ]
 
 
 def named(heading: str) -> str:
     """Return nvidia-smi's present name of a heading's field."""
-    return fields.canonical(heading.partition(" [")[0])
+    return fields.canonicalize(heading.partition(" [")[0])
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
@@ -90,5 +90,5 @@ def test_gpus_are_counted_by_the_rows_of_a_tick(path: Path) -> None:
     times, good = stamps.parse(pa.array([row[place] for row in rows]))
     others = [position for position in range(len(header)) if position != place]
     columns = [np.unique([row[at] for row in rows], return_inverse=True)[1][good] for at in others]
-    found = infer(times[good], columns)
+    found = infer_ticks(times[good], columns)
     assert (found and (found.size, found.confidence)) == SEVERAL.get(path.name)

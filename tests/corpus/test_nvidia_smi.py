@@ -50,12 +50,12 @@ def one(path: Path) -> Recording:
 def test_every_field_and_alias_is_known() -> None:
     """Every query field, with and without its unit, and every alias of it lead to the same column."""
     for row in table("FIELDS.tsv"):
-        plain, headed = fields.column(row["canonical"]), fields.column(row["header_form_R610"])
+        plain, headed = fields.parse_query_field(row["canonical"]), fields.parse_query_field(row["header_form_R610"])
         assert plain is not None
         assert headed is not None
         assert plain.target == headed.target
         for alias in row["aliases"].replace(",", " ").replace("|", " ").split():
-            other = fields.column(alias)
+            other = fields.parse_query_field(alias)
             assert other is not None
             assert other.target == plain.target
 

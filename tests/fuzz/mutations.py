@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from gpureport.errors import GpureportError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from tests.fuzz import snapshots
 from tests.importers.logs.nvidia_smi.forms.monitor_logs import PUCVMET, csv, dmon, process_list
 from tests.importers.written_logs import HEADER, log, row, stamp
@@ -188,7 +188,7 @@ def ending(path: Path, number: int) -> str:
         AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
     """
     try:
-        (inputs,) = find(path)
+        (inputs,) = find_runs(path)
         recording = Reading(inputs, placement(number), Labels()).recording()
     except GpureportError as error:
         return type(error).__name__

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from gpureport.errors import GpureportError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import MappedColumn, Mapping
 from tests.fuzz.mutations import LARGEST, MUTATIONS
 from tests.importers import neighbours
@@ -76,7 +76,7 @@ def ending(path: Path, form: str, number: int) -> str:
     mapping = MAP if form == "mapped" else None
     placement = ReadOptions(interval=1.0 if number % 3 else None, map=mapping)
     try:
-        (inputs,) = find(path, kind="mapped" if mapping else None)
+        (inputs,) = find_runs(path, kind="mapped" if mapping else None)
         recording = Reading(inputs, placement, Labels()).recording()
     except GpureportError as error:
         return type(error).__name__

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours, written_logs
@@ -36,7 +36,7 @@ def recording(path: Path, folder: Path, **options: object) -> Recording:
         mapping.write_text(neighbours.MAP)
         options["map"] = read_map(mapping)
     placement = ReadOptions(interval=1.0, **options)  # type: ignore[arg-type]  # options of several types
-    (inputs,) = find(path, kind="mapped" if placement.map else None)
+    (inputs,) = find_runs(path, kind="mapped" if placement.map else None)
     return Reading(inputs, placement, Labels()).recording()
 
 
@@ -148,7 +148,7 @@ def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
     """A log that holds the machine's series takes no host log beside it."""
     log, host = written(tmp_path, "wandb", neighbours.wandb_csv()), tmp_path / "host.csv"
     host.write_text(f"timestamp,cpu_percent\n{neighbours.stamp(0)},5\n{neighbours.stamp(60)},5\n")
-    (inputs,) = find(log, [host])
+    (inputs,) = find_runs(log, [host])
     with pytest.raises(SourceError, match="holds series of the machine already; leave it out"):
         Reading(inputs, ReadOptions(), Labels()).recording()
 
@@ -159,7 +159,7 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     paths[0].write_text("".join(rows[:5]))
     paths[1].write_text("".join([rows[0], *rows[5:]]))
-    inputs = [find(path)[0][0] for path in paths]
+    inputs = [find_runs(path)[0][0] for path in paths]
     found = Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording()
     assert [(device.id, len(found.rows_of(device.id))) for device in found.run.devices] == [("gpu:0", 8), ("host", 8)]
     assert found.run.timezone == "UTC"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.quality import Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
@@ -134,7 +134,7 @@ def test_a_second_writer_met_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def through_the_store(folder: Path, direct: Recording) -> None:
     """Check that the log in a folder is the same when it comes from the store, in order in the file already."""
-    (inputs,) = find(folder / "gpu.csv")
+    (inputs,) = find_runs(folder / "gpu.csv")
     store = Store(folder / "store")
     entry = store.write(Reading(inputs, ReadOptions(), Labels()), IMPORTER_VERSION)
     back = store.read(entry)

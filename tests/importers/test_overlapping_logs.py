@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, together
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_run_logs
 from gpureport.importers.merging.device_gaps import find_device_gaps
 from gpureport.importers.protocol.reject_reasons import TWICE
 from gpureport.quality import LogGap, Rejected
@@ -36,7 +36,7 @@ def one(folder: Path, **logs: str) -> Reading:
     paths = [folder / f"{name}.csv" for name in logs]
     for path, content in zip(paths, logs.values(), strict=True):
         path.write_text(content)
-    return Reading(together(paths), ReadOptions(), Labels(), as_one_run=True)
+    return Reading(find_run_logs(paths), ReadOptions(), Labels(), as_one_run=True)
 
 
 def ids(recording: Recording) -> list[str]:

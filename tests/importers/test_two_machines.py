@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from tests.importers.written_logs import stamp
 
@@ -31,7 +31,7 @@ def _row(
 
 def _read(folder: Path, rows: list[str] | str) -> Recording:
     (folder / "night.csv").write_text(rows if isinstance(rows, str) else "\n".join([_HEADER, *rows, ""]))
-    (inputs,) = find(str(folder / "night.csv"))
+    (inputs,) = find_runs(str(folder / "night.csv"))
     return Reading(inputs, ReadOptions(), Labels()).recording()
 
 
@@ -45,11 +45,7 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param({"name": "NVIDIA L4"}, id="name"),
-        pytest.param({"total": 40960}, id="memory"),
-    ],
+    "other", [pytest.param({"name": "NVIDIA L4"}, id="name"), pytest.param({"total": 40960}, id="memory")]
 )
 def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, str]) -> None:
     """Each with its own rows, and a note that says so."""

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
@@ -64,7 +64,7 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
 
 def read(path: Path, placement: ReadOptions | None = None, labels: Labels | None = None) -> Recording:
     """Return the one run a path holds."""
-    (inputs,) = find(path)
+    (inputs,) = find_runs(path)
     return Reading(inputs, placement or ReadOptions(), labels or Labels()).recording()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import HEADER, row
@@ -29,7 +29,7 @@ def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
 
 def reading(log: Path, labels: Labels | None = None) -> Reading:
     """Return a log being read."""
-    (inputs,) = find(log)
+    (inputs,) = find_runs(log)
     return Reading(inputs, ReadOptions(), labels or Labels())
 
 

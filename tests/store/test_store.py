@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from gpureport.errors import SourceError, StoreError
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
 from tests.importers.written_logs import HEADER, log, row
@@ -30,7 +30,7 @@ def reading(folder: Path, content: str = "", labels: Labels | None = None) -> Re
     folder.mkdir(exist_ok=True)
     (folder / "gpu.csv").write_text(content or log(20, gpus=3))
     (folder / "host.csv").write_text(HOST)
-    (inputs,) = find(folder / "gpu.csv", [folder / "host.csv"])
+    (inputs,) = find_runs(folder / "gpu.csv", [folder / "host.csv"])
     return Reading(inputs, ReadOptions(), labels or Labels())
 
 
@@ -111,7 +111,7 @@ def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:
     """Identity is content and placement, not the path; other placement is another run."""
     first = reading(tmp_path / "a").run_id
     assert reading(tmp_path / "b").run_id == first
-    (inputs,) = find(tmp_path / "a" / "gpu.csv", [tmp_path / "a" / "host.csv"])
+    (inputs,) = find_runs(tmp_path / "a" / "gpu.csv", [tmp_path / "a" / "host.csv"])
     assert Reading(inputs, ReadOptions(tz="UTC"), Labels()).run_id != first
 
 
@@ -141,7 +141,7 @@ def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
     script = (
         "import os, time\nfrom pathlib import Path\n"
         "from gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, ReadOptions(), Labels())\n"
+        "(inputs,) = find_runs(Path('gpu.csv'))\nreading = Reading(inputs, ReadOptions(), Labels())\n"
         "read = reading.batches\n"
         "def slow():\n    yield from read()\n    print('half', flush=True)\n    time.sleep(60)\n"
         "reading.batches = slow\nStore(Path('store')).write(reading, '1')\n"
@@ -161,7 +161,7 @@ def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
     entry = stored(store, tmp_path / "a")
     script = (
         "import sys\nfrom pathlib import Path\nfrom gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
+        "(inputs,) = find_runs(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
         "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, ReadOptions(), Labels()), '1')\n"
     )
     expected = store.read(entry)

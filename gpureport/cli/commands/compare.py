@@ -47,22 +47,17 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     run without a step label is a step of its own. A single run against another shows at most that the two differ:
     repeat each step three times to know more. A log in a folder that cannot be read is named and left out.
     """
-    noise = _noise(options, analysis) if calibrate else None
+    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
+
+    noise = measure_noise(options, analysis) if calibrate else None
     if noise is not None and not source and chain.steps is None:
-        return _tell(noise)
+        return _print_noise(noise)
     found = read_steps(source, chain, options, tolerant=True)
-    _several(found, chain)
+    _refuse_single_step(found, chain)
     return _show(analyze_runs(found, analysis, fewest_runs=_SIDES), options.tracker.throughput, noise, form)
 
 
-def _noise(options: SourceOptions, analysis: AnalysisOptions) -> "Noise":
-    """Return what repetitions in the store differ by."""
-    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
-
-    return measure_noise(options, analysis)
-
-
-def _tell(noise: "Noise") -> int:
+def _print_noise(noise: "Noise") -> int:
     """Print the noise of the store alone."""
     from gpureport.report.sections.comparison.comparison_content import noise_margins  # noqa: PLC0415 - loads the report
 
@@ -104,7 +99,7 @@ def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
     return _CANNOT_JUDGE
 
 
-def _several(found: Sequence["Recording"], chain: StepOptions) -> None:
+def _refuse_single_step(found: Sequence["Recording"], chain: StepOptions) -> None:
     """Refuse what makes no pair of steps.
 
     Raises:

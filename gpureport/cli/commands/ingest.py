@@ -1,7 +1,6 @@
 """`gpureport ingest`."""
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +13,6 @@ from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError
-
-if TYPE_CHECKING:
-    from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.store import Store
 
 _SOURCE = 3
 """Exit code when a source could not be read."""
@@ -41,6 +36,8 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         for line in named_runs.list_tracked_runs(source, options):
             click.echo(make_printable(line))
         return 0
+    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads pyarrow
+
     store, failed = source_names.find_store(options), 0
     waiting = deque(named_runs.find_readings(source, options))
     while waiting:
@@ -48,7 +45,11 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         reading = waiting.popleft()
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
-                lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
+                if explain:
+                    lines = list(explain_reading(reading, options.kind))
+                else:
+                    entry, done = store_run(store, reading, force=force)
+                    lines = summarise_run(entry.run, done)
         except SourceError as error:
             # the other logs of the folder are still read
             failed += 1
@@ -63,16 +64,3 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     if explain:
         click.echo("Not stored.")
     return _SOURCE if failed else 0
-
-
-def _explained(reading: "Reading | TrackedReading | CutReading", options: SourceOptions) -> list[str]:
-    """Return how a run was understood, which is not stored."""
-    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads pyarrow
-
-    return list(explain_reading(reading, options.kind))
-
-
-def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
-    """Store a run, and return what became of its lines."""
-    entry, done = store_run(store, reading, force=force)
-    return summarise_run(entry.run, done)

@@ -44,13 +44,19 @@ class _Tonight:
 
     def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
         """Take runs that gpureport failed on for parts without data."""
-        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
-
         failed = {id(recording): fault for recording, fault in faults}
         for source, recording in self.runs:
             if id(recording) in failed:
-                self.parts.append(capture_missing(source, recording.run.step or "", failed[id(recording)].what))
+                self.add_missing(source, recording.run.step or "", failed[id(recording)].what)
         self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
+
+    def add_missing(self, source: str, step: str, what: str, code: int | None = None) -> None:
+        """Add a part without data, and why there is none, with the exit code it asks for."""
+        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
+
+        self.parts.append(capture_missing(source, step, what))
+        if code is not None:
+            self.codes.add(code)
 
 
 @click.command()
@@ -107,11 +113,11 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     reports = NightReports(store=store, whole=whole, options=analysis, fresh=fresh)
     write_site(site, nights, courses, reports.render_night)
     found = summarize_latest_night(nights, courses)
-    _say(found)
+    _print_changes(found)
     if checks:
-        tonight.codes.add(_held(checks))
+        tonight.codes.add(_print_checks(checks))
     print_note(f"wrote {site / 'index.html'}")
-    codes = tonight.codes | (_judged(found) if fail_on_change else set())
+    codes = tonight.codes | (_judge_changes(found) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
 
 
@@ -134,7 +140,6 @@ def _night(
 
 def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
     """Return the runs of every source, and a part without data for each that gives none."""
-    from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - as above
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
     tonight, recorded = _Tonight(), history.read_all() if named else []
@@ -145,24 +150,22 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
             found = list(_recordings(store, group, own))
         except SourceError as error:
             missing = any(source_names.is_missing(source) for source in group)
-            tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
-            tonight.parts.append(capture_missing(group[0], step, "no such file or run" if missing else error.what))
+            what, code = ("no such file or run", _CANNOT_JUDGE) if missing else (error.what, _UNREADABLE)
+            tonight.add_missing(group[0], step, what, code)
             click.echo(f"gpureport: {make_printable(str(error))}", err=True)
             continue
         for recording in found:
             if isinstance(recording, SourceError):
-                tonight.codes.add(_UNREADABLE)
-                tonight.parts.append(capture_missing(recording.where, step, recording.what))
+                tonight.add_missing(recording.where, step, recording.what, _UNREADABLE)
                 click.echo(f"gpureport: {make_printable(str(recording))}", err=True)
                 continue
             if isinstance(recording, InternalError):
-                tonight.parts.append(capture_missing(recording.where, step, recording.what))
+                tonight.add_missing(recording.where, step, recording.what)
                 report_internal_error(recording)
                 continue
             first = first_night_of_run(recorded, recording.run.id)
             if first not in {None, date}:
-                tonight.codes.add(_CANNOT_JUDGE)
-                tonight.parts.append(capture_missing(group[0], step, f"this is the log of the night {first}"))
+                tonight.add_missing(group[0], step, f"this is the log of the night {first}", _CANNOT_JUDGE)
                 click.echo(f"gpureport: {group[0]}: this is the log of the night {first}, not a new one", err=True)
             else:
                 tonight.runs.append((group[0], recording))
@@ -216,7 +219,7 @@ def _measured(tonight: _Tonight, fresh: analyses.AnalysedRuns | None, throughput
         yield part
 
 
-def _say(night: "LatestNight") -> None:
+def _print_changes(night: "LatestNight") -> None:
     """Print the changes of the newest night."""
     from gpureport.nightly.site.night_wording import describe_latest_night  # noqa: PLC0415 - loads numpy
 
@@ -224,7 +227,7 @@ def _say(night: "LatestNight") -> None:
         click.echo(make_printable(f"{night.date}  {line}" if night.date else line))
 
 
-def _held(checks: "Sequence[Check]") -> int:
+def _print_checks(checks: "Sequence[Check]") -> int:
     """Print what became of limits, and return what it means for the exit code."""
     from gpureport.checks import check_results  # noqa: PLC0415 - loads numpy
 
@@ -232,6 +235,6 @@ def _held(checks: "Sequence[Check]") -> int:
     return check_results.exit_code(checks)
 
 
-def _judged(night: "LatestNight") -> set[int]:
+def _judge_changes(night: "LatestNight") -> set[int]:
     """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
     return ({_BROKEN} if night.has_worse_change else set()) | (set() if night.is_fully_compared else {_CANNOT_JUDGE})

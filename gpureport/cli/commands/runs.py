@@ -62,9 +62,7 @@ def show(*, store: Path | None, run: str) -> None:
 @store_option
 def step(*, store: Path | None, run: str, label: str) -> None:
     """Set the optimization step of a run."""
-    place = open_store(store)
-    entry = place.named(run)
-    _echo(place.relabel(entry, replace(entry.run, step=label)))
+    _relabel(store, run, step=label)
 
 
 @runs.command()
@@ -73,9 +71,7 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @store_option
 def rename(*, store: Path | None, run: str, name: str) -> None:
     """Rename a run."""
-    place = open_store(store)
-    entry = place.named(run)
-    _echo(place.relabel(entry, replace(entry.run, name=name)))
+    _relabel(store, run, name=name)
 
 
 @runs.command()
@@ -97,6 +93,12 @@ def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
         place.remove(entry)
         _echo(entry, "removed ")
+
+
+def _relabel(store: Path | None, run: str, **labels: str) -> None:
+    place = open_store(store)
+    entry = place.named(run)
+    _echo(place.relabel(entry, replace(entry.run, **labels)))  # type: ignore[arg-type]  # labels are texts
 
 
 def _echo(entry: Entry, before: str = "") -> None:

@@ -59,8 +59,8 @@ def explain_reading(reading: "Reading | TrackedReading | CutReading", kind: str 
         yield "together"
         yield line_account.point_equation(run.quality) if run.tracked else line_account.line_equation(run.quality)
         yield from [f"  {line_account.count_gaps(run.quality)}"] if run.quality.gaps else []
-        told = {f"{source.given.locator}: {note}" for source in sources for note in source.outcome.quality.notes}
-        yield from (f"  {note}" for note in run.quality.notes if note not in told)
+        listed = {f"{source.given.locator}: {note}" for source in sources for note in source.outcome.quality.notes}
+        yield from (f"  {note}" for note in run.quality.notes if note not in listed)
 
 
 def _tracked(run: "Run", rows: Counter[str], columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
@@ -132,9 +132,11 @@ class _Source:
         outcome = self.source.outcome
         gpus = [device for device in outcome.devices if device.index is not None]
         if gpus:
-            told = _told(outcome.understanding.gpus_by, len(gpus), mixed=any(gpu.mixed for gpu in gpus))
-            apart = any((gpu.node or "").startswith("writer_") for gpu in gpus)
-            yield f"  GPUs: {len(gpus)}, {told}{' and by the process that wrote them' if apart else ''}"
+            identified = _describe_identification(
+                outcome.understanding.gpus_by, len(gpus), mixed=any(gpu.mixed for gpu in gpus)
+            )
+            by_writer = any((gpu.node or "").startswith("writer_") for gpu in gpus)
+            yield f"  GPUs: {len(gpus)}, {identified}{' and by the process that wrote them' if by_writer else ''}"
             yield from (f"    {note}" for note in outcome.understanding.gpus_notes)
         else:
             yield "  device: the machine"
@@ -142,14 +144,14 @@ class _Source:
 
     def _device(self, device: "Device") -> str:
         memory, rows = device.memory_total_bytes, self.rows[device.id]
-        said = (
+        facts = (
             device.model,
             device.uuid and f"uuid {device.uuid}",
             device.bus_id and f"bus id {device.bus_id}",
             None if memory is None else display.memory(memory),
             f"{rows:,} row{line_account.plural(rows)}{' in all logs' if self.sources_of[device.id] > 1 else ''}",
         )
-        return f"{device.id}: {', '.join(shorten_text(each, _QUOTED) for each in said if each)}"
+        return f"{device.id}: {', '.join(shorten_text(each, _QUOTED) for each in facts if each)}"
 
     def _times(self) -> Iterator[str]:
         outcome, zone = self.source.outcome, self.run.timezone
@@ -184,12 +186,12 @@ class _Source:
         quality = self.source.outcome.quality
         quoted = {line.reason: shorten_text(line.text, _QUOTED) for line in self.source.first_lines()}
         return line_account.account_lines(
-            _rest(quality, self.source.outcome.understanding.notes), self.run.started, quoted
+            _leave_out_listed(quality, self.source.outcome.understanding.notes), self.run.started, quoted
         )
 
 
-def _rest(quality: "Quality", told: tuple[str, ...]) -> "Quality":
-    notes = tuple(note for note in quality.notes if note not in told)
+def _leave_out_listed(quality: "Quality", listed: tuple[str, ...]) -> "Quality":
+    notes = tuple(note for note in quality.notes if note not in listed)
     return replace(quality, gaps=(), clock_steps=(), synthetic_time=False, notes=notes)
 
 
@@ -201,13 +203,13 @@ def _form(found: "Account") -> str:
         "CRLF": found.pairs,
         "CR": found.returns,
     }
-    held = {name: count for name, count in ends.items() if count}
-    lines = next(iter(held), "nothing") if len(held) < 2 else ", ".join(f"{n:,} {name}" for name, n in held.items())  # noqa: PLR2004 - one kind needs no count
+    used = {name: count for name, count in ends.items() if count}
+    lines = ", ".join(f"{n:,} {name}" for name, n in used.items()) if len(used) > 1 else next(iter(used), "nothing")
     packed = f", {found.compression}" if found.compression else ""
     return f"{packed}; {found.encoding.upper()}{mark}; lines end with {lines}"
 
 
-def _told(by: tuple[str, ...], count: int, *, mixed: bool) -> str:
+def _describe_identification(by: tuple[str, ...], count: int, *, mixed: bool) -> str:
     """Return what distinguished the GPUs."""
     if mixed:
         return "perhaps several: no column identifies them"

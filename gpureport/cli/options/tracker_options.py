@@ -1,6 +1,6 @@
 """Which runs of an experiment tracker to read, and what the tracker does not know of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,17 +48,7 @@ class TrackerOptions:
         """Return which runs to read, with the file that says what series with names of a person's own mean."""
         from gpureport.importers import Selection  # noqa: PLC0415 - importers load pyarrow
 
-        return Selection(
-            runs=self.run,
-            experiment=self.experiment,
-            project=self.project,
-            filter=self.filter,
-            latest=self.latest,
-            children=self.children,
-            stage=self.stage,
-            group=self.group,
-            gpu_memory_total=None if self.gpu_memory_total is None else round(self.gpu_memory_total * 2**30),
-            throughput=self.throughput,
-            require_hardware=self.require_hardware,
-            map=column_map,
-        )
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        memory = values.pop("gpu_memory_total")
+        total = None if memory is None else round(memory * 2**30)
+        return Selection(runs=values.pop("run"), gpu_memory_total=total, map=column_map, **values)

@@ -1,5 +1,6 @@
 """Reports from the command line: built once, written to every file."""
 
+import os
 import shlex
 import shutil
 import sys
@@ -96,13 +97,7 @@ def print_explanation(content: "Explanation") -> None:
 def _page() -> tuple[int, bool]:
     """Return how wide standard output is, and whether it takes colour."""
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    return width, sys.stdout.isatty() and not _no_colour()
-
-
-def _no_colour() -> bool:
-    from os import environ  # noqa: PLC0415 - only here
-
-    return bool(environ.get("NO_COLOR"))
+    return width, sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def check_outputs(

@@ -42,13 +42,13 @@ def select_recordings(recording: "Recording", job: int | None) -> "Iterator[Reco
     Raises:
         SettingsError: when it has no such job.
     """
-    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
 
     if job is None:
         yield recording
         return
     for window in _windows(recording, job):
-        yield cut(recording, window)
+        yield cut_recording(recording, window)
 
 
 def _windows(recording: "Recording", job: int) -> "list[Window]":

@@ -28,11 +28,11 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
-    from gpureport.importers import CutReading, Reading, call_apart  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
     found = list(_whole(sources, options))
     if not options.labels.name:
-        call_apart([each for each in found if isinstance(each, Reading)])
+        lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
     if options.input.training and len(found) > 1:
         raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
@@ -48,27 +48,29 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
 
 def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
     """Yield the runs of logs and of trackers."""
-    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if options.input.as_one_run:
         yield from _logged(sources, options)
         return
     for source, own in options.for_each(sources):
-        tracking = None if own.input.source_kind or own.placement.columns else tracker(source)
+        tracking = None if own.input.source_kind or own.placement.columns else find_tracker(source)
         yield from _logged([source], own) if tracking is None else _tracked(tracking, source, own)
 
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find, together, training_logs, training_logs_in_folder  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find_run_logs, find_runs, find_training_logs, identify_training_logs  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
         skipped_sources.report_skipped_files(source, (*options.input.host, *options.input.training))
     if options.input.as_one_run:
-        runs = [("", together(sources, options.input.host, options.kind))]
+        runs = [("", find_run_logs(sources, options.input.host, options.kind))]
     else:
-        runs = [(source, inputs) for source in sources for inputs in find(source, options.input.host, options.kind)]
-    named, one, strict = training_logs(options.input.training), options.input.as_one_run, options.input.strict
+        runs = [
+            (source, inputs) for source in sources for inputs in find_runs(source, options.input.host, options.kind)
+        ]
+    named, one, strict = identify_training_logs(options.input.training), options.input.as_one_run, options.input.strict
     return [
         Reading(
             each,
@@ -76,7 +78,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
             options.labels.labels(),
             strict=strict,
             as_one_run=one,
-            training=named or training_logs_in_folder(source, each),
+            training=named or find_training_logs(source, each),
         )
         for source, each in runs
     ]
@@ -84,7 +86,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
     """Return the selected runs of a tracker. A run that cannot be read raises its error when it is read."""
-    from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import TrackedReading, join_attached_logs  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
     readings = [
@@ -94,7 +96,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
             options.placement.read_options(tracked=True),
             options.labels.labels(),
             strict=options.input.strict,
-            joined=joined,
+            join=join_attached_logs,
         )
         for run in chosen.runs
     ]
@@ -108,12 +110,12 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
     Raises:
         SourceError: when a source is no tracker, or cannot be read.
     """
-    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines = []
     for source in sources:
-        tracking = tracker(source)
+        tracking = find_tracker(source)
         if tracking is None:
             raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
         for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
@@ -228,7 +230,7 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
 
 def _stored(name: str, options: "SourceOptions") -> "Recording":
     """Return a stored run with the labels and the window of the options."""
-    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
 
     place = source_names.find_store(options)
     recording = place.read(place.named(name))
@@ -239,4 +241,4 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
             "ingest its log again",
         )
     labelled = replace(recording, run=options.labels.labels().applied(recording.run))
-    return labelled if options.window.window is None else cut(labelled, options.window.window)
+    return labelled if options.window.window is None else cut_recording(labelled, options.window.window)

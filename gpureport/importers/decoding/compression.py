@@ -144,20 +144,20 @@ _METHODS: dict[bytes, _Method] = {
 _NAMES = dict(zip(_METHODS, ("gzip", "zstd", "bzip2", "xz"), strict=True))
 
 
-def archive(file: RawFile) -> str | None:
+def archive_kind(file: RawFile) -> str | None:
     """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
-    head, inner = file.begins(), next(plain(file, _HEADER), b"")
+    head, inner = file.first_bytes(), next(decompressed_blocks(file, _HEADER), b"")
     if inner[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
 
 
-def plain(file: RawFile, size: int) -> Iterator[bytes]:
+def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
     """Yield the content of a file in blocks of `size` at most, decompressed where it is compressed.
 
     A file that is cut or damaged gives what can be read before; its account says so.
     """
-    head = file.begins()
+    head = file.first_bytes()
     magic = next((magic for magic in _METHODS if head.startswith(magic)), None)
     if magic is None:
         yield from file.blocks(size)

@@ -66,8 +66,8 @@ def head(file: RawFile, length: int) -> bytes:
 
 def _blocks(file: RawFile, size: int, most: int | None = None) -> Iterator[bytes]:
     """Yield clean text in UTF-8, in blocks of about `size` bytes; of the first `most` blocks, all when None."""
-    if not is_plain_text(file.begins()):
-        decoded = encoding.utf8(compression.plain(file, size), file.account)
+    if not is_plain_text(file.first_bytes()):
+        decoded = encoding.utf8(compression.decompressed_blocks(file, size), file.account)
         yield from cleaning.clean(islice(decoded, most), file.account)
         return
     inside_line = False

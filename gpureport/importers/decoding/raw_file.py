@@ -123,7 +123,7 @@ class RawFile:
         self._state = self._state or FileState.from_path(self.path)
         return self._state.size
 
-    def begins(self, length: int = 512) -> bytes:
+    def first_bytes(self, length: int = 512) -> bytes:
         """Return its first bytes."""
         with self.path.open("rb") as file:
             return file.read(min(length, self.size))

@@ -58,7 +58,7 @@ class LineTable:
         """Return the line numbers of several lines in the log."""
         return np.arange(self.first + begin, self.first + end, dtype=np.int64)
 
-    def odd(self, layout: Layout | None) -> IntArray:
+    def find_non_rows(self, layout: Layout | None) -> IntArray:
         """Return the lines that do not look like rows of the layout."""
         if layout is None:
             return np.arange(len(self))

@@ -1,7 +1,7 @@
 """Pieces of delimited text to typed sections; every line ends up kept, rejected, or named.
 
 A piece is first handed whole to Arrow's CSV parser. Only where the result is not clean (a line with another
-number of cells, a cell that is not what its column holds) are the odd lines of that piece looked at one by one.
+number of cells, a cell that is not what its column holds) does it look at the lines of that piece one by one.
 """
 
 import os
@@ -18,7 +18,7 @@ from pyarrow import csv
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.line_sorting import LineSorter
+from gpureport.importers.delimited.line_by_line import LineByLineParser
 from gpureport.importers.delimited.row_sections import Dialect, LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.protocol.reject_reasons import MALFORMED, TORN
 from gpureport.importers.values import absolute_stamps, stamps
@@ -110,26 +110,26 @@ class Parser:
 
     def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what one piece holds, given the layout in force before it."""
-        return self._whole(piece, layout) or LineSorter(self._dialect, self._tables.read).parse(piece, layout)
+        return self._whole(piece, layout) or LineByLineParser(self._dialect, self._tables.read).parse(piece, layout)
 
     def _whole(self, piece: Piece, layout: Layout | None) -> ParsedPiece | None:
         """Parse a piece in one go, None when it is not clean."""
         data, first = piece.data, piece.first_line
-        odd: tuple[NonDataLine, ...] = ()
+        others: tuple[NonDataLine, ...] = ()
         end = data.find(b"\n") + 1
         declared = self._dialect.header(data[:end].decode(errors="replace").strip())
         if declared is not None:
             if not declared.replaces(layout):
                 return None
             layout, data, first = declared, data[end:], first + 1
-            odd = (NonDataLine(piece.first_line, LineKind.HEADER, "", ""),)
+            others = (NonDataLine(piece.first_line, LineKind.HEADER, "", ""),)
         if layout is None or not data.endswith(b"\n") or b"\0" in data:
             return None
         numbers = np.arange(first, piece.first_line + piece.lines, dtype=np.int64)
         found = self._tables.read(data, layout, numbers)
         if found is None or found[1]:
             return None
-        return ParsedPiece(layout=layout, sections=(found[0],), odd=odd, lines=len(numbers) + len(odd))
+        return ParsedPiece(layout=layout, sections=(found[0],), other_lines=others, lines=len(numbers) + len(others))
 
 
 class TableReader:

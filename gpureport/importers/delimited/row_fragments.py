@@ -49,13 +49,13 @@ def split_fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
     found = []
     for place, part in enumerate(parts):
         if part.strip(_BLANK):
-            text, unreadable = _text(part)
+            text, unreadable = _decode_part(part)
             cut_end = NUL_BYTES if place < len(parts) - 1 else CUT_LAST_LINE if last else ""
             found.append(Fragment(number, text, unreadable, NUL_BYTES if place else "", cut_end))
     return found
 
 
-def _text(part: bytes) -> tuple[str, str]:
+def _decode_part(part: bytes) -> tuple[str, str]:
     """Return bytes as text, and why they are none."""
     try:
         return part.decode().strip("\r\ufeff"), ""

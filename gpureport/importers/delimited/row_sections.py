@@ -85,7 +85,7 @@ class ParsedPiece:
     Attributes:
         layout: layout in force at its end.
         sections: its rows.
-        odd: its other non-empty lines.
+        other_lines: its other non-empty lines.
         lines: number of its non-empty lines; a damaged line that is taken apart counts once a part.
         cut: whether the log ends inside its last line.
         unnamed_cells: what stands before the time stamps of rows without a heading, by number of rows.
@@ -93,7 +93,7 @@ class ParsedPiece:
 
     layout: Layout | None
     sections: tuple[Section, ...]
-    odd: tuple[NonDataLine, ...]
+    other_lines: tuple[NonDataLine, ...]
     lines: int
     cut: bool = False
     unnamed_cells: Mapping[str, int] = field(default_factory=dict)

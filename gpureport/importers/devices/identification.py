@@ -1,21 +1,21 @@
-"""Which GPU a row belongs to, and what the log says about each."""
+"""Which GPU a row belongs to."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
+from gpureport.importers.devices.gpu_description import (
+    IDENTITY,
+    GpuDescription,
+    first_text,
+    make_device,
+    note_attributes,
+)
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.devices.shared_indices import BoardsByIndex
 from gpureport.recording import Device
 
-IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
-"""What tells GPUs apart, the surest first: by nvidia-smi's name, the column of texts it is kept in."""
-ATTRIBUTES = {"driver_version": "driver", "mig.mode.current": "mig", **IDENTITY}
-"""What describes a GPU instead of being a series."""
-_LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _SURE = {"uuid": None, "bus_id": None, "serial": None}.keys()
 """What names one GPU only, the surest first."""
 _BY_ORDER = (
@@ -26,32 +26,22 @@ _SMALL = 2**16
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 _NAMED = 3
-"""Names of one GPU that are told at most."""
+"""Most names of one GPU that a note lists."""
 NOT_NAMED = -1
 NOT_SELECTED = -2
 
 
-@dataclass(slots=True)
-class _GpuSeen:
-    """What was seen of one GPU so far."""
-
-    index: int
-    attributes: dict[str, str] = field(default_factory=dict)
-    extremes: dict[str, float] = field(default_factory=dict)
-    models: dict[str, None] = field(default_factory=dict)
-
-
 class Devices:
-    """Tells GPUs apart by uuid, else bus id, serial, index, or name.
+    """Identifies GPUs by uuid, else bus id, serial, index, or name.
 
-    A row whose cell in the best of these columns holds nothing is told by the next one. A row that no column
-    names belongs to the GPU of a log that knows one only, and to none otherwise.
+    Where the cell of the best of these columns is empty, the next column identifies the row. A row that no column
+    names belongs to the GPU of a log with a single GPU, and to none otherwise.
     """
 
     def __init__(self, keep: tuple[int, ...] | None) -> None:
         """Start without GPUs; `keep` are the indices to keep, all when None."""
         self._keep = keep
-        self._gpus: list[_GpuSeen] = []
+        self._gpus: list[GpuDescription] = []
         self._places: dict[tuple[str, str], int] = {}
         self._named: dict[tuple[str, str], int] = {}
         self._indexed: dict[int, int] = {}
@@ -74,7 +64,7 @@ class Devices:
         return all(names & seen.attributes.keys() for seen in self._gpus)
 
     @property
-    def told_by(self) -> tuple[str, ...]:
+    def identified_by(self) -> tuple[str, ...]:
         """The fields that told GPUs apart, the surest first; none where the log knows one GPU only."""
         used = {key for key, _ in self._places}
         return tuple(field for field, name in IDENTITY.items() if name in used)
@@ -91,7 +81,7 @@ class Devices:
         """
         codes = np.full(len(times), NOT_NAMED, dtype=np.int64)
         if whole is not None and not whole.all():
-            kept = {name: values.taken(whole) for name, values in data.items()}
+            kept = {name: values.select(whole) for name, values in data.items()}
             codes[whole], ids = self.assign(kept, times[whole])
             return codes, ids
         for key in self._keys(data, times):
@@ -130,11 +120,11 @@ class Devices:
             place = self._known(key, name, index, rows, data)
             if place is None:
                 place = len(self._gpus)
-                self._gpus.append(_GpuSeen(self._free(index)))
+                self._gpus.append(GpuDescription(self._free(index)))
                 self._indexed[self._gpus[place].index] = place
             self._places[key, name] = place
         seen = self._gpus[place]
-        for attribute in _note_attributes(seen, rows, data):
+        for attribute in note_attributes(seen, rows, data):
             self._named[attribute] = min(self._named.get(attribute, place), place)
         if seen.attributes.keys() & _SURE:
             self._alone.pop(seen.index, None)
@@ -149,7 +139,7 @@ class Devices:
         if index is None and len(self._gpus) == 1:
             return None if key in self._gpus[0].attributes else 0
         others = [other for other in _SURE if other in data and other != key and other not in self._ambiguous]
-        shared = [self._named.get((other, _first_text(data[other], rows) or ""), NOT_NAMED) for other in others]
+        shared = [self._named.get((other, first_text(data[other], rows) or ""), NOT_NAMED) for other in others]
         lowest = [self._alone[min(self._alone)]] if self._alone and key in _SURE else []
         counted = lowest if index is None else [self._indexed.get(index, NOT_NAMED)]
         for place in (*shared, *counted):
@@ -183,7 +173,7 @@ class Devices:
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""
         kept = [seen for seen in self._gpus if self._keep is None or seen.index in self._keep]
-        return tuple(_make_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
+        return tuple(make_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
 
 
 def _rows_by_code(codes: IntArray, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
@@ -219,63 +209,5 @@ def _names_two_gpus(key: Values, index: Values | None, times: IntArray) -> bool:
 
 def _logged_index(rows: IntArray, data: dict[str, Values]) -> int | None:
     index = data.get("index")
-    text = None if index is None else _first_text(index, rows)
+    text = None if index is None else first_text(index, rows)
     return None if text is None else int(text)
-
-
-def _first_text(values: Values, rows: IntArray) -> str | None:
-    """Return the first text that some rows hold."""
-    valid = values.valid[rows]
-    return (values.texts or [])[values.data[rows[np.argmax(valid)]]] if valid.any() else None
-
-
-def _note_attributes(seen: _GpuSeen, rows: IntArray, data: dict[str, Values]) -> list[tuple[str, str]]:
-    """Keep what some rows say of a GPU: each attribute once, limits and sizes at their extremes.
-
-    Returns:
-        the attributes that were not known before.
-    """
-    fresh = []
-    for name in ATTRIBUTES.values():
-        values = data.get(name) if name not in seen.attributes else None
-        text = None if values is None else _first_text(values, rows)
-        if text is not None:
-            seen.attributes[name] = text
-            fresh.append((name, text))
-    models = data.get("model")
-    if models is not None:
-        seen.models |= {(models.texts or [])[code]: None for code in present(models.data[rows[models.valid[rows]]])}
-    for name, pick in (
-        ("gpu_memory_total_bytes", max),
-        ("gpu_memory_reserved_bytes", max),
-        ("gpu_power_limit_default_watts", max),
-        *((limit, min) for limit in _LIMITS),
-    ):
-        values = data.get(name)
-        held = np.zeros(0) if values is None else values.data[rows][values.valid[rows]]
-        if len(held):
-            value = float(held.max() if pick is max else held.min())
-            seen.extremes[name] = pick(seen.extremes.get(name, value), value)
-    return fresh
-
-
-def _make_device(seen: _GpuSeen, *, averaged: bool) -> Device:
-    attributes, extremes = seen.attributes, seen.extremes
-    limit = next((extremes[name] for name in _LIMITS if name in extremes), None)
-    memory, reserved = (extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
-    gpu = gpus.find_gpu(attributes.get("model"))
-    return Device(
-        id=f"gpu:{seen.index}",
-        index=seen.index,
-        uuid=attributes.get("uuid"),
-        bus_id=attributes.get("bus_id"),
-        serial=attributes.get("serial"),
-        model=attributes.get("model"),
-        memory_total_bytes=None if memory is None else int(memory),
-        memory_reserved_bytes=None if reserved is None else int(reserved),
-        power_limit_watts=limit,
-        power_limit_default_watts=extremes.get("gpu_power_limit_default_watts"),
-        power_window="1 s" if averaged else "unknown" if gpu is None else gpu.power_window,
-        driver=attributes.get("driver"),
-        mig=None if "mig" not in attributes else attributes["mig"] == "Enabled",
-    )

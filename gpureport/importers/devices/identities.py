@@ -8,7 +8,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import IntArray, present
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.values.cells import CUT
 
@@ -18,7 +18,7 @@ MOST_IDENTITIES = 1024
 """Identities of a section beyond which a column does not name GPUs."""
 OFTEN = 20
 """Rows from which on an identity is no damage (pragmatic)."""
-WRITTEN = {
+DRIVER_FORMS = {
     "uuid": re.compile(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"),
     "bus_id": re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]"),
 }
@@ -70,7 +70,7 @@ class SoundIdentities:
             return True
         names = zip(IDENTITY.values(), identity, strict=True)
         return rows >= OFTEN and all(
-            text is None or name not in WRITTEN or WRITTEN[name].fullmatch(text) for name, text in names
+            text is None or name not in DRIVER_FORMS or DRIVER_FORMS[name].fullmatch(text) for name, text in names
         )
 
 
@@ -86,12 +86,12 @@ def number_identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray
             found = [(*each, text) for each in found]
             continue
         own = np.where(values.valid, values.data, len(texts) - 1)[rows]
-        met, codes = _numbered(codes * len(texts) + own, len(found) * len(texts))
+        met, codes = _renumber(codes * len(texts) + own, len(found) * len(texts))
         found = [(*found[pair // len(texts)], texts[pair % len(texts)]) for pair in met]
     return codes, found
 
 
-def _numbered(pairs: IntArray, size: int) -> tuple[list[int], IntArray]:
+def _renumber(pairs: IntArray, size: int) -> tuple[list[int], IntArray]:
     """Return the numbers that occur, below `size`, and for each row the place of its number among them."""
     if size > MOST_IDENTITIES * MOST_IDENTITIES:
         met, codes = np.unique(pairs, return_inverse=True)

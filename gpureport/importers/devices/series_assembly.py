@@ -34,7 +34,7 @@ class Values:
     valid: BoolArray
     texts: list[str] | None = None
 
-    def taken(self, rows: BoolArray | IntArray) -> "Values":
+    def select(self, rows: BoolArray | IntArray) -> "Values":
         """Return the values of some rows."""
         if rows.dtype == np.bool_:
             return Values(self.data[rows], self.valid[rows], self.texts)
@@ -124,20 +124,20 @@ class Tally:
 
     def add(self, parsed: ParsedPiece) -> None:
         """Count the lines of one piece."""
-        self.take(parsed.lines, sum(len(section.times) for section in parsed.sections), 0, parsed.odd)
-        for line in parsed.odd:
+        self.take(parsed.lines, sum(len(section.times) for section in parsed.sections), 0, parsed.other_lines)
+        for line in parsed.other_lines:
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
         self._unnamed_cells.update(parsed.unnamed_cells)
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
-    def take(self, lines: int, rows: int, continued: int, odd: Iterable[NonDataLine]) -> None:
+    def take(self, lines: int, rows: int, continued: int, other_lines: Iterable[NonDataLine]) -> None:
         """Count lines: those rows are counted for, those that say more of a row, and the others."""
         self.lines += lines
         self.rows += rows
         self.continued += continued
-        told = list(odd)
+        told = list(other_lines)
         kinds = Counter([line.kind for line in told])
         self.headers += kinds[LineKind.HEADER]
         self.noise += kinds[LineKind.NOISE]

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os.path import commonpath
 from pathlib import Path
 
 from gpureport.importers.merging.node_names import strip_suffixes
+from gpureport.importers.protocol.importer import Input
 from gpureport.recording import Run
 
 COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
@@ -15,6 +17,19 @@ USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
 def derive_name(locator: str) -> str:
     """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
     return _parts(locator)[-1]
+
+
+def name_after_log(inputs: Sequence[Input]) -> str:
+    """Return a run's name: its log's, or its folder's where the log is called what nvidia-smi logs are called."""
+    logs = [each for each in inputs if not each.beside]
+    if logs[0].locator == "-":
+        return "standard input"
+    if len(logs) > 1:
+        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
+            logs[0].path.name
+        )
+    path = Path(logs[0].locator)
+    return derive_name(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def make_names_distinct(runs: Sequence[Run]) -> list[Run]:

@@ -12,7 +12,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.ordering import repeated_stretches
 from gpureport.importers.recorders import interleaved_writers, writer_streams
-from gpureport.importers.timebase import dst_overlap
+from gpureport.importers.timebase import dst_set_back
 from gpureport.importers.timebase.row_order import RowOrder, split_at
 from gpureport.importers.timebase.time_index import TimeIndex
 from gpureport.quality import gap_seconds
@@ -90,7 +90,7 @@ def place_rows(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
     differences = track.differences()
     falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
     if falls > max(_TURNED * rises, _SOME):
-        return _turn_round(place_rows(track.turned(), zone), falls)
+        return _turn_round(place_rows(track.reversed(), zone), falls)
     pace = track.pace()
     cuts = track.reversals(pace)
     return _place_by_device(track, zone) if cuts is None else _place_by_one_clock(track, cuts, pace, zone)
@@ -104,17 +104,17 @@ def _turn_round(verdict: RowTimes, shuffled: int) -> RowTimes:
 
 def _place_by_one_clock(track: RowOrder, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> RowTimes:
     """Return where the rows belong of a log with one clock."""
-    doubled = dst_overlap.find_dst_overlaps(track, cuts, pace, zone)
+    doubled = dst_set_back.find_dst_overlaps(track, cuts, pace, zone)
     copied = repeated_stretches.find_copies(track, cuts, doubled, pace)
     doubled &= ~copied[cuts]
-    times = dst_overlap.undo_dst_overlaps(track, cuts, doubled, pace, zone)
+    times = dst_set_back.undo_dst_overlaps(track, cuts, doubled, pace, zone)
     steps: list[BackwardStep] = []
-    before = track.before() if doubled.any() else times
+    before = track.previous_rows() if doubled.any() else times
     for cut in cuts[doubled].tolist():
         shift = int(times[cut] - track.stamps[cut]) if zone is None else 0
         steps += _steps_of_segment(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
     kept = np.flatnonzero(~copied)
-    rest = _place_without_copies(track.taken(~copied).at(times[kept]), pace)
+    rest = _place_without_copies(track.select(~copied).with_stamps(times[kept]), pace)
     whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
     whole[kept], writer[kept] = rest.times, rest.writers
     steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
@@ -128,7 +128,7 @@ def _place_by_device(track: RowOrder, zone: ZoneInfo | None) -> RowTimes:
     shuffled = 0
     order = np.argsort(track.devices, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(track.devices[order])) + 1):
-        verdict = place_rows(track.taken(rows), zone)
+        verdict = place_rows(track.select(rows), zone)
         times[rows], writer[rows] = verdict.times, verdict.writers
         steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
         shuffled += verdict.shuffled
@@ -170,7 +170,7 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
     A segment over the same time as those before it is that of another writer.
     """
     times = _hold_jitter(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
-    before, seams = track.before(), track.seams()
+    before, seams = track.previous_rows(), track.after_line_gaps()
     steps: list[BackwardStep] = []
     shift = 0
     earlier = TimeIndex()
@@ -213,8 +213,8 @@ def _is_second_recorder(earlier: TimeIndex, before: IntArray, own: IntArray) -> 
     low, high = int(own.min()), int(own.max())
     shared = int(((own >= before.min()) & (own <= before.max())).sum())
     if len(own) <= len(before):
-        return shared >= _SAME_TIME_SHARE * len(own) and earlier.within(low, high) >= _SAME_TIME_SHARE * len(own)
-    return earlier.within(low, high) >= _SAME_TIME_SHARE * len(before)
+        return shared >= _SAME_TIME_SHARE * len(own) and earlier.count_within(low, high) >= _SAME_TIME_SHARE * len(own)
+    return earlier.count_within(low, high) >= _SAME_TIME_SHARE * len(before)
 
 
 def _is_zone_change(fall: int, pace: int) -> bool:
@@ -242,9 +242,9 @@ def _is_restart(earlier: TimeIndex, count: int, head: IntArray, *, seam: bool) -
         seam: whether a header or a broken line stands before it.
     """
     low, high = int(head.min()), int(head.max())
-    if earlier.within(low, high) > _DISJOINT * min(len(head), count):
+    if earlier.count_within(low, high) > _DISJOINT * min(len(head), count):
         return False
-    return (seam and low > _EPOCHS_END) or earlier.away(low, high) <= _RESET
+    return (seam and low > _EPOCHS_END) or earlier.distance_to(low, high) <= _RESET
 
 
 def _steps_of_segment(

@@ -83,7 +83,7 @@ class PlacementPlan:
             for writer in sorted(self._writers(device)) if self.apart else [0]:
                 rows = own & (self.verdict.writers == writer if self.apart else self.verdict.writers > 0)
                 clock = Clock(self.named(device, writer))
-                clock.read(np.sort(self.verdict.times[rows]))
+                clock.accept(np.sort(self.verdict.times[rows]))
                 clock.steps = self._steps(device, writer, clock.device)
                 clocks[clock.device] = clock
         return clocks

@@ -38,7 +38,7 @@ def find_copies(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: int) ->
     # a copy whose last cell was cut off is one nevertheless
     place = reversal[_first(track.stamps * _DEVICES + track.devices)] < reversal
     pauses = np.flatnonzero(np.diff(track.stamps) > gap_seconds(pace / 1e6) * 1e6) + 1
-    bounds = np.unique(np.concatenate([cuts, pauses, np.flatnonzero(track.seams())]))
+    bounds = np.unique(np.concatenate([cuts, pauses, np.flatnonzero(track.after_line_gaps())]))
     starts = {0, *bounds.tolist()}
     telling = _telling(track)
     for start, end in split_at(bounds, len(track)):
@@ -69,7 +69,7 @@ def _telling(track: RowOrder) -> BoolArray:
     An idle GPU says the same row for row. It does not say it at the same moments, unless stamps are whole seconds; a
     row that says something else than the one before it, or comes at another part of the second, is one to tell by.
     """
-    before = track.before()
+    before = track.previous_rows()
     parts = track.stamps % _SECOND
     other: BoolArray = (track.keys != track.keys[before]) | (parts != parts[before])
     return other & (before >= 0)

@@ -12,9 +12,9 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
-from gpureport.importers.timebase import dst_fold, zones
+from gpureport.importers.timebase import ambiguous_hour, zones
+from gpureport.importers.timebase.ambiguous_hour import RepeatedHour
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.timebase.dst_fold import RepeatedHour
 from gpureport.importers.timebase.placed_rows import PlacedRows
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class RowPlacement:
             return self.plan.notes
         if not self._doubled:
             return ()
-        return dst_fold.fold_notes(sum(each.rows for each in self._doubled.values()), self.zone)
+        return ambiguous_hour.fold_notes(sum(each.rows for each in self._doubled.values()), self.zone)
 
     def find_outliers(self, stamps: IntArray, devices: IntArray) -> BoolArray:
         """Return which rows of the next section have a damaged date; no row is held back.
@@ -129,14 +129,14 @@ class RowPlacement:
         """Return the times of rows whose stamps rise; in UTC where the zone is known."""
         times = rows.stamps.copy()
         if self.zone is not None:
-            zones.refuse_skipped(times, self.zone)
+            zones.refuse_skipped_hours(times, self.zone)
             times = zones.to_utc(times, self.zone, np.zeros(len(times), dtype=np.bool_))
         for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)
             device = rows.ids[code]
             if self.zone is not None:
                 self._doubled.setdefault(device, RepeatedHour(self.zone)).take(rows.stamps[own])
-            times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
+            times[own] = self.clocks.setdefault(device, Clock(device)).accept(times[own])
             self._last[device] = int(rows.stamps[own[-1]])
         return times
 
@@ -154,7 +154,7 @@ class RowPlacement:
         bounds = np.searchsorted(placed.devices[order], [*codes, len(placed.ids)])
         alone = len(codes) == 1 and bounds[0] == 0
         times = placed.times if alone else placed.times[order]
-        sorted_data = data if alone else {name: value.taken(order) for name, value in data.items()}
+        sorted_data = data if alone else {name: value.select(order) for name, value in data.items()}
         whole: pa.Table | None = None
         for code, start, end in zip(codes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             if (end - start) * _SHARE < len(order):

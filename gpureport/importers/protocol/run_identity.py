@@ -1,11 +1,13 @@
-"""Which of the options that select or place rows are part of a run's identity: those that are used."""
+"""The identity of a run: the bytes of its sources, and those options that select or place rows and are used."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Input, ReadOptions
+from gpureport.recording import Source
 
 
 @runtime_checkable
@@ -31,3 +33,21 @@ def drop_unused_options(inputs: Sequence[Input], files: Sequence[RawFile], place
         columns=placement.columns if any(log.columns for log in logs) else None,
         interval=placement.interval if any(log.interval for log in logs) else None,
     )
+
+
+def format_identity_options(placement: ReadOptions) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def compute_run_id(sources: Sequence[Source], placement: ReadOptions) -> str:
+    """Return the run's id: from the bytes of its sources and the options that select or place rows."""
+    hasher = sha256()
+    for source in sources:
+        hasher.update(f"{source.kind} {source.sha256}\n".encode())
+    hasher.update(format_identity_options(placement).encode())
+    return hasher.hexdigest()[:16]

@@ -187,7 +187,7 @@ class Tracker(DescribedSource, Protocol):
         ...
 
 
-def readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
+def split_readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
     """Part the runs that can be read from the reasons why others cannot.
 
     Raises:

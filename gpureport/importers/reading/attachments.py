@@ -37,7 +37,7 @@ class _Log:
     stated: bool
 
 
-def joined(tracked: Tracked, placement: ReadOptions) -> Tracked:
+def join_attached_logs(tracked: Tracked, placement: ReadOptions) -> Tracked:
     """Return a run with the devices of the logs attached to it in the place of its own.
 
     A log whose stamps name no zone is placed where it shares most time with the run; zones lie quarters of an hour
@@ -45,35 +45,35 @@ def joined(tracked: Tracked, placement: ReadOptions) -> Tracked:
     """
     for attachment in tracked.attachments:
         try:
-            log = _read(attachment, tracked, placement)
+            log = _read_attachment(attachment, tracked, placement)
         except SourceError as error:
-            tracked = _noted(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")
+            tracked = _add_note(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")
             continue
-        tracked = _with(tracked, log, attachment)
+        tracked = _use_log(tracked, log, attachment)
     return tracked
 
 
-def _noted(tracked: Tracked, note: str) -> Tracked:
+def _add_note(tracked: Tracked, note: str) -> Tracked:
     return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
 
 
-def _read(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _Log:
+def _read_attachment(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _Log:
     """Return an attached log.
 
     Raises:
         SourceError: when it is none, or shares no time with the run.
     """
-    reading = Reading([_identified(attachment)], placement, Labels(name=attachment.name))
+    reading = Reading([_identify_attachment(attachment)], placement, Labels(name=attachment.name))
     recording = reading.recording()
     stated = recording.run.timezone is not None
-    offset = 0 if stated else _offset(recording, tracked)
+    offset = 0 if stated else _find_offset(recording, tracked)
     start, end = recording.run.started + offset, recording.run.ended + offset
     if min(end, tracked.window[1]) < max(start, tracked.window[0]):
         raise SourceError(attachment.name, "it shares no time with the run", "attach the log of this run")
     return _Log(attachment.name, recording, offset, stated)
 
 
-def _identified(attachment: Attachment) -> Input:
+def _identify_attachment(attachment: Attachment) -> Input:
     for found in (IMPORTERS, HOST_IMPORTERS):
         try:
             return sources.identify(str(attachment.path), found)
@@ -82,26 +82,26 @@ def _identified(attachment: Attachment) -> Input:
     raise SourceError(attachment.name, last.what, last.hint)
 
 
-def _offset(recording: Recording, tracked: Tracked) -> int:
+def _find_offset(recording: Recording, tracked: Tracked) -> int:
     """Return what to add to stamps without a zone: what makes the log share most time with the run.
 
     Where several do, that with which its utilization is most like what the tracker recorded.
     """
     shared = {
-        quarters * _QUARTER: _shared(recording, tracked, quarters * _QUARTER)
+        quarters * _QUARTER: _shared_time(recording, tracked, quarters * _QUARTER)
         for quarters in sorted(range(-_FARTHEST, _FARTHEST + 1), key=abs)
     }
     most = max(shared.values())
     best = [offset for offset, seconds in shared.items() if seconds >= _EQUAL * most]
-    return min(best, key=lambda offset: _unlike(recording, tracked, offset)) if most > 0 else 0
+    return min(best, key=lambda offset: _utilization_difference(recording, tracked, offset)) if most > 0 else 0
 
 
-def _shared(recording: Recording, tracked: Tracked, offset: int) -> int:
+def _shared_time(recording: Recording, tracked: Tracked, offset: int) -> int:
     start, end = recording.run.started + offset, recording.run.ended + offset
     return min(end, tracked.window[1]) - max(start, tracked.window[0])
 
 
-def _unlike(recording: Recording, tracked: Tracked, offset: int) -> float:
+def _utilization_difference(recording: Recording, tracked: Tracked, offset: int) -> float:
     """Return how far the utilization of the GPUs in both differs on average; 0 where there is none to compare."""
     found = []
     for device in recording.run.gpus:
@@ -120,19 +120,19 @@ def _unlike(recording: Recording, tracked: Tracked, offset: int) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
-def _with(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
+def _use_log(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
     """Return a run with the devices of a log that covers them."""
-    taken = [device for device in log.recording.run.devices if _covers(tracked, log, device)]
+    taken = [device for device in log.recording.run.devices if _covers_device(tracked, log, device)]
     if not taken:
         nodes = any(device.node for device in tracked.devices)
         why = "the run has several nodes, and nothing says of which it is" if nodes else "it covers too little of it"
-        return _noted(tracked, f"{log.name} is attached to the run and not used: {why}.")
+        return _add_note(tracked, f"{log.name} is attached to the run and not used: {why}.")
     series = dict(tracked.series)
-    instead = sum(_cells(series[device.id]) for device in taken if device.id in series)
+    instead = sum(_count_values(series[device.id]) for device in taken if device.id in series)
     for device in taken:
-        series[device.id] = _moved(log.recording.rows_of(device.id), log.offset)
+        series[device.id] = _shift_times(log.recording.rows_of(device.id), log.offset)
     known = {device.id: device for device in tracked.devices}
-    known |= {device.id: _completed(device, known.get(device.id)) for device in taken}
+    known |= {device.id: _complete_device(device, known.get(device.id)) for device in taken}
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
     seen = read_clocks([series[device.id] for device in devices])
     rates = sorted(clock.interval for clock in seen if clock.interval is not None)
@@ -141,15 +141,15 @@ def _with(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
         tracked,
         devices=tuple(devices),
         series=series,
-        quality=add_timing(_quality(tracked, log, taken, instead), seen),
+        quality=add_timing(_merge_accounts(tracked, log, taken, instead), seen),
         span=(min(first for first, _ in times), max(last for _, last in times)),
         interval=rates[len(rates) // 2] if rates else None,
-        sources=(*tracked.sources, *_sources(log, attachment)),
+        sources=(*tracked.sources, *_name_sources(log, attachment)),
         state=f"{tracked.state}\n{log.recording.run.sources[0].sha256}",
     )
 
 
-def _completed(device: Device, own: Device | None) -> Device:
+def _complete_device(device: Device, own: Device | None) -> Device:
     """Return a device of a log with what only the tracker says of it."""
     if own is None:
         return device
@@ -161,7 +161,7 @@ def _completed(device: Device, own: Device | None) -> Device:
     )
 
 
-def _covers(tracked: Tracked, log: _Log, device: Device) -> bool:
+def _covers_device(tracked: Tracked, log: _Log, device: Device) -> bool:
     """Return whether a log covers most of what the tracker recorded of a device; of one it did not, of the run."""
     start, end = tracked.window
     if device.id in tracked.series:
@@ -175,20 +175,20 @@ def _covers(tracked: Tracked, log: _Log, device: Device) -> bool:
     return shared >= _COVERED * (end - start) and shared >= 0
 
 
-def _cells(table: "pa.Table") -> int:
+def _count_values(table: "pa.Table") -> int:
     """Return how many values a table holds."""
     names = [name for name in table.column_names if name not in {"device", "timestamp", "stage", "imputed"}]
     return sum(len(table) - table.column(name).null_count for name in names)
 
 
-def _moved(table: "pa.Table", offset: int) -> "pa.Table":
+def _shift_times(table: "pa.Table", offset: int) -> "pa.Table":
     """Return rows at other times."""
     times = columns.integers(table.column("timestamp")) + offset
     place = table.column_names.index("timestamp")
     return table.set_column(place, "timestamp", columns.to_arrow(times, pa.timestamp("us")))
 
 
-def _quality(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int) -> Quality:
+def _merge_accounts(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int) -> Quality:
     """Return the account of both: what the tracker recorded of the devices counts as left out."""
     one, other = tracked.quality, log.recording.run.quality
     left = [Rejected(reason=BESIDE_A_LOG, rows=instead, first_line=None)] if instead else []
@@ -204,11 +204,11 @@ def _quality(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int)
         absent_cells=(*one.absent_cells, *other.absent_cells),
         clock_steps=(*one.clock_steps, *other.clock_steps),
         log_events=(*one.log_events, *other.log_events),
-        notes=(*one.notes, *_notes(log, taken), *other.notes),
+        notes=(*one.notes, *_describe_log(log, taken), *other.notes),
     )
 
 
-def _notes(log: _Log, taken: Sequence[Device]) -> Iterator[str]:
+def _describe_log(log: _Log, taken: Sequence[Device]) -> Iterator[str]:
     named = ", ".join(device.id for device in taken)
     if log.stated:
         zone = f"in {log.recording.run.timezone}"
@@ -219,6 +219,6 @@ def _notes(log: _Log, taken: Sequence[Device]) -> Iterator[str]:
     yield f"{log.name} is attached to the run and is read for {named} instead; its stamps are {zone}."
 
 
-def _sources(log: _Log, attachment: Attachment) -> Iterator[Source]:
+def _name_sources(log: _Log, attachment: Attachment) -> Iterator[Source]:
     for source in log.recording.run.sources:
         yield replace(source, locator=attachment.name)

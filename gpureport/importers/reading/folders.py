@@ -8,7 +8,7 @@ from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.reading.sources import find, identify, read_head, recognise, spool
+from gpureport.importers.reading.sources import find_runs, identify, read_head, recognise, spool
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _NEPTUNE = ".neptune"
@@ -16,22 +16,22 @@ _NEPTUNE = ".neptune"
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
-def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
+def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is HOST_IMPORTERS
             found = recognise(file, read_head(file), importers)
-            if found is not None and compression.archive(file) is None:
+            if found is not None and compression.archive_kind(file) is None:
                 yield Input(path, found, str(path), beside)
 
 
-def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
+def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
-    yield from _recognised(folder, IMPORTERS)
+    yield from _recognise(folder, IMPORTERS)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
-            yield from _logs(path, above)
+            yield from _find_logs(path, above)
 
 
 def list_unrecognised_files(source: str | Path) -> list[Path]:
@@ -42,18 +42,18 @@ def list_unrecognised_files(source: str | Path) -> list[Path]:
     folder = Path(source)
     if not folder.is_dir():
         return []
-    known = {each.path for each in _recognised(folder, IMPORTERS)}
+    known = {each.path for each in _recognise(folder, IMPORTERS)}
     if len(known) == 1:
-        known |= {each.path for each in _recognised(folder, HOST_IMPORTERS)} | set(_training_files(folder))
+        known |= {each.path for each in _recognise(folder, HOST_IMPORTERS)} | set(_training_files(folder))
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
 
 def find_in_folder(source: Path, named: Sequence[Input]) -> list[list[Input]]:
     """Return the runs of a folder, as `sources.find` does; `named` are the host files that a person named."""
-    logs = list(_logs(source))
+    logs = list(_find_logs(source))
     if not logs:
-        hosts = list(_recognised(source, HOST_IMPORTERS))
+        hosts = list(_recognise(source, HOST_IMPORTERS))
         if hosts:
             what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
             raise SourceError(str(source), what, _WANTED)
@@ -62,14 +62,14 @@ def find_in_folder(source: Path, named: Sequence[Input]) -> list[list[Input]]:
             raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
-    beside = {folder: list(_recognised(folder, HOST_IMPORTERS)) for folder in alone}
+    beside = {folder: list(_recognise(folder, HOST_IMPORTERS)) for folder in alone}
     found = {log.path for log in logs}
     # a recorder may write GPUs and machine to one file; a person can name it for both
     own = {folder: [each for each in files if each.path not in found] for folder, files in beside.items()}
     return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
 
 
-def training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
+def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """Return training logs that a person named.
 
     Raises:
@@ -90,7 +90,7 @@ def training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     return found
 
 
-def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
+def find_training_logs(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
     """Return the training logs that lie in the folder of a run's only log, as a host log does.
 
     Args:
@@ -101,8 +101,8 @@ def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list
     if not Path(source).is_dir() or len(folders) != 1:
         return []
     (folder,) = folders
-    logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
-    alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
+    logs = {each.path for each in _recognise(folder, IMPORTERS)} | {each.path for each in inputs}
+    alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognise(folder, IMPORTERS))
     return (
         [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in logs]
         if alone
@@ -118,7 +118,9 @@ def _training_files(folder: Path) -> list[Path]:
     return [path for path in files if TrainingLog().is_training_log(read_head(RawFile(path)))]
 
 
-def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:
+def find_run_logs(
+    sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None
+) -> list[Input]:
     """Return all logs of several sources, then the files beside them, as the inputs of one run.
 
     Host files named by a person win over those found; `kind` as in `find`.
@@ -126,12 +128,12 @@ def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kin
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one is named twice.
     """
-    logs = [run[0] for source in sources for run in find(source, kind=kind)]
+    logs = [run[0] for source in sources for run in find_runs(source, kind=kind)]
     folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
     named = [identify(str(path), HOST_IMPORTERS) for path in host]
     known = {log.path for log in logs}
     beside = named or [
-        each for folder in folders for each in _recognised(folder, HOST_IMPORTERS) if each.path not in known
+        each for folder in folders for each in _recognise(folder, HOST_IMPORTERS) if each.path not in known
     ]
     seen: set[Path] = set()
     for each in (*logs, *beside):

@@ -123,7 +123,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="a line with another number of cells, or a cell that its column cannot hold",
-        stage="delimited.line_sorting",
+        stage="delimited.line_by_line",
         effect="looks at the lines of the piece one by one and rejects those that are no rows, with the reason",
         example="2026/03/14 09:26:53.589, 0, GPU-5a3e17c0-0000",
     ),
@@ -148,7 +148,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="no column that names the GPU",
-        stage="logs.nvidia_smi.query.unnamed_gpus.tick_places",
+        stage="logs.nvidia_smi.query.unnamed_gpus.tick_assignment",
         effect="tells GPUs apart by the place of their rows among those of one tick",
         example=f"{_STAMP}, 93 %, 612.40 W",
         header="timestamp, utilization.gpu [%], power.draw [W]",
@@ -186,7 +186,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="the same below a clock that ran back by half hours",
-        stage="timebase.dst_overlap",
+        stage="timebase.dst_set_back",
         effect="moves rows on that were written after the end of daylight saving",
         example=f"{_STAMP}, {_CELLS}".replace("09:26:53", "08:26:53"),
     ),
@@ -212,7 +212,7 @@ ODDITIES = (
     ),
     Oddity(
         sign="--tz, and an hour that the zone has twice",
-        stage="timebase.dst_fold",
+        stage="timebase.ambiguous_hour",
         effect="counts the rows of which nothing tells in which of the two hours they were written",
         example=f"{_STAMP}, {_CELLS}".replace("2026/03/14 09", "2026/10/25 02"),
         header=PLAIN_HEADER,

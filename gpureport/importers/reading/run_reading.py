@@ -3,22 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
-from os.path import commonpath
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.importers.merging.parallel_logs import ParallelLogs
-from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derive_name, longer_names
+from gpureport.importers.merging.run_names import derive_name, longer_names, name_after_log
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.run_identity import drop_unused_options
+from gpureport.importers.protocol.run_identity import compute_run_id, drop_unused_options
 from gpureport.metrics import Scope
 from gpureport.quality import merge_quality
 from gpureport.recording import HOST, Device, Recording, Run, Source
@@ -84,7 +80,7 @@ class Reading:
     @property
     def name(self) -> str:
         """What a person calls it, else what it is called after its log."""
-        return self.labels.name or self.longer_name or _name(self._inputs)
+        return self.labels.name or self.longer_name or name_after_log(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -129,7 +125,7 @@ class Reading:
         placement = self._placement
         if placement.columns is not None or placement.interval is not None:
             placement = drop_unused_options(self._inputs, self._files, placement)
-        return _identity(sources, placement)
+        return compute_run_id(sources, placement)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -299,44 +295,13 @@ class Reading:
         return Recording(run=run, series=arrange_series(tables), training=self.training())
 
 
-def call_apart(readings: Sequence[Reading]) -> None:
+def lengthen_equal_names(readings: Sequence[Reading]) -> None:
     """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
     unnamed = [each for each in readings if each.name == derive_name(each.locator)]
     for name in dict.fromkeys(each.name for each in unnamed):
         same = [each for each in unnamed if each.name == name]
         for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
             each.longer_name = longer
-
-
-def placed_by(placement: ReadOptions) -> str:
-    """Return the options that select or place rows as the text that is part of a run's identity."""
-    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
-    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
-    later = {name: getattr(placement, name) or None for name in names}
-    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
-    """Return the run's id: from the bytes of its sources and the options that select or place rows."""
-    hasher = sha256()
-    for source in sources:
-        hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(placed_by(placement).encode())
-    return hasher.hexdigest()[:16]
-
-
-def _name(inputs: Sequence[Input]) -> str:
-    """Return a run's name: its log's, or its folder's where the log is called what nvidia-smi logs are called."""
-    logs = [each for each in inputs if not each.beside]
-    if logs[0].locator == "-":
-        return "standard input"
-    if len(logs) > 1:
-        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
-            logs[0].path.name
-        )
-    path = Path(logs[0].locator)
-    return derive_name(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

@@ -32,23 +32,23 @@ _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 _LOOKED_AT = 4096
 
 
-def tracker(source: str) -> "Tracker | None":
+def find_tracker(source: str) -> "Tracker | None":
     """Return the reader of the tracker whose store a source is, None when it is none.
 
     Args:
         source: a locator, or the path of a store, with or without `#` and a run of it.
     """
-    store = _before_run(source) or source
+    store = _find_store_path(source) or source
     asked = source.startswith(LOCATORS) or _may_be_store(Path(store))
     return next((each for each in TRACKERS if each.claims(store)), None) if asked else None
 
 
 def names_run(source: str) -> bool:
     """Return whether a source is the path of a store with `#` and a run of it."""
-    return bool(_before_run(source)) and tracker(source) is not None
+    return bool(_find_store_path(source)) and find_tracker(source) is not None
 
 
-def _before_run(source: str) -> str:
+def _find_store_path(source: str) -> str:
     """Return the path before `#` and a run; empty where there is none, or the whole is a path or a locator."""
     path, _, run = source.rpartition("#")
     if not path or not run or source.startswith(LOCATORS):
@@ -72,11 +72,11 @@ def _may_be_store(path: Path) -> bool:
     return not head or head.startswith(_STORES)
 
 
-def _where_to_look(source: str) -> str:
+def _missing_source_hint(source: str) -> str:
     """Return what to do about a source that is not there: a tracker's address is no path."""
     if source.startswith(_ADDRESSES):
         return "put mlflow: before the address of a store of MLflow; a log is read from a file"
-    if path := _before_run(source):
+    if path := _find_store_path(source):
         return f"a run after # is one of a store of a tracker, which {path} is not"
     return "check the path"
 
@@ -123,7 +123,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     """
     path = Path(source)
     if source != "-" and not path.exists():
-        raise SourceError(source, "no such file", _where_to_look(source))
+        raise SourceError(source, "no such file", _missing_source_hint(source))
     if not path.is_file():
         path = spool(source, path)
     file = RawFile(path)
@@ -135,7 +135,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = next((each for each in importers if each.kind == kind), None) if kind else recognise(file, head, importers)
-    packed = None if kind or is_plain_text(file.begins()) else compression.archive(file)
+    packed = None if kind or is_plain_text(file.first_bytes()) else compression.archive_kind(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:
@@ -143,11 +143,11 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 
         beside = importers is HOST_IMPORTERS
         other = recognise(file, head, IMPORTERS if beside else HOST_IMPORTERS)
-        raise unsupported_files.describe(source, path.name, head, beside=beside, other=other)
+        raise unsupported_files.explain_unsupported_file(source, path.name, head, beside=beside, other=other)
     return Input(path, found, source, beside=importers is HOST_IMPORTERS)
 
 
-def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None) -> list[list[Input]]:
+def find_runs(source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None) -> list[list[Input]]:
     """Return the runs a source holds, each as its log followed by the files beside it.
 
     A file is one run, and so is `-`, standard input. A folder holds a run a log, found in folders below as well; a

@@ -51,16 +51,16 @@ class Window:
         Raises:
             SettingsError: when a bound is no time, or the end is not after the start.
         """
-        start = run.started if self.start is None else _moment("--from", self.start, run)
-        end = run.ended + 1 if self.end is None else _moment("--to", self.end, run)
+        start = run.started if self.start is None else _parse_moment("--from", self.start, run)
+        end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end, run)
         if self.start and self.end and end <= start:
             raise SettingsError("--to", "the end is not after the start", "give a later end or an earlier start")
         return start, end
 
 
-def _moment(option: str, text: str, run: Run) -> int:
+def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
-    seconds = _elapsed(text.strip())
+    seconds = _parse_elapsed(text.strip())
     if seconds is not None:
         return run.started + round(seconds * 1e6)
     try:
@@ -74,7 +74,7 @@ def _moment(option: str, text: str, run: Run) -> int:
     return round(moment.timestamp() * 1e6)
 
 
-def _elapsed(text: str) -> float | None:
+def _parse_elapsed(text: str) -> float | None:
     """Return a time since the start in seconds, None when a text is none."""
     if _ELAPSED.fullmatch(text):
         return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
@@ -88,7 +88,7 @@ def _elapsed(text: str) -> float | None:
         return None
 
 
-def cut(recording: Recording, window: Window) -> Recording:
+def cut_recording(recording: Recording, window: Window) -> Recording:
     """Return a part of a run; rows left out are counted.
 
     Raises:
@@ -97,7 +97,7 @@ def cut(recording: Recording, window: Window) -> Recording:
     """
     run = recording.run
     start, end = window.bounds(run)
-    inside = _inside(recording.series, start, end)
+    inside = _is_inside(recording.series, start, end)
     series = recording.series.filter(columns.to_arrow(inside, pa.bool_()))
     times = columns.integers(series.column("timestamp"))
     if not len(times):
@@ -108,27 +108,27 @@ def cut(recording: Recording, window: Window) -> Recording:
             name=run.name if window.job is None else f"{run.name} #{window.job}",
             started=int(times.min()),
             ended=int(times.max()),
-            stages=tuple(_stages(run, start, end)),
-            quality=_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
+            stages=tuple(_clip_stages(run, start, end)),
+            quality=_cut_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
         ),
         series=arrange_series([series]),
-        training=recording.training.filter(columns.to_arrow(_inside(recording.training, start, end), pa.bool_())),
+        training=recording.training.filter(columns.to_arrow(_is_inside(recording.training, start, end), pa.bool_())),
     )
 
 
-def _inside(table: "pa.Table", start: int, end: int) -> BoolArray:
+def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
     times = columns.integers(table.column("timestamp"), null=start - 1)
     inside: BoolArray = (times >= start) & (times < end)
     return inside
 
 
-def _stages(run: Run, start: int, end: int) -> Iterator[Stage]:
+def _clip_stages(run: Run, start: int, end: int) -> Iterator[Stage]:
     for stage in run.stages:
         if stage.start < end and stage.end >= start:
             yield replace(stage, start=max(stage.start, start), end=min(stage.end, end))
 
 
-def _account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
+def _cut_account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
     """Return the account of a part: what lies outside is counted, and no gap or event of it is kept."""
     quality, (start, end) = run.quality, span
     gaps = tuple(
@@ -171,7 +171,7 @@ class CutReading:
         """Read the part into memory."""
         if self._cut is None:
             whole = self._whole or self._reading.recording()
-            self._cut = cut(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+            self._cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
         return self._cut
 
     @property

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
+from gpureport.importers.protocol.run_identity import format_identity_options
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
-from gpureport.importers.reading.run_reading import placed_by
 from gpureport.importers.timebase import zones
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from gpureport.importers.protocol.source_summary import SourceSummary
 
-Joined = Callable[[Tracked, ReadOptions], Tracked]
+JoinLogs = Callable[[Tracked, ReadOptions], Tracked]
 
 
 class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
     def __init__(  # noqa: PLR0913 - each is given by name or says what it is
-        self, kind: str, run: TrackerRun, placement: ReadOptions, labels: Labels, *, strict: bool, joined: Joined
+        self, kind: str, run: TrackerRun, placement: ReadOptions, labels: Labels, *, strict: bool, join: JoinLogs
     ) -> None:
         """Prepare to read; nothing is read yet.
 
@@ -36,7 +36,7 @@ class TrackedReading:
             placement: options that select or place rows.
             labels: what a person says about the run.
             strict: whether a point that was not understood is an error.
-            joined: what puts the logs kept with a run in the place of what the tracker recorded.
+            join: what puts the logs kept with a run in the place of what the tracker recorded.
 
         Raises:
             SettingsError: when there is no zone of the name given.
@@ -48,12 +48,12 @@ class TrackedReading:
         self._placement = placement
         self.labels = labels
         self._strict = strict
-        self._joined = joined
+        self._join = join
 
     @cached_property
     def _tracked(self) -> Tracked:
         tracked = self._of.read(self._placement)
-        tracked = self._joined(tracked, self._placement)
+        tracked = self._join(tracked, self._placement)
         rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
@@ -88,7 +88,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from that of the tracker and the options that select or place rows."""
-        identity = f"{self._kind} {self._of.key}\n{placed_by(self._placement)}"
+        identity = f"{self._kind} {self._of.key}\n{format_identity_options(self._placement)}"
         return sha256(identity.encode()).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:

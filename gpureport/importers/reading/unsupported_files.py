@@ -33,7 +33,7 @@ _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
 
 
-def _other_file(text: str) -> tuple[str, str] | None:
+def _recognise_other_file(text: str) -> tuple[str, str] | None:
     """Return what a text is that is no log of GPUs, and what to do about it; None where that is not known.
 
     Args:
@@ -49,10 +49,10 @@ def _other_file(text: str) -> tuple[str, str] | None:
         return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull"
     if "system/gpu." in first and "," in first:
         return "a chart exported from the W&B website", _WANDB
-    return _of_a_script(first, text)
+    return _recognise_script_output(first, text)
 
 
-def _of_a_script(first: str, text: str) -> tuple[str, str] | None:
+def _recognise_script_output(first: str, text: str) -> tuple[str, str] | None:
     """Return what a table or JSON that a script wrote is."""
     from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
@@ -65,7 +65,7 @@ def _of_a_script(first: str, text: str) -> tuple[str, str] | None:
     return ("JSON that no known tool writes", _JSON) if isinstance(found, dict) else None
 
 
-def describe(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
+def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
     """Return why a file is no known log; of a table with columns of GPUs, with a map to start from.
 
     Args:
@@ -84,15 +84,15 @@ def describe(source: str, name: str, head: bytes, *, beside: bool, other: object
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
     if before := line_prefixes.find_line_prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
-    if not beside and first and (known := _other_file(head_text(head))):
+    if not beside and first and (known := _recognise_other_file(head_text(head))):
         return SourceError(source, *known)
     what = f"not a known log (it begins {first!r})" if first else "not a text log"
     if first and not beside:
-        return _unmapped(source, what, head)
+        return _explain_unmapped_table(source, what, head)
     return SourceError(source, what, _WANTED_BESIDE if beside else _WANTED)
 
 
-def _unmapped(source: str, what: str, head: bytes) -> SourceError:
+def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
     """Return that a text is no known log, with a map or an option where it may be a table."""
     from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - few files need it
 
@@ -103,12 +103,12 @@ def _unmapped(source: str, what: str, head: bytes) -> SourceError:
         return SourceError(
             source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
         )
-    names = [f"column_{place + 1}" for place in range(_number_cells(head))]
+    names = [f"column_{place + 1}" for place in range(_count_number_cells(head))]
     without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
     return SourceError(source, what, _WANTED + without)
 
 
-def _number_cells(head: bytes) -> int:
+def _count_number_cells(head: bytes) -> int:
     """Return how many cells the first line has where all are numbers, with a unit or without; else 0."""
     row = [cell.strip() for cell in head_text(head).partition("\n")[0].split(",")]
     return len(row) if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)) else 0

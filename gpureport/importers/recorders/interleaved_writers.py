@@ -42,7 +42,7 @@ def are_interleaved(track: RowOrder, cuts: IntArray, pace: int) -> bool:
 
 
 def _mostly_torn(track: RowOrder, cuts: IntArray) -> bool:
-    return 2 * int(track.seams()[cuts].sum()) >= len(cuts)
+    return 2 * int(track.after_line_gaps()[cuts].sum()) >= len(cuts)
 
 
 def is_plausible(track: RowOrder, cuts: IntArray, numbers: IntArray) -> bool:
@@ -56,7 +56,7 @@ def is_plausible(track: RowOrder, cuts: IntArray, numbers: IntArray) -> bool:
     changes = near = 0
     for number in np.unique(numbers[numbers >= 0]).tolist():
         rows = np.flatnonzero(numbers == number)
-        own = track.taken(rows)
+        own = track.select(rows)
         late = np.diff(own.stamps)[np.diff(rows) > 1]
         changes += len(late)
         near += int((late <= _WITHOUT * own.pace()).sum())
@@ -72,7 +72,7 @@ def _overlap(track: RowOrder, cuts: IntArray, pace: int) -> float:
         times = np.sort(track.stamps[start:end])
         if len(covered) > _SCATTERED:
             return 0.0
-        inside += covered.within(times)
+        inside += covered.count_within(times)
         gaps = np.flatnonzero(np.diff(times) > limit) + 1
         for first, last in split_at(gaps, len(times)):
             covered.add(int(times[first]), int(times[last - 1]))

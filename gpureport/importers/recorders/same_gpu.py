@@ -96,13 +96,13 @@ def compare_writers(
     first, *others = np.unique(writers[writers > 0]).tolist()
     numbers = np.unique(devices).tolist()
     verdicts = {
-        same_machine(compare(series(device, first), series(device, writer), pace) for device in numbers)
+        combine_verdicts(compare_series(series(device, first), series(device, writer), pace) for device in numbers)
         for writer in others
     }
     return verdicts.pop() if len(verdicts) == 1 else Agreement.UNKNOWN
 
 
-def same_machine(verdicts: Iterable[Agreement]) -> Agreement:
+def combine_verdicts(verdicts: Iterable[Agreement]) -> Agreement:
     """Return what two recorders watched by what is known of each GPU: one GPU tells for all."""
     known = set(verdicts)
     if Agreement.DIFFERENT in known:
@@ -110,12 +110,12 @@ def same_machine(verdicts: Iterable[Agreement]) -> Agreement:
     return Agreement.SAME if Agreement.SAME in known else Agreement.UNKNOWN
 
 
-def compare(one: Series, other: Series, pace: int) -> Agreement:
+def compare_series(one: Series, other: Series, pace: int) -> Agreement:
     """Return whether two series are of one GPU, by their readings less than `pace` microseconds apart."""
-    return same_machine(_verdicts(one, other, pace))
+    return combine_verdicts(_judge_metrics(one, other, pace))
 
 
-def _verdicts(one: Series, other: Series, pace: int) -> Iterator[Agreement]:
+def _judge_metrics(one: Series, other: Series, pace: int) -> Iterator[Agreement]:
     """Yield what each metric tells."""
     if not len(one.times) or not len(other.times):
         return
@@ -130,21 +130,21 @@ def _verdicts(one: Series, other: Series, pace: int) -> Iterator[Agreement]:
         if read.sum() < _PAIRS:
             continue
         if isinstance(metric, _Steady):
-            agree = _between(theirs[read], mine[before][read], mine[after][read], metric.close)
-            own = _between(mine[1:-1], mine[:-2], mine[2:], metric.close)
-            yield _steady(name, agree, own, mine[near][read])
+            agree = _share_between(theirs[read], mine[before][read], mine[after][read], metric.close)
+            own = _share_between(mine[1:-1], mine[:-2], mine[2:], metric.close)
+            yield _judge_steady_metric(name, agree, own, mine[near][read])
         else:
-            yield _quick(name, metric, mine, mine[near][read], theirs[read])
+            yield _judge_quick_metric(name, metric, mine, mine[near][read], theirs[read])
 
 
-def _between(values: FloatArray, before: FloatArray, after: FloatArray, close: float) -> float:
+def _share_between(values: FloatArray, before: FloatArray, after: FloatArray, close: float) -> float:
     """Return the share of readings that lie between those before and after them, or hardly beside."""
     low, high = np.fmin(before, after) - close, np.fmax(before, after) + close
     known = ~np.isnan(values - low)
     return float(((values >= low) & (values <= high))[known].mean()) if known.any() else 1.0
 
 
-def _steady(name: str, share: float, own: float, values: FloatArray) -> Agreement:
+def _judge_steady_metric(name: str, share: float, own: float, values: FloatArray) -> Agreement:
     """Return what the share of readings tells that lie between those of the other, and of its own, around them."""
     if share < _SHARE:
         return Agreement.DIFFERENT if 1 - share > _SUCCESSIVE * (1 - own) else Agreement.UNKNOWN
@@ -152,7 +152,9 @@ def _steady(name: str, share: float, own: float, values: FloatArray) -> Agreemen
     return Agreement.SAME if varies else Agreement.UNKNOWN
 
 
-def _quick(name: str, metric: _Quick, series: FloatArray, ones: FloatArray, others: FloatArray) -> Agreement:
+def _judge_quick_metric(
+    name: str, metric: _Quick, series: FloatArray, ones: FloatArray, others: FloatArray
+) -> Agreement:
     """Return what readings tell of something that changes at once.
 
     Work in step looks the same on GPUs of one job, and only power tells two boards apart then.

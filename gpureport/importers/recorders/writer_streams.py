@@ -74,7 +74,7 @@ def split_streams(track: RowOrder, cuts: IntArray, pace: int) -> "IntArray | Non
         cuts: rows before which they run back.
         pace: interval of the log, in microseconds.
     """
-    seams = track.seams()
+    seams = track.after_line_gaps()
     seams[cuts] = True
     paces = _run_intervals(track, np.flatnonzero(seams), pace)
     numbers = np.zeros(len(track), dtype=np.int64)
@@ -109,7 +109,7 @@ def _off_beat(track: RowOrder, paces: IntArray) -> BoolArray:
     """Return the rows that do not lie one or two intervals after the row before of their device."""
     beats = track.differences() / paces
     off: BoolArray = np.abs(beats - np.maximum(np.round(beats), 1)) > _OFF_BEAT
-    return (off | (beats >= _PAUSE - _OFF_BEAT)) & (track.before() >= 0)
+    return (off | (beats >= _PAUSE - _OFF_BEAT)) & (track.previous_rows() >= 0)
 
 
 def _closest_stream(known: list[_Stream], track: RowOrder, row: int, pace: int, stay: int | None) -> int:

@@ -13,12 +13,12 @@ _FULL = 20_000
 
 
 class ChunkBuilder:
-    """Rows, odd lines and notes since the last chunk."""
+    """Rows, other lines and notes since the last chunk."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._records: list[Record] = []
-        self._odd: list[NonDataLine] = []
+        self._other_lines: list[NonDataLine] = []
         self._continued = 0
         self._absent: Counter[tuple[str, str]] = Counter()
         self._notes: dict[str, None] = {}
@@ -27,7 +27,7 @@ class ChunkBuilder:
     @property
     def is_full(self) -> bool:
         """Whether a chunk is due."""
-        return len(self._records) + len(self._odd) >= _FULL
+        return len(self._records) + len(self._other_lines) >= _FULL
 
     def add_row(
         self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False
@@ -38,7 +38,7 @@ class ChunkBuilder:
 
     def add_non_data_line(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
         """Add a line that is no row."""
-        self._odd.append(NonDataLine(line.number, kind, reason, line.text))
+        self._other_lines.append(NonDataLine(line.number, kind, reason, line.text))
 
     def reject(self, line: TextLine, reason: str) -> None:
         """Reject a line; a fault of the line itself wins over the reason."""
@@ -63,12 +63,12 @@ class ChunkBuilder:
             first = place == 0
             yield make_chunk(
                 part,
-                lines=len(part) + (len(self._odd) + self._continued if first else 0),
-                odd=tuple(self._odd) if first else (),
+                lines=len(part) + (len(self._other_lines) + self._continued if first else 0),
+                other_lines=tuple(self._other_lines) if first else (),
                 continued=self._continued if first else 0,
                 absent=dict(self._absent) if first else None,
                 notes=tuple(self._notes) if first else (),
             )
-        self._records, self._odd, self._continued = [], [], 0
+        self._records, self._other_lines, self._continued = [], [], 0
         self._absent.clear()
         self._notes.clear()

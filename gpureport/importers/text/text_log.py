@@ -13,7 +13,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
-from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
+from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
@@ -45,9 +46,9 @@ class Chunk:
         numbers: for each row the line that it is counted for, rising; where a line holds several rows, a running
             number of the rows.
         times: stamps in microseconds as written, or in UTC where the form states a zone; None where it has none.
-        data: columns of the rows in base units by metric, and texts by `devices.ATTRIBUTES`.
-        lines: non-empty lines, as `Quality.lines` counts them: rows + odd + continued.
-        odd: lines that are no rows.
+        data: columns of the rows in base units by metric, and texts by `gpu_description.ATTRIBUTES`.
+        lines: non-empty lines, as `Quality.lines` counts them: rows + non-data + continued.
+        other_lines: lines that are no rows.
         continued: lines that say more of a row that another line is counted for.
         absent: cells without a value, by column as the source names it and reason.
         notes: what a reader must know, one sentence each; said once a log.
@@ -59,7 +60,7 @@ class Chunk:
     times: IntArray | None
     data: dict[str, Values]
     lines: int
-    odd: Sequence[NonDataLine] = ()
+    other_lines: Sequence[NonDataLine] = ()
     continued: int = 0
     absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -74,7 +75,7 @@ class Record:
     Attributes:
         number: as in `Chunk.numbers`.
         time: as in `Chunk.times`.
-        values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there, or None, was not recorded.
+        values: metrics in base units, and texts by `gpu_description.ATTRIBUTES`; None, or no entry, if not recorded.
         host: whether it is the machine's.
     """
 
@@ -104,7 +105,7 @@ def make_chunk(  # noqa: PLR0913 - a chunk has as many parts
     records: Sequence[Record],
     *,
     lines: int,
-    odd: Sequence[NonDataLine] = (),
+    other_lines: Sequence[NonDataLine] = (),
     continued: int = 0,
     absent: Mapping[tuple[str, str], int] | None = None,
     notes: tuple[str, ...] = (),
@@ -117,7 +118,7 @@ def make_chunk(  # noqa: PLR0913 - a chunk has as many parts
         times=np.array([record.time for record in records], dtype=np.int64) if stamped else None,
         data=columns_from_records(records),
         lines=lines,
-        odd=odd,
+        other_lines=other_lines,
         continued=continued,
         absent=absent or {},
         notes=notes,
@@ -206,7 +207,7 @@ class FormExtraction:
         return rows[True] > rows[False]
 
     def _count(self, part: Chunk) -> None:
-        self._tally.take(part.lines, len(part.numbers), part.continued, part.odd)
+        self._tally.take(part.lines, len(part.numbers), part.continued, part.other_lines)
         self._tally.absent.update(part.absent)
         self._notes |= dict.fromkeys(part.notes)
 
@@ -288,7 +289,7 @@ class FormExtraction:
             timezone=self._form.zone if self._stamped else None,
             understanding=Interpretation(
                 columns_by=(self._form.name,),
-                gpus_by=self._devices.told_by,
+                gpus_by=self._devices.identified_by,
                 order_notes=None if plan is None else plan.notes,
             ),
         )

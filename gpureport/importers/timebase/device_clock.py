@@ -57,7 +57,7 @@ class Clock:
         self._measure()
         return self._repeated
 
-    def read(self, times: IntArray) -> IntArray:
+    def accept(self, times: IntArray) -> IntArray:
         """Return the times of the next rows in microseconds, never decreasing, and note what was seen.
 
         Args:

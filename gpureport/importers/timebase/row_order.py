@@ -34,7 +34,7 @@ class RowOrder:
         """Return the number of rows."""
         return len(self.lines)
 
-    def taken(self, rows: BoolArray | IntArray) -> "RowOrder":
+    def select(self, rows: BoolArray | IntArray) -> "RowOrder":
         """Return some of the rows."""
         return RowOrder(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
@@ -43,15 +43,15 @@ class RowOrder:
         rows = slice(start, end)
         return RowOrder(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
-    def at(self, times: IntArray) -> "RowOrder":
+    def with_stamps(self, stamps: IntArray) -> "RowOrder":
         """Return the same rows at other times."""
-        return RowOrder(self.lines, times, self.devices, self.keys)
+        return RowOrder(self.lines, stamps, self.devices, self.keys)
 
-    def turned(self) -> "RowOrder":
+    def reversed(self) -> "RowOrder":
         """Return the rows from the last to the first."""
         return RowOrder(-self.lines[::-1], self.stamps[::-1], self.devices[::-1], self.keys[::-1])
 
-    def before(self) -> IntArray:
+    def previous_rows(self) -> IntArray:
         """Return for each row the row before it of the same device, -1 where there is none."""
         order = np.argsort(self.devices, kind="stable")
         before = np.full(len(self), -1, dtype=np.int64)
@@ -61,7 +61,7 @@ class RowOrder:
 
     def differences(self) -> IntArray:
         """Return how far each stamp lies after the one before it of the same device, 0 where there is none."""
-        before = self.before()
+        before = self.previous_rows()
         return np.where(before >= 0, self.stamps - self.stamps[before], 0)
 
     def pace(self) -> int:
@@ -76,7 +76,7 @@ class RowOrder:
         One process writes with one clock, so the rows of all devices fall at the same place in the log.
         """
         limit = -_BACKWARD * pace
-        before = self.before()
+        before = self.previous_rows()
         own = np.flatnonzero((before >= 0) & (self.differences() < limit))
         common = np.flatnonzero(np.diff(self.stamps) < limit) + 1
         if len(common) > len(own):
@@ -85,7 +85,7 @@ class RowOrder:
         missed = np.searchsorted(common, own, "right") == np.searchsorted(common, before[own], "right")
         return np.union1d(common, own[missed])
 
-    def seams(self) -> BoolArray:
+    def after_line_gaps(self) -> BoolArray:
         """Return the rows before which a line is missing that is no row, where such lines are rare."""
         seam = np.concatenate([[False], np.diff(self.lines) > 1])
         return seam if seam.sum() <= max(_SEAMS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)

@@ -25,16 +25,16 @@ class TimeIndex:
         self._runs.append(run)
         self._bounds.append((int(run[0]), int(run[-1])))
 
-    def within(self, start: int, end: int) -> int:
+    def count_within(self, start: int, end: int) -> int:
         """Return how many stamps lie from one time to another."""
         inside = [
             run for run, (low, high) in zip(self._runs, self._bounds, strict=True) if low <= end and high >= start
         ]
         return sum(int(np.searchsorted(run, end, "right") - np.searchsorted(run, start)) for run in inside)
 
-    def away(self, start: int, end: int) -> int:
+    def distance_to(self, start: int, end: int) -> int:
         """Return how far the nearest stamp lies from a stretch of time, 0 when it lies within."""
-        if self.within(start, end):
+        if self.count_within(start, end):
             return 0
         distances = []
         for run in self._runs:
@@ -64,7 +64,7 @@ class CoveredTime:
         self._starts[first:last] = [start]
         self._ends[first:last] = [end]
 
-    def within(self, times: IntArray) -> int:
+    def count_within(self, times: IntArray) -> int:
         """Return how many of some times, in rising order, lie in a stretch."""
         first, last = bisect_left(self._ends, int(times[0])), bisect_right(self._starts, int(times[-1]))
         ends = np.searchsorted(times, self._ends[first:last], "right")

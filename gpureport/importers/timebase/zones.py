@@ -27,7 +27,7 @@ def load_zone(name: str) -> ZoneInfo:
         raise SettingsError("--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC") from error
 
 
-def _offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
+def _utc_offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
     """Return the zone's offset from UTC in microseconds in one quarter of an hour of local time."""
     local = (_EPOCH + timedelta(microseconds=quarter * _QUARTER)).replace(tzinfo=zone, fold=fold)
     offset = local.utcoffset() or timedelta()
@@ -37,7 +37,7 @@ def _offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
 def fold_size(stamps: IntArray, zone: ZoneInfo) -> IntArray:
     """Return by how much the clock is set back in the night of each local stamp that occurs twice, else 0."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
-    both = [(_offset(int(quarter), zone, 0), _offset(int(quarter), zone, 1)) for quarter in quarters]
+    both = [(_utc_offset(int(quarter), zone, 0), _utc_offset(int(quarter), zone, 1)) for quarter in quarters]
     return np.array([max(first - second, 0) for first, second in both], dtype=np.int64)[inverse]
 
 
@@ -50,14 +50,14 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, folded: BoolArray) -> IntArray:
         folded: where a stamp that occurs twice is the second of the two.
     """
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
-    first = np.array([_offset(int(quarter), zone, 0) for quarter in quarters], dtype=np.int64)
-    second = np.array([_offset(int(quarter), zone, 1) for quarter in quarters], dtype=np.int64)
+    first = np.array([_utc_offset(int(quarter), zone, 0) for quarter in quarters], dtype=np.int64)
+    second = np.array([_utc_offset(int(quarter), zone, 1) for quarter in quarters], dtype=np.int64)
     # between the two offsets lies the hour that is skipped in spring; only the doubled hour takes the second
     chosen = np.where(folded & (first > second)[inverse], second[inverse], first[inverse])
     return stamps - chosen
 
 
-def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
+def refuse_skipped_hours(stamps: IntArray, zone: ZoneInfo) -> None:
     """Raise where several local stamps lie in an hour that the zone skips: no clock of it ever showed them.
 
     In UTC that hour and the next would lie on each other. A single stamp may be a damaged one.
@@ -67,7 +67,7 @@ def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
     """
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     skips = np.array(
-        [_offset(int(quarter), zone, 0) < _offset(int(quarter), zone, 1) for quarter in quarters], dtype=bool
+        [_utc_offset(int(quarter), zone, 0) < _utc_offset(int(quarter), zone, 1) for quarter in quarters], dtype=bool
     )
     # rows of all GPUs share a stamp
     inside = np.unique(stamps[skips[inverse]])
@@ -80,10 +80,10 @@ def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
 
 def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
-    return _local(span[0], zone), _local(span[1], zone)
+    return _to_local(span[0], zone), _to_local(span[1], zone)
 
 
-def _local(time: int, zone: ZoneInfo) -> int:
+def _to_local(time: int, zone: ZoneInfo) -> int:
     try:
         there = (_EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC)
     except OverflowError:

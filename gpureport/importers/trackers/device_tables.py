@@ -71,7 +71,7 @@ def read_clocks(tables: Iterable["pa.Table"]) -> list[Clock]:
     found = []
     for each in tables:
         clock = Clock(each.column("device")[0].as_py())
-        clock.read(columns.integers(each.column("timestamp")))
+        clock.accept(columns.integers(each.column("timestamp")))
         found.append(clock)
     return found
 

@@ -7,8 +7,8 @@ from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.errors import SettingsError
-from gpureport.importers.devices.identification import ATTRIBUTES
-from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonical, target
+from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonicalize, find_target
 from gpureport.importers.logs.nvidia_smi.query.headings import find_query_field
 from gpureport.metrics import METRICS, Metric
 from gpureport.report.explain import explained_classes, explained_kinds, explained_metrics, explained_recording
@@ -69,7 +69,7 @@ def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
 
 
 def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
-    if canonical(name) not in ATTRIBUTES:
+    if canonicalize(name) not in ATTRIBUTES:
         return None
     text = "It describes a GPU and is kept with the run, not as a series of values."
     return Explanation(title=name, sections=(Section(title="", paragraphs=(text,)),))
@@ -86,9 +86,13 @@ _LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
 
 def _find_metrics(name: str) -> Iterator[Metric]:
     """Yield the metrics with a name, or that a field, host command or OpenTelemetry name stands for."""
-    field = canonical(name)
+    field = canonicalize(name)
     for metric in METRICS:
-        if name in {metric.name, metric.otel} or metric.recorded_by in {name, field} or target(field) == metric.name:
+        if (
+            name in {metric.name, metric.otel}
+            or metric.recorded_by in {name, field}
+            or find_target(field) == metric.name
+        ):
             yield metric
 
 

@@ -11,7 +11,7 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.engine.selection import kinds_by_name, list_thresholds
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
-from gpureport.importers.logs.nvidia_smi.query.fields import column, known
+from gpureport.importers.logs.nvidia_smi.query.fields import is_known_column, parse_query_field
 from gpureport.metrics import BY_NAME, METRICS, Scope
 from gpureport.report.explain import explained_classes, explained_recording, explanation_text
 from gpureport.report.explain.explanation import explain
@@ -122,8 +122,8 @@ def test_the_recording_commands_are_understood_by_the_importer() -> None:
     short, long = (explained_recording.gpu_command(RULES, newest=newest) for newest in (False, True))
     fields = re.findall(r"--query-gpu=(\S+)", long)[0].split(",")
     assert len(fields) == len(set(fields))
-    understood = [column(field) for field in fields[1:]]
-    assert [each for each in understood if each is None or not known(each)] == []
+    understood = [parse_query_field(field) for field in fields[1:]]
+    assert [each for each in understood if each is None or not is_known_column(each)] == []
     assert {"timestamp", "index", "uuid", "driver_version"} <= set(fields)
     newer = set(fields) - set(re.findall(r"--query-gpu=(\S+)", short)[0].split(","))
     assert newer

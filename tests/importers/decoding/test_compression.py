@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers.decoding.compression import archive, plain
+from gpureport.importers.decoding.compression import archive_kind, decompressed_blocks
 from gpureport.importers.decoding.raw_file import RawFile
 from tests.importers.packed import COMPRESSED, PACKED
 from tests.importers.written_logs import row
@@ -23,7 +23,7 @@ def read(folder: Path, content: bytes, size: int = 4096) -> tuple[bytes, tuple[s
     """Return what a file of this content holds, and what is noted about it."""
     (folder / "log").write_bytes(content)
     file = RawFile(folder / "log")
-    blocks = list(plain(file, size))
+    blocks = list(decompressed_blocks(file, size))
     assert all(len(block) <= max(size, 65536) for block in blocks)
     return b"".join(blocks), file.account.notes()
 
@@ -99,6 +99,6 @@ def test_archives_are_told_apart(tmp_path: Path) -> None:
     """An archive of files is no compressed file."""
     with zipfile.ZipFile(tmp_path / "log.zip", "w") as packed:
         packed.writestr("gpu.csv", LOG)
-    assert archive(RawFile(tmp_path / "log.zip")) == "a zip archive"
+    assert archive_kind(RawFile(tmp_path / "log.zip")) == "a zip archive"
     (tmp_path / "log").write_bytes(LOG)
-    assert archive(RawFile(tmp_path / "log")) is None
+    assert archive_kind(RawFile(tmp_path / "log")) is None

@@ -42,7 +42,7 @@ def test_the_order_of_work_does_not_show(lines: list[str], size: int) -> None:
         waited = Parser(QueryGpuDialect()).parse(piece, layout)
         layout = waited.layout
         assert found.layout == layout, number
-        assert (found.lines, found.odd) == (waited.lines, waited.odd)
+        assert (found.lines, found.other_lines) == (waited.lines, waited.other_lines)
         for one, other in zip(found.sections, waited.sections, strict=True):
             assert one.times.tolist() == other.times.tolist()
             assert one.layout == other.layout

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import HOST, Recording
 from gpureport.store import Store
 from tests.importers.accounts import kept, seconds
@@ -23,7 +23,7 @@ def host(path: Path, column: str, times: list[float], values: list[float]) -> Pa
 def reading(folder: Path, *hosts: Path) -> Reading:
     """Return a log of twenty seconds with what lies beside it, not yet read."""
     (folder / "gpu.csv").write_text(log(20))
-    (inputs,) = find(folder / "gpu.csv", hosts)
+    (inputs,) = find_runs(folder / "gpu.csv", hosts)
     return Reading(inputs, ReadOptions(), Labels())
 
 

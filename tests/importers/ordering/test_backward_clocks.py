@@ -194,10 +194,10 @@ def test_what_was_before_is_counted_as_a_search_would(parts: list[list[int]], da
     low = data.draw(st.integers(-50, 350))
     high = low + data.draw(st.integers(0, 100))
     everything = [stamp for part in parts for stamp in part]
-    assert stamps.within(low, high) == sum(low <= stamp <= high for stamp in everything)
-    assert stamps.away(low, high) == min(max(low - stamp, stamp - high, 0) for stamp in everything)
+    assert stamps.count_within(low, high) == sum(low <= stamp <= high for stamp in everything)
+    assert stamps.distance_to(low, high) == min(max(low - stamp, stamp - high, 0) for stamp in everything)
     times = np.arange(low, high + 1, dtype=np.int64)
-    assert covered.within(times) == len(moments & set(times.tolist()))
+    assert covered.count_within(times) == len(moments & set(times.tolist()))
 
 
 @pytest.mark.parametrize("varied", [True, False])

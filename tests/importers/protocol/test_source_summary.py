@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.decoding.pieces import pieces
 from gpureport.importers.protocol import source_summary
 from gpureport.importers.protocol.interpretation import InterpretedColumn
@@ -17,7 +17,7 @@ from tests.importers.written_logs import HEADER, log, row, stamp
 def read(path: Path, content: str, placement: ReadOptions | None = None) -> SourceSummary:
     """Return the one source of a log of this content."""
     path.write_text(content)
-    (inputs,) = find(path)
+    (inputs,) = find_runs(path)
     reading = Reading(inputs, placement or ReadOptions(), Labels())
     reading.recording()
     (source,) = reading.sources_read()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.host import HostLog
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Input, Outcome
@@ -29,7 +29,7 @@ def host(folder: Path, first: float, *, rows: int = 10) -> Path:
 def joined(folder: Path, *hosts: Path, tz: str | None = None, as_one_run: bool = False) -> Recording:
     """Return a log of ten seconds with what lies beside it."""
     (folder / "gpu.csv").write_text(log(10))
-    (inputs,) = find(folder / "gpu.csv", hosts)
+    (inputs,) = find_runs(folder / "gpu.csv", hosts)
     return Reading(inputs, ReadOptions(tz=tz), Labels(), as_one_run=as_one_run).recording()
 
 

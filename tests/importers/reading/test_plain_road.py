@@ -16,7 +16,7 @@ from tests.importers.reading.called_modules import called_modules
 ROAD = {
     "reading.sources",
     "protocol.registry",
-    "logs.nvidia_smi.query_gpu",
+    "logs.nvidia_smi.importer",
     "logs.nvidia_smi.query.non_data_lines",
     "reading.run_reading",
     "logs.nvidia_smi.query.extraction",

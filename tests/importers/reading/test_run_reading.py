@@ -12,7 +12,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find, together
+from gpureport.importers import Labels, Reading, ReadOptions, find_run_logs, find_runs
 from gpureport.quality import AbsentCells, LogGap, Rejected
 from gpureport.recording import Recording
 from tests.importers.packed import COMPRESSED, PACKED
@@ -29,7 +29,7 @@ def rows(seconds: Iterable[float], gpu: int = 0, util: int = 90) -> str:
 
 def one(*paths: Path, host: tuple[Path, ...] = ()) -> Reading:
     """Return several logs as one run, being read."""
-    return Reading(together(paths, host), ReadOptions(), Labels(), as_one_run=True)
+    return Reading(find_run_logs(paths, host), ReadOptions(), Labels(), as_one_run=True)
 
 
 def write(folder: Path, **logs: str) -> list[Path]:
@@ -52,7 +52,7 @@ def test_a_compressed_log_and_host_log(tmp_path: Path, packed: str) -> None:
     (tmp_path / "packed.csv.gz").write_bytes(PACKED[packed](log().encode()))
     (tmp_path / "host.log").write_bytes(PACKED[packed](HOST.encode()))
     plain = read(tmp_path / "gpu.csv")
-    (inputs,) = find(tmp_path / "packed.csv.gz", [tmp_path / "host.log"])
+    (inputs,) = find_runs(tmp_path / "packed.csv.gz", [tmp_path / "host.log"])
     recording = Reading(inputs, ReadOptions(), Labels()).recording()
     assert recording.rows_of("gpu:0").select(plain.series.column_names).to_pylist() == plain.series.to_pylist()
     assert len(recording.rows_of("host")) == 20
@@ -85,13 +85,13 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, said: str) 
     """Nothing in it, nothing left of it, or several files in it."""
     (tmp_path / "gpu.csv").write_bytes(content)
     with pytest.raises(SourceError, match=said):
-        find(tmp_path / "gpu.csv")
+        find_runs(tmp_path / "gpu.csv")
 
 
 def test_the_identity_is_that_of_the_bytes(tmp_path: Path) -> None:
     """The id and the hash are those they have always been, asked for before or after the read."""
     (tmp_path / "gpu.csv").write_bytes(log(9).encode())
-    (inputs,) = find(tmp_path / "gpu.csv")
+    (inputs,) = find_runs(tmp_path / "gpu.csv")
     early, late = (Reading(inputs, ReadOptions(), Labels()) for _ in range(2))
     hashed = sha256(log(9).encode()).hexdigest()
     expected = sha256(f"nvidia_smi {hashed}\ntz= gpus=\n".encode()).hexdigest()[:16]
@@ -103,7 +103,7 @@ def test_the_identity_is_that_of_the_bytes(tmp_path: Path) -> None:
 def test_a_log_that_changes_under_its_id_is_refused(tmp_path: Path) -> None:
     """Where the id was asked for first, other bytes are not taken for it."""
     (tmp_path / "gpu.csv").write_text(log(9))
-    (inputs,) = find(tmp_path / "gpu.csv")
+    (inputs,) = find_runs(tmp_path / "gpu.csv")
     reading = Reading(inputs, ReadOptions(), Labels())
     assert reading.run_id
     (tmp_path / "gpu.csv").write_text(log(9).replace("90 %", "80 %"))
@@ -178,7 +178,7 @@ def test_a_log_named_twice_is_refused(tmp_path: Path) -> None:
     """A log does not go on in itself."""
     (path,) = write(tmp_path, a=log())
     with pytest.raises(SourceError, match="named twice for one run"):
-        together([path, path])
+        find_run_logs([path, path])
 
 
 def test_a_bad_log_among_several_is_named(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_options_that_are_not_used_are_no_part_of_the_identity(tmp_path: Path) -
     """What a log tells itself is the same run with the option and without; what it does not is another."""
 
     def identity(*names: str, **options: Any) -> str:  # noqa: ANN401 - any option
-        inputs = together([tmp_path / name for name in names])
+        inputs = find_run_logs([tmp_path / name for name in names])
         return Reading(inputs, ReadOptions(**options), Labels(), as_one_run=True).run_id
 
     header, _, bare = log(9).partition("\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, find
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, find_runs
 from gpureport.importers.decoding.pieces import head
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import HEAD_BYTES
@@ -18,7 +18,7 @@ HOST = "timestamp,cpu_percent\n2026-03-14T09:00:00.000,50\n2026-03-14T09:00:01.0
 def refused(path: Path) -> str:
     """Return the message a path is refused with."""
     with pytest.raises(SourceError) as caught:
-        find(path)
+        find_runs(path)
     return str(caught.value)
 
 
@@ -52,7 +52,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_the_address_of_a_tracker(address: str) -> None:
     """A person who takes it from the tracker is told what is missing before it."""
     with pytest.raises(SourceError, match="put mlflow: before the address"):
-        find(address)
+        find_runs(address)
 
 
 def test_xml_of_others_is_no_log(tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     with pytest.raises(
         SourceError, match=r"gpu.csv: a log of GPUs, not of a host; give it as a source; with --host, give what"
     ):
-        find(gpu, [gpu])
+        find_runs(gpu, [gpu])
     with pytest.raises(
         SourceError, match=r"other.txt: not a known log .*; give what sar, .*, or a CSV with a timestamp and cpu"
     ):
-        find(gpu, [other])
+        find_runs(gpu, [other])
     said = (
         "host.csv: a host log, which says nothing of GPUs; give the log of the GPUs as a source, and this one with --"
     )
@@ -179,7 +179,7 @@ def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "nvidia-smi.csv").write_text(log())
     (tmp_path / "a" / "host.csv").write_text(HOST)
-    runs = find(tmp_path)
+    runs = find_runs(tmp_path)
     assert [[each.importer.kind for each in inputs] for inputs in runs] == [["nvidia_smi", "host"], ["nvidia_smi"]]
 
 
@@ -188,7 +188,7 @@ def test_a_host_log_between_two_logs_belongs_to_none(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text(log())
     (tmp_path / "host.csv").write_text(HOST)
-    assert [len(inputs) for inputs in find(tmp_path)] == [1, 1]
+    assert [len(inputs) for inputs in find_runs(tmp_path)] == [1, 1]
 
 
 @pytest.mark.parametrize("header", ["timestamp,name,value", "timestamp,index,loss", "timestamp,index,name,serial"])
@@ -197,5 +197,5 @@ def test_a_table_of_something_else_beside_a_log(tmp_path: Path, header: str) -> 
     (tmp_path / "gpu.csv").write_text(log())
     (tmp_path / "host.csv").write_text(HOST)
     (tmp_path / "train.csv").write_text(f"{header}\n2026/03/14 09:00:00.000,0,1\n")
-    (run,) = find(tmp_path)
+    (run,) = find_runs(tmp_path)
     assert [each.path.name for each in run] == ["gpu.csv", "host.csv"]

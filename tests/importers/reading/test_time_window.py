@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut, find
+from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut_recording, find_runs
 from gpureport.recording import Recording
 from tests.importers.written_logs import log
 
@@ -20,7 +20,7 @@ def recorded(folder: Path, placement: ReadOptions | None = None) -> Recording:
 
 def reading(folder: Path, placement: ReadOptions | None = None) -> Reading:
     """Return that recording, not read yet."""
-    return Reading(find(folder / "gpu.csv")[0], placement or ReadOptions(), Labels())
+    return Reading(find_runs(folder / "gpu.csv")[0], placement or ReadOptions(), Labels())
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_part_is_named_by_elapsed_time_or_moment(
     tmp_path: Path, start: str | None, end: str | None, seconds: int
 ) -> None:
     """The start is part of it, the end is not."""
-    part = cut(recorded(tmp_path), Window(start=start, end=end))
+    part = cut_recording(recorded(tmp_path), Window(start=start, end=end))
     assert len(part.series) == 2 * seconds
     assert part.run.quality.accounted
     assert part.run.ended - part.run.started == pytest.approx((seconds - 1) * 1e6, abs=5e4)
@@ -46,10 +46,10 @@ def test_a_part_is_named_by_elapsed_time_or_moment(
 def test_a_moment_is_one_of_the_zone_of_the_run(tmp_path: Path) -> None:
     """With a zone, 09:01 is the local time, and a stamp with another offset is the same moment."""
     whole = recorded(tmp_path, ReadOptions(tz="Asia/Kolkata"))
-    local = cut(whole, Window(start="2026-03-14T09:01"))
-    assert local.run.started == cut(whole, Window(start="2026-03-14T03:31+00:00")).run.started
+    local = cut_recording(whole, Window(start="2026-03-14T09:01"))
+    assert local.run.started == cut_recording(whole, Window(start="2026-03-14T03:31+00:00")).run.started
     with pytest.raises(SettingsError, match="the run has none"):
-        cut(recorded(tmp_path), Window(start="2026-03-14T03:31+00:00"))
+        cut_recording(recorded(tmp_path), Window(start="2026-03-14T03:31+00:00"))
 
 
 def test_what_is_no_part_is_refused(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_what_is_no_part_is_refused(tmp_path: Path) -> None:
     whole = recorded(tmp_path)
     for window in (Window(start="soon"), Window(start="2m", end="1m")):
         with pytest.raises(SettingsError):
-            cut(whole, window)
+            cut_recording(whole, window)
     with pytest.raises(SourceError, match="nothing was recorded"):
-        cut(whole, Window(start="10m", end="11m"))
+        cut_recording(whole, Window(start="10m", end="11m"))
 
 
 def test_a_part_is_another_run(tmp_path: Path) -> None:
@@ -75,6 +75,6 @@ def test_a_part_is_another_run(tmp_path: Path) -> None:
 def test_two_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
     """No row is in both or in none, wherever a run is cut."""
     whole = recorded(tmp_path_factory.mktemp("cut"))
-    parts = [cut(whole, Window(end=f"{at}s")), cut(whole, Window(start=f"{at}s"))]
+    parts = [cut_recording(whole, Window(end=f"{at}s")), cut_recording(whole, Window(start=f"{at}s"))]
     assert sum(len(part.series) for part in parts) == len(whole.series)
     assert sum(part.run.quality.rows_kept for part in parts) == whole.run.quality.rows_kept

@@ -13,7 +13,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, NOT_SELECTED
 from gpureport.importers.protocol.tracker import Attachment, Tracked
-from gpureport.importers.reading.attachments import joined
+from gpureport.importers.reading.attachments import join_attached_logs
 from gpureport.importers.reading.tracked_reading import TrackedReading
 from gpureport.importers.trackers.device_tables import add_timing, build_device_table, read_clocks
 from gpureport.importers.trackers.training_metrics import TrainingMetric
@@ -79,7 +79,9 @@ def reading(
     one: Tracked, placement: ReadOptions | None = None, *, strict: bool = False, key: str = "run 1"
 ) -> TrackedReading:
     """Return a reading of a run."""
-    return TrackedReading("mlflow", Run(one, key), placement or ReadOptions(), Labels(), strict=strict, joined=joined)
+    return TrackedReading(
+        "mlflow", Run(one, key), placement or ReadOptions(), Labels(), strict=strict, join=join_attached_logs
+    )
 
 
 def log(path: Path, hours: float = 0.0, seconds: Sequence[int] = range(1200), gpus: int = 1) -> Attachment:
@@ -108,7 +110,11 @@ def test_a_run_is_identified_by_its_key_and_what_selects_rows() -> None:
 def test_what_a_tracker_says_of_a_run_comes_through() -> None:
     """Times are UTC, and labels of a person win."""
     labels = Labels(name="mine", step="2", params=(("lr", "2"),))
-    run = TrackedReading("mlflow", Run(tracked()), ReadOptions(), labels, strict=False, joined=joined).recording().run
+    run = (
+        TrackedReading("mlflow", Run(tracked()), ReadOptions(), labels, strict=False, join=join_attached_logs)
+        .recording()
+        .run
+    )
     assert (run.name, run.step, run.timezone, run.params, run.tags) == (
         "mine",
         "2",

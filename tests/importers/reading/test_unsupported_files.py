@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import find
+from gpureport.importers import find_runs
 from tests.importers.written_logs import log, read_text
 
 
@@ -39,7 +39,7 @@ def test_a_file_of_another_kind_is_refused_with_what_it_is(tmp_path: Path, text:
     path = tmp_path / "gpu.csv"
     path.write_text(text)
     with pytest.raises(SourceError) as refused:
-        find(path)
+        find_runs(path)
     assert what in refused.value.what
     assert hint in refused.value.hint
 
@@ -57,9 +57,9 @@ def test_an_archive_is_none_of_its_logs(tmp_path: Path, name: str) -> None:
             entry.size = len(log(60))
             packed_tar.addfile(entry, io.BytesIO(log(60).encode()))
     with pytest.raises(SourceError, match="archive; unpack it and give the files in it"):
-        find(path)
+        find_runs(path)
     (tmp_path / "other.csv").write_text(log(20))
-    assert [inputs[0].path.name for inputs in find(tmp_path)] == ["other.csv"]
+    assert [inputs[0].path.name for inputs in find_runs(tmp_path)] == ["other.csv"]
 
 
 def test_processes_that_name_no_gpu(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class Pairs:
                     continue
                 values: dict[str, float | bool | str] = {"index": index, "gpu_utilization_ratio": float(used)}
                 records.append(Record(number=number, time=int(time[0]) if time else None, values=values))
-            yield make_chunk(records, lines=len(records) + len(odd), odd=odd)
+            yield make_chunk(records, lines=len(records) + len(odd), other_lines=odd)
 
 
 def read(path: Path, text: str, placement: ReadOptions | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:

@@ -52,7 +52,7 @@ def test_daylight_saving_needs_no_shift_when_the_zone_is_known() -> None:
 def test_a_long_silence_is_a_gap() -> None:
     """At 1 s a silence of more than 5 s is a gap; a hiccup of 3 s is not."""
     clock = Clock("gpu:0")
-    clock.read(seconds(*range(10), 12, *range(13, 20), 40, 41))
+    clock.accept(seconds(*range(10), 12, *range(13, 20), 40, 41))
     assert [(gap.start, gap.end) for gap in clock.gaps()] == [(19 * SECOND, 40 * SECOND)]
 
 
@@ -62,7 +62,7 @@ def test_a_slower_stretch_is_no_row_of_gaps(piece: int) -> None:
     clock = Clock("gpu:0")
     times = seconds(*range(200), *range(200, 320, 10), *range(700, 820, 10), *range(820, 900))
     for begin in range(0, len(times), piece):
-        clock.read(times[begin : begin + piece])
+        clock.accept(times[begin : begin + piece])
     assert [(gap.start, gap.end) for gap in clock.gaps()] == [(310 * SECOND, 700 * SECOND)]
 
 
@@ -72,7 +72,7 @@ def test_pieces_do_not_change_what_is_seen(piece: int) -> None:
     clock = Clock("gpu:0")
     times = seconds(0, *range(600, 20_600), 20_599)
     for begin in range(0, len(times), piece):
-        clock.read(times[begin : begin + piece])
+        clock.accept(times[begin : begin + piece])
     assert [(gap.start, gap.end) for gap in clock.gaps()] == [(0, 600 * SECOND)]
     assert (clock.duplicates, clock.interval) == (1, 1.0)
 
@@ -80,15 +80,15 @@ def test_pieces_do_not_change_what_is_seen(piece: int) -> None:
 def test_equal_stamps_are_counted() -> None:
     """Rows that share a stamp are duplicates, kept and counted."""
     clock = Clock("gpu:0")
-    clock.read(seconds(0, 1, 1, 2, 2, 2))
+    clock.accept(seconds(0, 1, 1, 2, 2, 2))
     assert (clock.duplicates, clock.interval) == (3, 1.0)
 
 
 def test_bunches_are_told_from_even_rows() -> None:
     """Four rows within milliseconds, then a second without, are a bunch; fast even rows are not."""
     bunched, even = Clock("gpu:0"), Clock("gpu:0")
-    bunched.read(seconds(*(tick + gpu / 1000 for tick in range(30) for gpu in range(4))))
-    even.read(seconds(*(row * 0.007 for row in range(300)), 9, 12))
+    bunched.accept(seconds(*(tick + gpu / 1000 for tick in range(30) for gpu in range(4))))
+    even.accept(seconds(*(row * 0.007 for row in range(300)), 9, 12))
     assert bunched.bunched()
     assert not even.bunched()
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Device, Recording
 from gpureport.report.runs.anonymisation import anonymise_recording
 from tests.importers.written_logs import log
@@ -17,7 +17,7 @@ def recording(folder: Path) -> Recording:
     params = (("data", "/scratch/anna/imagenet"), ("batch", "64"), ("user", "anna"))
     tags = (("hostname", "gpu-node-17"), ("link", "https://lab.example.org/run/3"), ("from", "10.1.2.3"))
     labels = Labels(name="anna tries gpu-node-17", params=params, tags=tags)
-    found = Reading(find(folder / "anna.csv")[0], ReadOptions(), labels).recording()
+    found = Reading(find_runs(folder / "anna.csv")[0], ReadOptions(), labels).recording()
     notes = ("Read from /home/anna/projects/x.csv on gpu-node-17.",)
     device = Device(id="gpu:0", index=0, uuid="GPU-1fd5ee77-0b3c", model="NVIDIA A40")
     quality = replace(found.run.quality, notes=notes)
@@ -40,7 +40,7 @@ def test_nodes_are_numbered_in_rows_as_in_devices(tmp_path: Path) -> None:
     for node in ("anna-1", "anna-2"):
         (tmp_path / node).mkdir()
         (tmp_path / node / "gpu.csv").write_text(log(30).replace("GPU-", f"GPU-{node}"))
-    inputs = [run[0] for run in find(tmp_path)]
+    inputs = [run[0] for run in find_runs(tmp_path)]
     run = Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording()
     shown = anonymise_recording(run)
     devices = [device.id for device in shown.run.devices]
@@ -52,11 +52,11 @@ def test_a_name_that_is_a_files_is_replaced_and_one_that_was_given_stays(tmp_pat
     """Runs stay apart all the same."""
     for name in ("dgx01-anna", "dgx02-anna"):
         (tmp_path / f"{name}.csv").write_text(log(30 if name == "dgx01-anna" else 31))
-    runs = [Reading(find(tmp_path / f"dgx0{n}-anna.csv")[0], ReadOptions(), Labels()).recording() for n in (1, 2)]
+    runs = [Reading(find_runs(tmp_path / f"dgx0{n}-anna.csv")[0], ReadOptions(), Labels()).recording() for n in (1, 2)]
     names = [anonymise_recording(run).run.name for run in runs]
     assert "anna" not in "".join(names)
     assert names[0] != names[1]
-    given = Reading(find(tmp_path / "dgx01-anna.csv")[0], ReadOptions(), Labels(name="baseline")).recording()
+    given = Reading(find_runs(tmp_path / "dgx01-anna.csv")[0], ReadOptions(), Labels(name="baseline")).recording()
     assert anonymise_recording(given).run.name == "baseline"
 
 
@@ -68,7 +68,7 @@ def test_a_line_of_the_kernels_log_names_no_host_and_no_process(tmp_path: Path) 
         "gpu-node-17: [ 12.3] NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off.",
     ]
     (tmp_path / "gpu.csv").write_text(log(30) + "\n".join(lines) + "\n")
-    run = Reading(find(tmp_path / "gpu.csv")[0], ReadOptions(), Labels()).recording()
+    run = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels()).recording()
     named = "pid=<process>, name=<process>"
     assert [event.text for event in anonymise_recording(run).run.quality.log_events] == [
         f"NVRM: Xid (PCI:0000:01:00): 31, {named}, {rest}",
@@ -93,7 +93,7 @@ def test_a_host_in_the_end_of_a_files_name_is_gone(tmp_path: Path) -> None:
     """`gpu.log.HOST` and `gpu.HOST.csv` are what loggers on many hosts write; what a file is stays."""
     for name, shown in (("gpu.log.anna-1", "source-1.log"), ("gpu.anna-1.csv", "source-1.csv")):
         (tmp_path / name).write_text(log(30))
-        run = Reading(find(tmp_path / name)[0], ReadOptions(), Labels()).recording()
+        run = Reading(find_runs(tmp_path / name)[0], ReadOptions(), Labels()).recording()
         assert anonymise_recording(run).run.sources[0].locator == shown
 
 

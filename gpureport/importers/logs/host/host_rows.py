@@ -49,12 +49,12 @@ class HostRows:
     """Rows by time; each table of a log passes through them once, in order.
 
     Attributes:
-        odd: lines that are no rows, since the last chunk.
+        other_lines: lines that are no rows, since the last chunk.
         absent: cells without a value, since the last chunk.
         notes: what a reader must know.
     """
 
-    odd: list[NonDataLine] = field(default_factory=list)
+    other_lines: list[NonDataLine] = field(default_factory=list)
     absent: dict[tuple[str, str], int] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     _stamps: "array[int]" = field(default_factory=lambda: array("q"))
@@ -81,7 +81,7 @@ class HostRows:
     @property
     def pending(self) -> int:
         """Rows and lines that are none, not handed on yet."""
-        return len(self._stamps) + len(self.odd)
+        return len(self._stamps) + len(self.other_lines)
 
     def more(self, lines: int = 1) -> None:
         """Count lines that continue a row or hold no known metric."""
@@ -89,7 +89,7 @@ class HostRows:
 
     def lost(self, number: int, reason: str, text: str, kind: LineKind = LineKind.REJECTED) -> None:
         """Add a line that is no row."""
-        self.odd.append(NonDataLine(number, kind, reason, text))
+        self.other_lines.append(NonDataLine(number, kind, reason, text))
 
     def lacks(self, column: str, reason: str) -> None:
         """Count a cell, or a list, that says nothing."""
@@ -146,8 +146,8 @@ class HostRows:
             numbers=numbers,
             times=stamps,
             data={name: values for name, values in data.items() if values.valid.any()},
-            lines=count + len(self.odd) + self._continued,
-            odd=tuple(self.odd),
+            lines=count + len(self.other_lines) + self._continued,
+            other_lines=tuple(self.other_lines),
             continued=self._continued,
             absent=dict(self.absent),
             notes=tuple(self.notes),
@@ -175,7 +175,7 @@ class HostRows:
         return len(self._stamps) - kept
 
     def _forget(self, count: int) -> None:
-        self.odd, self.absent, self._continued = [], {}, 0
+        self.other_lines, self.absent, self._continued = [], {}, 0
         del self._stamps[:count]
         del self._numbers[:count]
         for column in self._columns.values():

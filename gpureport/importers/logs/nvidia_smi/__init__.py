@@ -1,5 +1,5 @@
 """Logs that the nvidia-smi program wrote."""
 
-from gpureport.importers.logs.nvidia_smi.query_gpu import NvidiaSmi
+from gpureport.importers.logs.nvidia_smi.importer import NvidiaSmi
 
 __all__ = ["NvidiaSmi"]

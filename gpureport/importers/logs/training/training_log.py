@@ -128,8 +128,8 @@ class _Reader:
         rows = [entry for entry in history if isinstance(entry, dict)]
         faults = [fault for entry in rows if (fault := self._take(entry))]
         lines = max(lines, len(rows))
-        odd = [NonDataLine(0, LineKind.REJECTED, fault, "") for fault in faults]
-        self._tally.take(lines, len(rows) - len(faults), lines - len(rows), odd)
+        other_lines = [NonDataLine(0, LineKind.REJECTED, fault, "") for fault in faults]
+        self._tally.take(lines, len(rows) - len(faults), lines - len(rows), other_lines)
 
     def _table(self, lines: list[str]) -> Iterator[tuple[int, Mapping[str, object] | str]]:
         """Yield the rows of a CSV by their lines, or why a line is none."""
@@ -156,8 +156,8 @@ class _Reader:
     def _rows(self, lines: list[str], found: Iterable[tuple[int, Mapping[str, object] | str]]) -> None:
         for number, cells in found:
             fault = cells if isinstance(cells, str) else self._take(cells)
-            odd = [NonDataLine(number, LineKind.REJECTED, fault, lines[number - 1])] if fault else []
-            self._tally.take(1, not fault, 0, odd)
+            other_lines = [NonDataLine(number, LineKind.REJECTED, fault, lines[number - 1])] if fault else []
+            self._tally.take(1, not fault, 0, other_lines)
 
     def _take(self, cells: Mapping[str, object]) -> str:
         """Take a row; return why that cannot be done."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import absent, column, kept, rejected
@@ -15,7 +15,7 @@ def made(folder: Path, text: str, interval: float | None = 1.0) -> Recording:
     """Return a log as it is read."""
     path = folder / "dmon.log"
     path.write_text(text)
-    return Reading(find(path)[0], ReadOptions(interval=interval), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(interval=interval), Labels()).recording()
 
 
 def test_columns_follow_the_heading(tmp_path: Path) -> None:
@@ -94,12 +94,7 @@ def test_no_value_is_null_with_its_reason(tmp_path: Path) -> None:
         "GPU 0     N/A     140737488355328.0   9223372036854775794   2147483632\n"
     )
     found = made(tmp_path, text + "GPU 0     5   1   1   1\n")
-    assert absent(found) == [
-        ("FBUSD", "blank", 1),
-        ("GPUTL", "N/A", 1),
-        ("MMTMP", "blank", 1),
-        ("POWER", "blank", 1),
-    ]
+    assert absent(found) == [("FBUSD", "blank", 1), ("GPUTL", "N/A", 1), ("MMTMP", "blank", 1), ("POWER", "blank", 1)]
     assert column(found, "gpu_utilization_ratio") == [None, 0.05]
 
 

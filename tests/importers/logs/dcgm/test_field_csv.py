@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.dcgm import field_csv
 from gpureport.recording import Recording
 from tests.importers import neighbours
@@ -16,7 +16,7 @@ def made(folder: Path, text: str) -> Recording:
     """Return a table as it is read."""
     path = folder / "fields.csv"
     path.write_text(text)
-    return Reading(find(path)[0], ReadOptions(), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(), Labels()).recording()
 
 
 def test_readings_one_a_line_become_rows(tmp_path: Path) -> None:

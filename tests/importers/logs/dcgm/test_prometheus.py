@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.dcgm import prometheus
 from gpureport.recording import Recording
 from tests.importers import neighbours
@@ -17,7 +17,7 @@ def made(folder: Path, text: str) -> Recording:
     """Return an answer as it is read."""
     path = folder / "answer.json"
     path.write_text(text)
-    return Reading(find(path)[0], ReadOptions(), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(), Labels()).recording()
 
 
 def test_several_answers_are_one_recording(tmp_path: Path) -> None:

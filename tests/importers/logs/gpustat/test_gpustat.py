@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import absent, column, kept, rejected
@@ -18,7 +18,7 @@ _EPOCH = 1_795_275_165
 
 def read(path: Path) -> Recording:
     """Return a log as it is read."""
-    return Reading(find(path)[0], ReadOptions(), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(), Labels()).recording()
 
 
 def made(folder: Path, text: str) -> Recording:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.mapped.column_guesses import guess_column, time_formats
 from gpureport.importers.logs.mapped.map_suggestion import suggest_map
 from gpureport.importers.protocol.column_map import read_column_map as read_map
@@ -24,7 +24,7 @@ def suggested(folder: Path, text: str) -> str:
     path = folder / "table.csv"
     path.write_text(text)
     with pytest.raises(SourceError) as refused:
-        find(path)
+        find_runs(path)
     return refused.value.aside
 
 
@@ -141,7 +141,7 @@ def test_the_map_that_is_suggested_reads_the_table(tmp_path: Path) -> None:
     )
     told = tmp_path / "map.toml"
     told.write_text(suggested(tmp_path, text.replace("when", "time")))
-    (inputs,) = find(tmp_path / "table.csv", kind="mapped")
+    (inputs,) = find_runs(tmp_path / "table.csv", kind="mapped")
     found = Reading(inputs, ReadOptions(map=read_map(told)), Labels()).recording()
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
 
@@ -170,7 +170,7 @@ def test_a_header_of_another_width_gets_no_map(tmp_path: Path, cells: str) -> No
     path = tmp_path / "table.csv"
     path.write_text(f"Timestamp, GPU0_Temperature, GPU1_Temperature\n{cells}\n{cells}\n")
     with pytest.raises(SourceError, match=r"its header names 3 columns, but its rows have \d cells: nobody"):
-        find(path)
+        find_runs(path)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,10 @@ def test_wrappers_of_the_wild_are_read_with_the_map_they_get(tmp_path: Path, nam
     """The map that genuine wrapper logs are refused with reads them as it is."""
     path = Path(str(_CORPUS)) / "corpus" / name
     with pytest.raises(SourceError) as refused:
-        find(path)
+        find_runs(path)
     told = tmp_path / "map.toml"
     told.write_text(refused.value.aside)
-    (inputs,) = find(path, kind="mapped")
+    (inputs,) = find_runs(path, kind="mapped")
     found = Reading(inputs, ReadOptions(map=read_map(told)), Labels()).recording()
     assert (len(found.run.gpus), len(found.series)) == (gpus, rows)
     assert found.run.quality.rejected == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours
@@ -19,7 +19,7 @@ def reading(folder: Path, text: str, mapping: str = neighbours.MAP, **options: o
     path, told = folder / "table.csv", folder / "map.toml"
     path.write_text(text)
     told.write_text(mapping)
-    (inputs,) = find(path, kind="mapped")
+    (inputs,) = find_runs(path, kind="mapped")
     return Reading(inputs, ReadOptions(map=read_map(told), **options), Labels())  # type: ignore[arg-type]  # options of several types
 
 
@@ -164,13 +164,13 @@ def test_without_a_map_nothing_is_read(tmp_path: Path) -> None:
     """The kind alone tells nothing; a map to start from is given where the headings tell what they are."""
     path = tmp_path / "table.csv"
     path.write_text(neighbours.wrapper_csv(2))
-    (inputs,) = find(path, kind="mapped")
+    (inputs,) = find_runs(path, kind="mapped")
     with pytest.raises(SourceError, match=r"no map says what its columns are; save standard output") as refused:
         Reading(inputs, ReadOptions(), Labels()).recording()
     assert 'metric = "gpu_power_watts"' in refused.value.aside
     path.write_text("a,b\n1,2\n")
     with pytest.raises(SourceError, match=r"no map says what its columns are; give --map map\.toml"):
-        Reading(find(path, kind="mapped")[0], ReadOptions(), Labels()).recording()
+        Reading(find_runs(path, kind="mapped")[0], ReadOptions(), Labels()).recording()
 
 
 @pytest.mark.parametrize(

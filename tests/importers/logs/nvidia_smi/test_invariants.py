@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import read_text, stamp
@@ -142,7 +142,7 @@ def test_parquet_gives_back_what_was_read(tmp_path: Path, shape: Shape) -> None:
     """A run read from the store is the run that was read from its log."""
     path = tmp_path / "gpu.csv"
     path.write_text(shape.text())
-    (inputs,) = find(path)
+    (inputs,) = find_runs(path)
     store = Store(tmp_path / "store")
     entry = store.write(Reading(inputs, ReadOptions(), Labels()), IMPORTER_VERSION)
     recording = Reading(inputs, ReadOptions(), Labels()).recording()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import absent, column, kept, rejected
@@ -16,7 +16,7 @@ CAPTURES = Path(__file__).parent / "captures"
 
 def read(path: Path) -> Recording:
     """Return a CSV as it is read."""
-    return Reading(find(path)[0], ReadOptions(), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(), Labels()).recording()
 
 
 def made(folder: Path, text: str) -> Recording:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpureport.cli import main
 from gpureport.errors import GpureportError, SourceError, StoreError
-from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.reading import folders
 from gpureport.recording import Recording
 from gpureport.series_table import TRAINING_SCHEMA
@@ -21,18 +21,17 @@ LIGHTNING = "epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,,2.1\n1,30,nan,\n"
 BOARD = "Wall time,Step,Value\n1773478801.5,1,0.5\n1773478805.5,2,0.25\n"
 STATE = {
     "global_step": 20,
-    "log_history": [
-        {"epoch": 0.1, "loss": 2.5, "step": 10},
-        {"epoch": 0.2, "eval_loss": 2.0, "step": 20},
-    ],
+    "log_history": [{"epoch": 0.1, "loss": 2.5, "step": 10}, {"epoch": 0.2, "eval_loss": 2.0, "step": 20}],
 }
 
 
 def reading(folder: Path, *trainings: Path, tz: str | None = None, strict: bool = False) -> Reading:
     """Return a log of twenty seconds with training logs, not yet read."""
     (folder / "gpu.csv").write_text(log(20))
-    (inputs,) = find(folder / "gpu.csv")
-    return Reading(inputs, ReadOptions(tz=tz), Labels(), strict=strict, training=folders.training_logs(trainings))
+    (inputs,) = find_runs(folder / "gpu.csv")
+    return Reading(
+        inputs, ReadOptions(tz=tz), Labels(), strict=strict, training=folders.identify_training_logs(trainings)
+    )
 
 
 def read(folder: Path, name: str, content: str, tz: str | None = None) -> Recording:
@@ -62,7 +61,7 @@ def test_lightning(tmp_path: Path) -> None:
     recording = read(tmp_path, "metrics.csv", LIGHTNING)
     found = points(recording)
     assert found[:5] == [
-        *(("epoch", 10, 0.0), ("train_loss", 10, 2.5), ("epoch", 20, 0.0), ("val_loss", 20, 2.1), ("epoch", 30, 1.0)),
+        *(("epoch", 10, 0.0), ("train_loss", 10, 2.5), ("epoch", 20, 0.0), ("val_loss", 20, 2.1), ("epoch", 30, 1.0))
     ]
     assert (found[5][0], math.isnan(found[5][2])) == ("train_loss", True)
     assert times(recording) == [None] * 6
@@ -77,7 +76,7 @@ def test_trainer_state(tmp_path: Path) -> None:
     for indent in (None, 2):
         recording = read(tmp_path, "trainer_state.json", json.dumps(STATE, indent=indent))
         assert points(recording) == [
-            *(("epoch", 10, 0.1), ("loss", 10, 2.5), ("epoch", 20, 0.2), ("eval_loss", 20, 2.0)),
+            *(("epoch", 10, 0.1), ("loss", 10, 2.5), ("epoch", 20, 0.2), ("eval_loss", 20, 2.0))
         ]
 
 
@@ -103,7 +102,7 @@ def test_damaged_rows_are_counted(tmp_path: Path) -> None:
     content = "time,loss\n2026-03-14 09:00:03,1\n2026-03-14 09:00:04\nlater,2\n1773478801,3\n2026-03-14 09:00:05,4"
     quality = read(tmp_path, "a.csv", content).run.quality
     assert [(entry.reason, entry.rows) for entry in quality.rejected] == [
-        *(("cut last line", 1), ("malformed time", 1), ("no time stamp", 1), ("wrong number of cells", 1)),
+        *(("cut last line", 1), ("malformed time", 1), ("no time stamp", 1), ("wrong number of cells", 1))
     ]
     with pytest.raises(SourceError, match="lines were rejected"):
         reading(tmp_path, tmp_path / "a.csv", strict=True).recording()

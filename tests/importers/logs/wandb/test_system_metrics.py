@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.wandb.metric_names import parse_metric_name
 from gpureport.recording import Recording
 from tests.importers import neighbours
@@ -17,7 +17,7 @@ def made(folder: Path, text: str) -> Recording:
     """Return an export as it is read."""
     path = folder / "sys_metrics.csv"
     path.write_text(text)
-    return Reading(find(path)[0], ReadOptions(), Labels()).recording()
+    return Reading(find_runs(path)[0], ReadOptions(), Labels()).recording()
 
 
 def lines(*rows: Mapping[str, object]) -> str:

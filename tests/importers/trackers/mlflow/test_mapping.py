@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpureport import columns
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection
-from gpureport.importers.reading.attachments import joined
+from gpureport.importers.reading.attachments import join_attached_logs
 from gpureport.importers.reading.tracked_reading import TrackedReading
 from gpureport.importers.trackers.mlflow import Mlflow
 from gpureport.importers.trackers.mlflow.derived_totals import derive_total
@@ -28,7 +28,9 @@ TICKS = [10_050 + 10_050 * place for place in range(9)]
 def read(source: Path | str, placement: ReadOptions | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
     """Return the only run of a store that is meant."""
     (run,) = Mlflow().runs(str(source), Selection(**selection)).runs
-    return TrackedReading("mlflow", run, placement or ReadOptions(), Labels(), strict=False, joined=joined).recording()
+    return TrackedReading(
+        "mlflow", run, placement or ReadOptions(), Labels(), strict=False, join=join_attached_logs
+    ).recording()
 
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
@@ -241,7 +243,7 @@ def test_only_the_gpus_asked_for_are_kept(store: Callable[..., Path]) -> None:
     (rejected,) = recording.run.quality.rejected
     assert (rejected.reason, rejected.rows) == ("GPU not selected", 9)
     (run,) = Mlflow().runs(str(source), Selection()).runs
-    strict = TrackedReading("mlflow", run, ReadOptions(gpus=(0,)), Labels(), strict=True, joined=joined)
+    strict = TrackedReading("mlflow", run, ReadOptions(gpus=(0,)), Labels(), strict=True, join=join_attached_logs)
     assert len(strict.recording().series) == 9
 
 

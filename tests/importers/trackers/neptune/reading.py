@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport import columns
-from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, joined, tracker
+from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, find_tracker, join_attached_logs
 from gpureport.recording import Recording
 
 
@@ -16,11 +16,11 @@ def readings(
     **wanted: Any,  # noqa: ANN401 - any field of a selection
 ) -> list[TrackedReading]:
     """Return the runs a source holds, not read yet."""
-    found = tracker(str(source))
+    found = find_tracker(str(source))
     assert found is not None
     placement = ReadOptions(tz=tz, gpus=gpus)
     runs = found.runs(str(source), Selection(**wanted)).runs
-    return [TrackedReading(found.kind, run, placement, Labels(), strict=False, joined=joined) for run in runs]
+    return [TrackedReading(found.kind, run, placement, Labels(), strict=False, join=join_attached_logs) for run in runs]
 
 
 def recordings(source: str | Path, **wanted: Any) -> list[Recording]:  # noqa: ANN401 - as above

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.importers import Selection, tracker
+from gpureport.importers import Selection, find_tracker
 from gpureport.recording import Recording
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.reading import column, recording, recordings, times
@@ -77,7 +77,7 @@ def test_every_recorded_folder() -> None:
     before = folders.state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
-        found = tracker(str(DATA / name))
+        found = find_tracker(str(DATA / name))
         assert found is not None
         assert len(found.listed(str(DATA / name), Selection())) == len(recordings(DATA / name)) == runs
     assert folders.state(DATA) == before

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import LOCATORS, TRACKERS, ReadOptions, Selection, tracker
+from gpureport.importers import LOCATORS, TRACKERS, ReadOptions, Selection, find_tracker
 from tests.cli.program import Program, program
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.reading import column, readings, recording
@@ -75,7 +75,7 @@ def test_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
 def test_hidden_folders_are_looked_into_where_they_are_named(tmp_path: Path) -> None:
     """A folder of logs that also holds `.neptune` is one of logs; its name, or the locator, says otherwise."""
     folders.write(tmp_path / "job" / ".neptune", folders.operations(Schedule(utilization=[[50.0] * 3])))
-    assert tracker(str(tmp_path / "job")) is None
+    assert find_tracker(str(tmp_path / "job")) is None
     assert ids(tmp_path / "job" / ".neptune") == [folders.RUN]
     assert ids(f"neptune:{tmp_path / 'job'}") == [folders.RUN]
 

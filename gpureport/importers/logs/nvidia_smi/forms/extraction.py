@@ -26,7 +26,7 @@ _LISTS = "record a list of processes with its time: pmon -o DT, or --query-compu
 _CLOCK = "gpu_sm_clock_hertz"
 
 
-class FormsExtraction(FormExtraction):
+class MixedFormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
     def __init__(self, file: RawFile, placement: ReadOptions) -> None:
@@ -44,7 +44,7 @@ class FormsExtraction(FormExtraction):
         told = (values for name, values in part.data.items() if name == _CLOCK or name.startswith("clock_event_"))
         self._throttling = self._throttling or any(values.valid.any() for values in told)
         self._lost = part.lost
-        self._events += [line for line in part.odd if line.kind is LineKind.EVENT]
+        self._events += [line for line in part.other_lines if line.kind is LineKind.EVENT]
 
     def _note(self, rows: AssignedRows, placed: PlacedRows) -> None:
         """Give the messages above the last of the rows a time."""

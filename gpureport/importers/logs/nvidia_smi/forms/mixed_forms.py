@@ -11,8 +11,8 @@ import numpy as np
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks, Part
-from gpureport.importers.logs.nvidia_smi.forms.csv_queries import query_option
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
+from gpureport.importers.logs.nvidia_smi.forms.query_commands import command_of_header
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.interpretation import InterpretedBlock
@@ -59,7 +59,7 @@ class MixedForms:
         """Yield what one block holds, and note what it was."""
         first = next(parts)
         form = self._reader(first)
-        name = query_option(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
+        name = command_of_header(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
         read = InterpretedBlock(form=name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
@@ -104,12 +104,12 @@ class _Unread:
         """Yield their account: rows of numbers above any header are rejected, prose is noise."""
         for piece in log:
             lines = enumerate(piece.data.split(b"\n"), piece.first_line)
-            odd = [_odd(number, line) for number, line in lines if line.strip(b"\0\r\t\v\f ")]
+            other_lines = [_classify_line(number, line) for number, line in lines if line.strip(b"\0\r\t\v\f ")]
             none = np.zeros(0, dtype=np.int64)
-            yield Chunk(numbers=none, times=None, data={}, lines=len(odd), odd=odd)
+            yield Chunk(numbers=none, times=None, data={}, lines=len(other_lines), other_lines=other_lines)
 
 
-def _odd(number: int, line: bytes) -> NonDataLine:
+def _classify_line(number: int, line: bytes) -> NonDataLine:
     text = line[:_LONGEST].decode(errors="replace").strip()
     if _NUMBERS.fullmatch(text):
         return NonDataLine(number, LineKind.REJECTED, BEFORE_HEADER, text)

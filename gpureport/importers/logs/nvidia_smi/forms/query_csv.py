@@ -12,7 +12,7 @@ from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Pa
 from gpureport.importers.devices.series_assembly import columns_by_target, split_clock_events
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.driver_messages import lost_rows
+from gpureport.importers.logs.nvidia_smi.query.driver_messages import find_lost_rows
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.reject_reasons import UNUSABLE_HEADER
 from gpureport.importers.text.text_log import Chunk
@@ -38,7 +38,7 @@ class QueryCsv:
         """
         layout = QueryGpuDialect().header(line.strip())
         told = layout is not None and (len(layout.columns) > 1 or bool(layout.columns[0].unit))
-        return layout is not None and told and fields.of_gpus(layout)
+        return layout is not None and told and fields.is_gpu_layout(layout)
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield of each piece the lines that are no rows, then a chunk for each stretch under one header.
@@ -68,22 +68,22 @@ class QueryCsv:
                 for position, decoded in section.columns.items()
                 for reason, cells in decoded.absences(every).items()
             },
-            lost=lost_rows(section),
+            lost=find_lost_rows(section),
         )
 
 
 def _others(piece: Piece, parsed: ParsedPiece) -> Chunk:
     """Return the lines of a piece that are no rows, or rows under a header that names no metric."""
-    odd = list(parsed.odd)
+    other_lines = list(parsed.other_lines)
     for section in parsed.sections:
         if not section.layout.holds(fields.METRICS):
-            odd += _refused(piece, section.layout, section.numbers.tolist())
+            other_lines += _refused(piece, section.layout, section.numbers.tolist())
     return Chunk(
         numbers=np.zeros(0, dtype=np.int64),
         times=None,
         data={},
-        lines=sum(line.kind is not LineKind.TORN_OFF for line in odd),
-        odd=sorted(odd, key=lambda line: line.number),
+        lines=sum(line.kind is not LineKind.TORN_OFF for line in other_lines),
+        other_lines=sorted(other_lines, key=lambda line: line.number),
         notes=(CUT,) if parsed.cut else (),
     )
 

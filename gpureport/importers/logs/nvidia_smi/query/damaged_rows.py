@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.identities import Identity
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
@@ -45,7 +45,7 @@ class DamagedRows:
             incomplete = (places == LEFT_OUT) & sound
             self._tally.drop(WRONG_TICK, section.numbers[incomplete])
             sound &= ~incomplete
-            data["index"] = _index(places)
+            data["index"] = _positions_as_index(places)
         unnamed = sound & _name_is_cut(section)
         self._tally.drop(GPU_NOT_NAMED, section.numbers[unnamed])
         sound &= ~unnamed
@@ -63,7 +63,7 @@ def _name_is_cut(section: Section) -> BoolArray:
     return cut
 
 
-def _index(places: IntArray) -> Values:
+def _positions_as_index(places: IntArray) -> Values:
     """Return places in a tick as the index of GPUs."""
     most = int(places.max(initial=0))
     texts = [str(place) for place in range(most + 1)]

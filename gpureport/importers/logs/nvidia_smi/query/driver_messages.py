@@ -20,7 +20,7 @@ LOST = ("GPU is lost", "GPU requires reset")
 _KEPT, _LONGEST = 200, 200
 
 
-def lost_rows(section: Section) -> dict[str, IntArray]:
+def find_lost_rows(section: Section) -> dict[str, IntArray]:
     """Return the lines of rows of which a cell says that the GPU is lost, by what it says."""
     return {
         column.reasons[code] or "": section.numbers[column.codes == code]
@@ -30,7 +30,7 @@ def lost_rows(section: Section) -> dict[str, IntArray]:
     }
 
 
-def kind(message: str) -> str:
+def classify_message(message: str) -> str:
     """Return what a message of the driver says happened: `driver_message` where it is none of the known kinds."""
     return next((name for pattern, name in _KINDS if pattern.match(message)), "driver_message")
 
@@ -47,20 +47,20 @@ class DriverEvents:
     _events: list[LogEvent] = field(default_factory=list)
     _texts: set[tuple[str, str | None]] = field(default_factory=set)
 
-    def add(self, odd: Iterable[NonDataLine], numbers: IntArray, times: IntArray) -> None:
-        """Take the messages among the odd lines of a piece.
+    def add(self, other_lines: Iterable[NonDataLine], numbers: IntArray, times: IntArray) -> None:
+        """Take the messages of the driver among the lines of a piece.
 
         Args:
-            odd: its lines that are no rows.
+            other_lines: its lines that are no rows.
             numbers: line numbers of its rows, rising.
             times: times of its rows, in microseconds.
         """
-        for line in odd:
+        for line in other_lines:
             if line.kind is LineKind.EVENT:
                 row = int(np.searchsorted(numbers, line.number)) - 1
                 at = int(times[row]) if row >= 0 else self._last
                 text = line.text.strip()[:_LONGEST]
-                self._keep(LogEvent(kind=kind(text), at=at, line=line.number, device=None, text=text))
+                self._keep(LogEvent(kind=classify_message(text), at=at, line=line.number, device=None, text=text))
         if len(times):
             self._events = [e if e.at is not None else replace(e, at=int(times[0])) for e in self._events]
             self._last = int(times[-1])

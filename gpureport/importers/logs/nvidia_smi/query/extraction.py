@@ -17,7 +17,8 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
-from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
+from gpureport.importers.devices.gpu_description import ATTRIBUTES, IDENTITY
+from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.series_assembly import (
@@ -29,12 +30,16 @@ from gpureport.importers.devices.series_assembly import (
 )
 from gpureport.importers.logs.nvidia_smi.query import fields, unusable_log
 from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
-from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, DriverEvents, lost_rows
+from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, DriverEvents, find_lost_rows
 from gpureport.importers.logs.nvidia_smi.query.host_column import HOST_COLUMN, HostColumnCheck
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import is_unambiguous
-from gpureport.importers.logs.nvidia_smi.query.opening import Opening, beginning, every_line, read_opening
-from gpureport.importers.logs.nvidia_smi.query.timeless import strange
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_places import DAMAGED, MIXED, Places
+from gpureport.importers.logs.nvidia_smi.query.opening import Opening, iterate_lines, read_beginning, read_opening
+from gpureport.importers.logs.nvidia_smi.query.timeless import find_rows_without_unit
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_assignment import (
+    DAMAGED_KINDS,
+    MIXED_GPUS_NOTE,
+    TickAssignment,
+)
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import PLACE_IN_TICK, Interpretation, Role
@@ -76,9 +81,9 @@ class QueryGpuExtraction:
         self._identities = SoundIdentities()
         self._damage: DamagedRows | None = None
         self._zone = zones.load_zone(placement.tz) if placement.tz else None
-        self._assembly = RowPlacement(self._zone, self._survey)
+        self._assembly = RowPlacement(self._zone, self._survey_whole_log)
         self._machines: HostColumnCheck | None = None
-        self._places: Places | None = None
+        self._ticks: TickAssignment | None = None
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._messages: DriverEvents | None = None
         self._events: list[NonDataLine] = []
@@ -99,11 +104,13 @@ class QueryGpuExtraction:
             placed = self._assembly.place(rows)
             self._tally.settle(section, placed)
             self._note_events(section, placed)
-            yield from self._assembly.batches(placed, _series(split_clock_events(rows.data)))
+            yield from self._assembly.batches(placed, _select_series(split_clock_events(rows.data)))
         if self._events:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
-            problem = self._problem or unusable_log.no_usable_row(self._file, self._tally, self._devices.indices)
+            problem = self._problem or unusable_log.explain_no_usable_row(
+                self._file, self._tally, self._devices.indices
+            )
             raise SourceError(str(self._file.path), *problem)
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
@@ -113,18 +120,18 @@ class QueryGpuExtraction:
             if names_gpus(section):
                 yield section, self._assigned(section, None)
             else:
-                unnamed = self._tick_places().along(chain((section,), sections))
+                unnamed = self._assignment().assign(chain((section,), sections))
                 yield from ((each, self._assigned(each, places)) for each, places in unnamed)
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
-        text, self._opening = self._begin()
+        text, self._opening = self._read_opening()
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
-            if any(line.kind in DAMAGED for line in parsed.odd):
-                self._tick_places().add_damaged(parsed.odd, parsed.layout)
-            self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
+            if any(line.kind in DAMAGED_KINDS for line in parsed.other_lines):
+                self._assignment().add_damaged(parsed.other_lines, parsed.layout)
+            self._events += [line for line in parsed.other_lines if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._unusable_columns(section.layout)
                 if self._problem:
@@ -132,26 +139,28 @@ class QueryGpuExtraction:
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield section if section.layout.stamp is not None else self._believed(section)
+                    yield section if section.layout.stamp is not None else self._without_printed_text(section)
 
-    def _begin(self) -> tuple[str, Opening]:
+    def _read_opening(self) -> tuple[str, Opening]:
         """Return the beginning of the log, and how its lines are read."""
         first = head(self._file.again(), HEAD_BYTES)
         if self._placement.columns is None and is_unambiguous(first):
             return first.decode(errors="replace"), Opening(stamped=True)
-        text = beginning(self._file)
-        return text, read_opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
+        text = read_beginning(self._file)
+        return text, read_opening(
+            str(self._file.path), text, self._placement.columns, lambda: iterate_lines(self._file)
+        )
 
-    def _tick_places(self) -> Places:
+    def _assignment(self) -> TickAssignment:
         """Return what tells GPUs apart that no column names."""
         whole = self._file.size < PIECE_BYTES
-        self._places = self._places or Places(given=self._placement.gpus_per_tick, whole=whole)
-        return self._places
+        self._ticks = self._ticks or TickAssignment(rows_per_tick=self._placement.gpus_per_tick, whole=whole)
+        return self._ticks
 
-    def _believed(self, section: Section) -> Section:
+    def _without_printed_text(self, section: Section) -> Section:
         """Return a section without what a job printed among the rows of a log without time stamps."""
         bad = np.zeros(len(section.numbers), dtype=np.bool_)
-        for source, rows in strange(section):
+        for source, rows in find_rows_without_unit(section):
             self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])
             bad |= rows
         return section.select(~bad) if bad.any() else section
@@ -163,14 +172,14 @@ class QueryGpuExtraction:
                 self._stamped = layout.stamp is not None or self._opening.stamped
             if layout.stamp is not None and self._stamped:
                 return None
-        return unusable_log.unusable_columns(
+        return unusable_log.explain_unusable_columns(
             layout,
             stamped=bool(self._stamped),
             counted_times=self._tick_times is not None,
             fractions=bool(self._opening.dialect.fractions),
         )
 
-    def _survey(self) -> "PlacementPlan":
+    def _survey_whole_log(self) -> "PlacementPlan":
         """Read the whole log once more, to see why its stamps run backwards."""
         from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
@@ -211,7 +220,7 @@ class QueryGpuExtraction:
         lost = any(reason in LOST for column in section.columns.values() for reason in column.reasons)
         if self._events or self._messages or lost:
             messages = self._event_log()
-            messages.add_lost(lost_rows(section), section.numbers, placed.devices, placed.ids, placed.times)
+            messages.add_lost(find_lost_rows(section), section.numbers, placed.devices, placed.ids, placed.times)
             before = [line for line in self._events if line.number < section.numbers[-1]]
             self._events = self._events[len(before) :]
             messages.add(before, section.numbers[kept], times)
@@ -225,11 +234,13 @@ class QueryGpuExtraction:
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
         clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
-        devices, notes = self._told(plan)
+        devices, notes = self._describe_devices(plan)
         quality = self._tally.quality(clocks, (*notes, *self._assembly.notes()))
         return Outcome(
             devices=devices,
-            quality=self._dated(replace(quality, log_events=self._messages.events() if self._messages else ())),
+            quality=self._without_recorded_times(
+                replace(quality, log_events=self._messages.events() if self._messages else ())
+            ),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
@@ -243,32 +254,32 @@ class QueryGpuExtraction:
         """Return what the columns, the GPUs and the times were told by."""
         header = ("header",) if self._tally.headers else ()
         return Interpretation(
-            columns_by=(*filter(None, (self._opening.told_by,)), *header),
+            columns_by=(*filter(None, (self._opening.columns_by,)), *header),
             columns_notes=self._opening.notes,
-            gpus_by=(PLACE_IN_TICK,) if self._places and self._places.told else self._devices.told_by,
-            gpus_notes=self._places.notes() if self._places else (),
+            gpus_by=(PLACE_IN_TICK,) if self._ticks and self._ticks.is_used else self._devices.identified_by,
+            gpus_notes=self._ticks.notes() if self._ticks else (),
             order_notes=None if plan is None else plan.notes,
         )
 
-    def _told(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
+    def _describe_devices(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
-        by_place = self._places.notes() if self._places else ()
-        notes = (*self._opening.notes, *self._translated(), *by_place, *self._devices.notes())
+        by_place = self._ticks.notes() if self._ticks else ()
+        notes = (*self._opening.notes, *self._describe_translations(), *by_place, *self._devices.notes())
         if self._devices.named or self._placement.gpus_per_tick == 1:
             return devices, notes
-        together = any(clock.bunched() for clock in self._assembly.clocks.values())
-        if not together and not (self._places and self._places.mixed):
+        bunched = any(clock.bunched() for clock in self._assembly.clocks.values())
+        if not bunched and not (self._ticks and self._ticks.mixed):
             return devices, notes
-        return tuple(replace(device, mixed=True) for device in devices), (*notes, MIXED)
+        return tuple(replace(device, mixed=True) for device in devices), (*notes, MIXED_GPUS_NOTE)
 
-    def _translated(self) -> tuple[str, ...]:
+    def _describe_translations(self) -> tuple[str, ...]:
         """Return what headings that people wrote were taken for."""
         taken = ", ".join(self._columns.translated())
         return (f"Headings that nvidia-smi does not write: {taken}.",) if taken else ()
 
-    def _dated(self, quality: Quality) -> Quality:
+    def _without_recorded_times(self, quality: Quality) -> Quality:
         """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
         if self._stamped:
             unused = self._tick_times is not None
@@ -277,7 +288,7 @@ class QueryGpuExtraction:
         return replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
 
 
-def _series(data: dict[str, Values]) -> dict[str, Values]:
+def _select_series(data: dict[str, Values]) -> dict[str, Values]:
     """Return the columns that are series, not attributes of a device."""
     attributes = set(ATTRIBUTES.values())
     return {name: value for name, value in data.items() if name not in attributes}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.importers.delimited.layout import STAMP, Layout
-from gpureport.importers.devices.identification import ATTRIBUTES
+from gpureport.importers.devices.gpu_description import ATTRIBUTES
 from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.values.cells import Column, Reader, Value, extra_name, number_column
 from gpureport.importers.values.numbers import Number
@@ -44,11 +44,7 @@ ALIASES = {
 """Older spellings of fields, and the present ones."""
 _COMMON = {"index", "name", "serial"}
 """Fields whose names are those of columns of many a table."""
-_PREFIXES = {
-    "clocks_throttle_reasons.": "clocks_event_reasons.",
-    "gpu_operation_mode.": "gom.",
-    "gpu.power.": "power.",
-}
+_PREFIXES = {"clocks_throttle_reasons.": "clocks_event_reasons.", "gpu_operation_mode.": "gom.", "gpu.power.": "power."}
 _SUFFIXES = {".gr": ".graphics", ".mem": ".memory"}
 
 _SERIES = {
@@ -104,15 +100,7 @@ _SERIES = {
     # no field of nvidia-smi up to 610, but NVML's name of it, which scripts write beside nvidia-smi's
     "total_energy_consumption": "gpu_energy_joules_total",
 }
-_SOURCE_UNITS = {
-    "1": "%",
-    "By": "MiB",
-    "W": "W",
-    "Hz": "MHz",
-    "Cel": "C",
-    "s": "us",
-    "J": "mJ",
-}
+_SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ"}
 """Unit nvidia-smi counts a base unit in, where neither header nor cell says."""
 _PARTS_OF_ONE = {name for name, metric in BY_NAME.items() if metric.unit == "1"} - {"gpu_fan_ratio"}
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
@@ -123,7 +111,7 @@ _HEADING = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _FLAGS = {"Active": True, "Not Active": False, "Yes": True, "No": False}
 
 
-def canonical(field: str) -> str:
+def canonicalize(field: str) -> str:
     """Return nvidia-smi's present name of a query field."""
     for old, new in _PREFIXES.items():
         if field.startswith(old):
@@ -136,7 +124,7 @@ def canonical(field: str) -> str:
     return field
 
 
-def target(field: str) -> str | None:
+def find_target(field: str) -> str | None:
     """Return the series column or attribute a canonical field fills, None for one without a column of its own."""
     if field == STAMP:
         return STAMP
@@ -150,24 +138,28 @@ def target(field: str) -> str | None:
 
 
 @lru_cache(1024)
-def column(heading: str) -> Column | None:
+def parse_query_field(heading: str) -> Column | None:
     """Return how the column under one heading is read, None when the text is no heading.
 
     Args:
         heading: a query field, with its unit in brackets or without.
     """
     match = _HEADING.fullmatch(heading.strip())
-    return None if match is None else replace(_column(canonical(match[1]), match[2] or ""), heading=heading.strip())
+    return (
+        None
+        if match is None
+        else replace(_make_column(canonicalize(match[1]), match[2] or ""), heading=heading.strip())
+    )
 
 
-def named(heading: str) -> bool:
+def has_own_column(heading: str) -> bool:
     """Return whether a heading is that of a field with a column of its own, at a part of the cost of `column`."""
     match = _HEADING.fullmatch(heading.strip())
-    return match is not None and target(canonical(match[1])) is not None
+    return match is not None and find_target(canonicalize(match[1])) is not None
 
 
-def _column(field: str, unit: str) -> Column:
-    name = target(field)
+def _make_column(field: str, unit: str) -> Column:
+    name = find_target(field)
     if name is None:
         return Column(target=extra_name(field), source=field, dtype="str", unit=unit, read=_text)
     number = _number(name, unit)
@@ -176,25 +168,25 @@ def _column(field: str, unit: str) -> Column:
     return Column(target=name, source=field, dtype=_dtype(name), unit=unit, read=_reader(name))
 
 
-def known(column: Column) -> bool:
+def is_known_column(column: Column) -> bool:
     """Return whether a column is one nvidia-smi is known to write; a time stamp alone tells nothing."""
     return column.target != STAMP and not column.target.startswith("extra_")
 
 
-def telling(column: Column) -> bool:
+def is_gpu_column(column: Column) -> bool:
     """Return whether a column is one that no table but a log of GPUs has."""
-    return known(column) and column.source not in _COMMON
+    return is_known_column(column) and column.source not in _COMMON
 
 
-def of_gpus(layout: Layout) -> bool:
+def is_gpu_layout(layout: Layout) -> bool:
     """Return whether a header names a GPU metric, or a time and what only GPUs have.
 
     `index` and `name` are columns of any table.
     """
-    return layout.holds(METRICS) or (layout.stamp is not None and any(map(telling, layout.columns)))
+    return layout.holds(METRICS) or (layout.stamp is not None and any(map(is_gpu_column, layout.columns)))
 
 
-def share(column: Column) -> bool:
+def is_share_without_unit(column: Column) -> bool:
     """Return whether a column holds parts of a whole, in per cent unless a unit says otherwise."""
     return column.target in _PARTS_OF_ONE and not column.unit
 

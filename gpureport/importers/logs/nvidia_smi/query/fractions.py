@@ -7,18 +7,18 @@ from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 
 
-def fractions(head: Sequence[str], whole: Callable[[], Iterable[str]]) -> frozenset[str]:
+def find_fraction_headings(head: Sequence[str], whole: Callable[[], Iterable[str]]) -> frozenset[str]:
     """Return the headings of columns that name no unit and hold decimals, none of them above 1.
 
     Args:
         head: the first lines.
         whole: gives all lines; they are read only where the first ones hold such a column.
     """
-    suspects = _suspects(head)
-    return suspects & _suspects(whole()) if suspects else suspects
+    suspects = _find_possible_fractions(head)
+    return suspects & _find_possible_fractions(whole()) if suspects else suspects
 
 
-def _suspects(lines: Iterable[str]) -> frozenset[str]:
+def _find_possible_fractions(lines: Iterable[str]) -> frozenset[str]:
     dialect = QueryGpuDialect()
     delimiter, columns = ",", list[str]()
     decimal, above = set[str](), set[str]()
@@ -27,7 +27,7 @@ def _suspects(lines: Iterable[str]) -> frozenset[str]:
         if declared is not None:
             delimiter, headings = split_header(line)
             columns = [
-                heading if fields.share(column) else ""
+                heading if fields.is_share_without_unit(column) else ""
                 for heading, column in zip(headings, declared.columns, strict=True)
             ]
         elif any(columns):

@@ -65,26 +65,26 @@ def suggest_columns(lines: Sequence[str]) -> str:
     widths = Counter(len(cells) for cells in parted if len(cells) > 1)
     width = widths.most_common(1)[0][0] if widths else 1
     columns = [list(cells) for cells in zip(*(cells for cells in parted if len(cells) == width), strict=True)]
-    return format_columns_option(list(_names(columns)), [_unit(cells) for cells in columns])
+    return format_columns_option(list(_suggest_names(columns)), [_find_common_unit(cells) for cells in columns])
 
 
-def _names(columns: Sequence[Sequence[str]]) -> Iterator[str]:
+def _suggest_names(columns: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a name for each column: `column_3` for one that no form of its cells proves, or the second to prove it."""
     taken: set[str] = set()
     for place, cells in enumerate(columns):
-        name = _proven({cell for cell in cells if absent(cell) is None})
+        name = _find_proven_field({cell for cell in cells if absent(cell) is None})
         yield name if name and name not in taken else f"column_{place + 1}"
         taken.add(name)
 
 
-def _proven(texts: set[str]) -> str:
+def _find_proven_field(texts: set[str]) -> str:
     """Return the query field that the form of all texts of a column proves; empty where none does."""
     if texts and stamps.parse(strings_to_arrow(sorted(texts)))[1].all():
         return STAMP
     return next((name for name, form in _FIELDS.items() if texts and all(map(form.fullmatch, texts))), "")
 
 
-def _unit(cells: Sequence[str]) -> str:
+def _find_common_unit(cells: Sequence[str]) -> str:
     """Return the unit that the quantities of a column have, empty where they have none or several."""
     units = {match[1] for match in map(_QUANTITY.fullmatch, cells) if match}
     return units.pop() if len(units) == 1 else ""

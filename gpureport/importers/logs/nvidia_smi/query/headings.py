@@ -26,11 +26,11 @@ def find_query_field(heading: str) -> str | None:
 
 def read_heading(heading: str) -> Column | None:
     """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
-    own = fields.column(heading)
+    own = fields.parse_query_field(heading)
     if own is not None and not own.target.startswith("extra_"):
         return own
     name = find_query_field(heading)
-    written = None if name is None else fields.column(name)
+    written = None if name is None else fields.parse_query_field(name)
     return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 

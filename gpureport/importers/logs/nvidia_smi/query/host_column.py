@@ -12,7 +12,7 @@ from gpureport.importers.devices.series_assembly import Values
 HOST_COLUMN = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 """Columns that name the machine."""
 _LETTER = re.compile(r"[^\W\d_]")
-_ACROSS = ("uuid", "serial")
+_UNIQUE_ACROSS_MACHINES = ("uuid", "serial")
 """What names a GPU among those of all machines; an index is one of a machine, and a PCI address may be."""
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
@@ -37,9 +37,9 @@ class HostColumnCheck:
             SourceError: when several machines are named and nothing tells their GPUs apart.
         """
         name = next((name for name in data if HOST_COLUMN.fullmatch(name)), None)
-        if name is None or any(across in data and data[across].valid.any() for across in _ACROSS):
+        if name is None or any(across in data and data[across].valid.any() for across in _UNIQUE_ACROSS_MACHINES):
             return
-        self._rows.update(_pairs(data.get("bus_id"), data[name]))
+        self._rows.update(_count_address_machine_pairs(data.get("bus_id"), data[name]))
         machines: dict[str, list[str]] = {}
         for (address, machine), count in sorted(self._rows.items()):
             if count >= _SEVERAL and _LETTER.search(machine):
@@ -50,7 +50,7 @@ class HostColumnCheck:
             raise SourceError(self.path, what, "write one file a machine, and read them with --as-one-run; or log uuid")
 
 
-def _pairs(addresses: Values | None, machines: Values) -> Counter[tuple[str, str]]:
+def _count_address_machine_pairs(addresses: Values | None, machines: Values) -> Counter[tuple[str, str]]:
     """Return how many rows name each address and machine."""
     names, held = machines.texts or [], (addresses.texts if addresses else None) or []
     codes = np.full(len(machines.data), len(held), dtype=np.int64)

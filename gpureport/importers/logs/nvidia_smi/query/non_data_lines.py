@@ -9,7 +9,7 @@ from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headings import is_gpu_heading, read_heading
-from gpureport.importers.logs.nvidia_smi.query.timeless import with_strict_words
+from gpureport.importers.logs.nvidia_smi.query.timeless import require_driver_words
 from gpureport.importers.values.cells import Column, extra_name
 from gpureport.metrics import BY_NAME
 
@@ -74,14 +74,14 @@ class QueryGpuDialect:
         delimiter, headings = split_header(line)
         if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
             return None
-        columns = _declared(headings)
+        columns = _read_header(headings)
         if columns is None:
             return None
         if self.instead is not None and len(columns) != len(self.instead.columns):
             return self.instead
         if self.fractions:
             columns = [
-                _text(heading) if heading in self.fractions else each
+                _text_column(heading) if heading in self.fractions else each
                 for heading, each in zip(headings, columns, strict=True)
             ]
         found = replace(arrange_columns(columns, delimiter, line), absolute=self.absolute)
@@ -97,7 +97,7 @@ class QueryGpuDialect:
 def arrange_columns(columns: Sequence[Column], delimiter: str = ",", header: str = "") -> Layout:
     """Return the layout of columns of nvidia-smi; without a time stamp, words must be what the driver writes."""
     found = make_layout(columns, fields.PREFERRED, delimiter, header)
-    return found if found.stamp is not None else with_strict_words(found)
+    return found if found.stamp is not None else require_driver_words(found)
 
 
 def is_plain(text: bytes) -> bool:
@@ -122,10 +122,10 @@ def is_unambiguous(text: bytes) -> bool:
     if not header.startswith(b"timestamp, ") or not _STAMPED_ROWS.fullmatch(rows):
         return False
     columns = QueryGpuDialect().header(header.decode(errors="replace").strip())
-    return columns is not None and not any(map(fields.share, columns.columns))
+    return columns is not None and not any(map(fields.is_share_without_unit, columns.columns))
 
 
-def headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tuple[int, Layout]]:
+def find_headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tuple[int, Layout]]:
     """Yield where the headers of a text begin, and what they declare.
 
     Args:
@@ -143,31 +143,31 @@ def headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tup
             others.add(line)
 
 
-def _declared(headings: Sequence[str]) -> list[Column] | None:
+def _read_header(headings: Sequence[str]) -> list[Column] | None:
     """Return the columns of a header, None when the cells are none.
 
     Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
     """
-    if len(headings) == 1 and not fields.named(headings[0]):
+    if len(headings) == 1 and not fields.has_own_column(headings[0]):
         # any word is a heading
         return None
-    own = _columns(headings, fields.column)
+    own = _read_headings(headings, fields.parse_query_field)
     if own is not None and not any(each.target.startswith(_EXTRA) for each in own):
-        return own if any(map(fields.known, own)) else None
-    named = [each for heading in headings if (each := fields.column(heading)) is not None]
-    telling = any(map(is_gpu_heading, headings)) or any(map(fields.telling, named))
-    written = _columns(headings, read_heading) if telling and len(headings) > 1 else None
+        return own if any(map(fields.is_known_column, own)) else None
+    named = [each for heading in headings if (each := fields.parse_query_field(heading)) is not None]
+    telling = any(map(is_gpu_heading, headings)) or any(map(fields.is_gpu_column, named))
+    written = _read_headings(headings, read_heading) if telling and len(headings) > 1 else None
     if written is not None and any(each.target in BY_NAME or each.target == CLOCK_EVENTS for each in written):
         return written
-    return own if own is not None and any(map(fields.known, own)) else None
+    return own if own is not None and any(map(fields.is_known_column, own)) else None
 
 
-def _columns(headings: Sequence[str], read: Callable[[str], Column | None]) -> list[Column] | None:
+def _read_headings(headings: Sequence[str], read: Callable[[str], Column | None]) -> list[Column] | None:
     """Return a column for each heading, None when one is no heading."""
     found = [each for heading in headings if (each := read(heading)) is not None]
     return found if len(found) == len(headings) else None
 
 
-def _text(heading: str) -> Column:
+def _text_column(heading: str) -> Column:
     """Return a column that is kept as it is written."""
     return Column(target=extra_name(heading), source=heading, dtype="str", read=str)

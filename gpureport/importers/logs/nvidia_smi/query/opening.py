@@ -11,13 +11,9 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import split_header as split
 from gpureport.importers.logs.nvidia_smi.query import headings, spreadsheet
-from gpureport.importers.logs.nvidia_smi.query.fractions import fractions
+from gpureport.importers.logs.nvidia_smi.query.fractions import find_fraction_headings
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
-from gpureport.importers.logs.nvidia_smi.query.non_data_lines import (
-    QueryGpuDialect,
-    arrange_columns,
-    headers,
-)
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, arrange_columns, find_headers
 from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES
 from gpureport.importers.values import absolute_stamps, stamps
@@ -37,14 +33,14 @@ class Opening:
         dialect: what its lines are.
         notes: what a reader must know about it.
         stamped: whether a header among the first lines names a time stamp.
-        told_by: `--columns` where that names the columns; empty when a header does.
+        columns_by: `--columns` where that names the columns; empty when a header does.
     """
 
     layout: Layout | None = None
     dialect: QueryGpuDialect = field(default_factory=QueryGpuDialect)
     notes: tuple[str, ...] = ()
     stamped: bool = False
-    told_by: str = ""
+    columns_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +80,34 @@ def read_opening(where: str, head: str, names: Sequence[str] | None, whole: Call
         SettingsError: when a name is no query field.
         SourceError: when there is no header, and nobody named the columns.
     """
-    lines = _around_header(head)
-    dialect = QueryGpuDialect(fractions=fractions(lines, whole))
+    lines = _lines_around_header(head)
+    dialect = QueryGpuDialect(fractions=find_fraction_headings(lines, whole))
     parted = _Head.of(lines, dialect)
-    if parted.header is not None and absolute_stamps.are_absolute(_stamps(parted.after, parted.header)):
+    if parted.header is not None and absolute_stamps.are_absolute(_iterate_stamps(parted.after, parted.header)):
         dialect = replace(dialect, absolute=True)
         parted = _Head.of(lines, dialect)
-    if parted.header is not None and spreadsheet.grouped(lines, parted.header):
+    if parted.header is not None and spreadsheet.has_grouped_thousands(lines, parted.header):
         dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
     if names is not None:
-        found = _named(names, parted)
+        found = _apply_named_columns(names, parted)
     elif parted.header is not None:
-        found = _above(parted, parted.header)
+        found = _read_rows_above(parted, parted.header)
     else:
-        found = _below(where, lines, whole, dialect) if is_headerless(lines) else Opening()
+        found = _find_header_below(where, lines, whole, dialect) if is_headerless(lines) else Opening()
     layout = found.layout
-    if names is not None and layout is not None and absolute_stamps.are_absolute(_stamps(lines, layout)):
+    if names is not None and layout is not None and absolute_stamps.are_absolute(_iterate_stamps(lines, layout)):
         dialect, layout = replace(dialect, absolute=True), replace(layout, absolute=True)
         instead = None if found.dialect.instead is None else layout
         found = replace(found, layout=layout, dialect=replace(found.dialect, instead=instead))
     return replace(
         found,
         dialect=replace(dialect, instead=found.dialect.instead),
-        notes=(*_notes(lines, dialect.fractions), *found.notes),
-        stamped=any(header.stamp is not None for header in _headers(lines, dialect)),
+        notes=(*_describe_ambiguities(lines, dialect.fractions), *found.notes),
+        stamped=any(header.stamp is not None for header in _iterate_headers(lines, dialect)),
     )
 
 
-def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
+def _iterate_stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
     """Yield the time stamps of lines that have as many cells as a layout has columns."""
     if layout.stamp is not None:
         for line in lines:
@@ -120,7 +116,7 @@ def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
                 yield cells[layout.stamp]
 
 
-def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
+def _describe_ambiguities(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
     """Yield what a reader must know of what the cells leave open."""
     for heading in sorted(unread):
         column = headings.read_heading(heading)
@@ -129,10 +125,10 @@ def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
             f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
             f"{name} [1] or {name} [%] in its place is read."
         )
-    yield from filter(None, [spreadsheet.dates_note([line for line in lines if ";" in line])])
+    yield from filter(None, [spreadsheet.describe_slashed_dates([line for line in lines if ";" in line])])
 
 
-def _named(names: Sequence[str], head: _Head) -> Opening:
+def _apply_named_columns(names: Sequence[str], head: _Head) -> Opening:
     """Return the columns a person named: for the rows before any header, and for those a header does not fit."""
     columns = [headings.read_heading(name) for name in names]
     wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
@@ -140,16 +136,16 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
     delimiter = _delimiter(head, len(names))
     named = arrange_columns([column for column in columns if column is not None], delimiter)
-    named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
+    named = named.grouped() if spreadsheet.has_grouped_thousands([*head.before, *head.after], named) else named
     if head.header is None:
-        return Opening(named, told_by="--columns")
-    header, row = len(head.header.columns), _usual(head.after, delimiter)
+        return Opening(named, columns_by="--columns")
+    header, row = len(head.header.columns), _most_common_width(head.after, delimiter)
     if header != row == len(names):
         which = f"{format_count(header, 'column')} and its rows hold {format_count(row, 'cell')}"
         note = f"The header names {which}: --columns was used instead."
-        return Opening(named, QueryGpuDialect(instead=named), (note,), told_by="--columns")
+        return Opening(named, QueryGpuDialect(instead=named), (note,), columns_by="--columns")
     used = any(line.count(delimiter) + 1 == len(names) for line in head.before)
-    return Opening(named, notes=() if used else (_UNUSED,), told_by="--columns" if used else "")
+    return Opening(named, notes=() if used else (_UNUSED,), columns_by="--columns" if used else "")
 
 
 def _delimiter(head: _Head, cells: int) -> str:
@@ -160,15 +156,15 @@ def _delimiter(head: _Head, cells: int) -> str:
     return next((each for each in ",;\t" if first.count(each) + 1 == cells), split(first)[0])
 
 
-def _usual(lines: Sequence[str], delimiter: str) -> int:
+def _most_common_width(lines: Sequence[str], delimiter: str) -> int:
     """Return how many cells most lines have."""
     counted = Counter(line.count(delimiter) + 1 for line in lines)
     return counted.most_common(1)[0][0] if counted else 0
 
 
-def _above(head: _Head, header: Layout) -> Opening:
+def _read_rows_above(head: _Head, header: Layout) -> Opening:
     """Return whether rows above the first header have its columns; those that do not are not read."""
-    if any(_fits(line, header) for line in head.before):
+    if any(_row_fits(line, header) for line in head.before):
         return Opening(header, notes=("Rows before the first header are read with its columns.",))
     if not is_headerless(head.before):
         return Opening()
@@ -177,14 +173,14 @@ def _above(head: _Head, header: Layout) -> Opening:
     )
 
 
-def _fits(line: str, header: Layout) -> bool:
+def _row_fits(line: str, header: Layout) -> bool:
     """Return whether each cell of a line is what its column holds, and some column does not hold any text."""
     cells = line.split(header.delimiter)
     strict = any(column.number is not None for column in header.columns) or header.stamp is not None
-    return strict and len(cells) == len(header.columns) and all(map(_readable, cells, header.columns))
+    return strict and len(cells) == len(header.columns) and all(map(_is_readable, cells, header.columns))
 
 
-def _readable(cell: str, column: Column) -> bool:
+def _is_readable(cell: str, column: Column) -> bool:
     text = cell.strip()
     if column.target == STAMP:
         return stamps.STAMP.fullmatch(text) is not None
@@ -192,49 +188,51 @@ def _readable(cell: str, column: Column) -> bool:
     return absent(text) is not None or column.read(number) is not None
 
 
-def _below(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
+def _find_header_below(
+    where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect
+) -> Opening:
     """Return the columns of a header far below rows that it fits."""
-    header = next(_headers(whole(), dialect), None)
-    if header is None or not any(_fits(line, header) for line in lines):
+    header = next(_iterate_headers(whole(), dialect), None)
+    if header is None or not any(_row_fits(line, header) for line in lines):
         raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", suggest_columns(lines))
-    return _above(_Head(lines, header, ()), header)
+    return _read_rows_above(_Head(lines, header, ()), header)
 
 
-def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
+def _iterate_headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
     return (header for line in lines if (header := dialect.header(line.strip())) is not None)
 
 
-def beginning(file: RawFile) -> str:
+def read_beginning(file: RawFile) -> str:
     """Return the first text of a log: as much as an importer sees, below its first header where that stands deeper."""
     text = head_of(file.again(), HEAD_BYTES)
     first = text.decode(errors="replace")
-    if len(text) < HEAD_BYTES or _header(first) is not None or is_headerless(first_lines(first)):
+    if len(text) < HEAD_BYTES or _find_header(first) is not None or is_headerless(take_first_lines(first)):
         return first
     searched = head_of(file.again(), SEARCHED_BYTES).decode(errors="replace")
-    place = _header(searched, first.rfind("\n") + 1)
+    place = _find_header(searched, first.rfind("\n") + 1)
     return first if place is None else searched[: place + HEAD_BYTES]
 
 
-def every_line(file: RawFile) -> Iterator[str]:
+def iterate_lines(file: RawFile) -> Iterator[str]:
     """Yield the lines of a log, read on the side."""
     for piece in pieces(file.again()):
         yield from piece.data.decode(errors="replace").splitlines()
 
 
-def first_lines(text: str) -> list[str]:
+def take_first_lines(text: str) -> list[str]:
     """Return the first lines of a text that say something."""
     return [line for each in text.splitlines()[:_LINES] if (line := each.strip())]
 
 
-def _around_header(text: str) -> list[str]:
+def _lines_around_header(text: str) -> list[str]:
     """Return as many lines, from some above the first header where that stands below them."""
-    place = _header(text)
+    place = _find_header(text)
     if place is None or text.count("\n", 0, place) < _LINES:
-        return first_lines(text)
+        return take_first_lines(text)
     above = text[:place].splitlines()[-_LINES // 2 :]
-    return first_lines("\n".join([*above, text[place:]]))
+    return take_first_lines("\n".join([*above, text[place:]]))
 
 
-def _header(text: str, start: int = 0) -> int | None:
+def _find_header(text: str, start: int = 0) -> int | None:
     """Return where the first header of a text from some line on begins, None when there is none."""
-    return next((place for place, _ in headers(text, QueryGpuDialect(), start)), None)
+    return next((place for place, _ in find_headers(text, QueryGpuDialect(), start)), None)

@@ -14,7 +14,7 @@ _WHOLE = re.compile(r"[\d.]+ ?(?:MiB|MHz)")
 _LAST_MONTH = 12
 
 
-def grouped(lines: Sequence[str], layout: Layout) -> bool:
+def has_grouped_thousands(lines: Sequence[str], layout: Layout) -> bool:
     """Return whether dots part the thousands of numbers.
 
     They do where another number has a decimal comma, or where nvidia-smi writes no decimals; not where a number has a
@@ -37,7 +37,7 @@ def grouped(lines: Sequence[str], layout: Layout) -> bool:
     return any(map(_WHOLE.fullmatch, dotted)) or any(map(_COMMA.search, numbers))
 
 
-def dates_note(lines: Sequence[str]) -> str:
+def describe_slashed_dates(lines: Sequence[str]) -> str:
     """Return what a reader must know of dates with slashes, empty where their days cannot be months."""
     found = [match for line in lines for match in _SLASHED.finditer(line)]
     if not found or any(int(match[1]) > _LAST_MONTH for match in found):

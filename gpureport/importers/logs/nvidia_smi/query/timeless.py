@@ -26,12 +26,12 @@ _RUN = 3
 """Rows in a row that lack the unit of all others, up to which they are no rows of the log (pragmatic)."""
 
 
-def with_strict_words(layout: Layout) -> Layout:
+def require_driver_words(layout: Layout) -> Layout:
     """Return a layout in which words must be what the driver writes."""
-    return replace(layout, columns=tuple(map(_strict, layout.columns)))
+    return replace(layout, columns=tuple(map(_require_form, layout.columns)))
 
 
-def _strict(column: Column) -> Column:
+def _require_form(column: Column) -> Column:
     form = _FORMS.get(column.target)
     if form is None:
         return column
@@ -42,7 +42,7 @@ def _strict(column: Column) -> Column:
     return replace(column, read=read)
 
 
-def strange(section: Section) -> Iterator[tuple[str, BoolArray]]:
+def find_rows_without_unit(section: Section) -> Iterator[tuple[str, BoolArray]]:
     """Yield each column with the rows that are none of a log without time stamps: few numbers without its unit.
 
     Numbers that a job prints have none. A log may go on with `nounits`, but not for some rows only.

@@ -8,8 +8,8 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.devices.identification import IDENTITY
-from gpureport.importers.devices.identities import WRITTEN, Identity
+from gpureport.importers.devices.gpu_description import IDENTITY
+from gpureport.importers.devices.identities import DRIVER_FORMS, Identity
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.timebase.row_order import split_at
 from gpureport.quality import gap_seconds
@@ -42,26 +42,26 @@ class TornRows:
         for name in ("uuid", "bus_id", "model"):
             if name in data and (bad := self._damaged(name, data[name])):
                 found = data[name].valid & np.isin(data[name].data, bad)
-                torn |= found if name in WRITTEN else found & _contradicted(found, data, times)
+                torn |= found if name in DRIVER_FORMS else found & _find_brief_changes(found, data, times)
         key = next((data[name] for name in IDENTITY.values() if name in data), None)
         if key is not None and _MEMORY in data:
-            torn |= _odd_size(data[_MEMORY], key, times)
+            torn |= _find_odd_memory_sizes(data[_MEMORY], key, times)
         return torn
 
     def _damaged(self, name: str, values: Values) -> list[int]:
         """Return the codes of texts that are damaged ones of another text."""
         texts = values.texts or []
         own = self._rows.setdefault(name, Counter())
-        grammar = WRITTEN.get(name)
+        grammar = DRIVER_FORMS.get(name)
         counts = np.bincount(values.data[values.valid], minlength=len(texts)).tolist()
         for text, count in zip(texts, counts, strict=True):
             own[text] += count
         seen = own + self._sound_texts(name)
         if grammar is not None:
-            return _malformed(texts, seen, grammar)
+            return _find_malformed(texts, seen, grammar)
         common = [text for text, count in seen.items() if count >= _COMMON]
         rare = [code for code, text in enumerate(texts) if 0 < seen[text] <= _RARE]
-        return [code for code in rare if common and _pieced(texts[code], common)]
+        return [code for code in rare if common and _is_spliced(texts[code], common)]
 
     def _sound_texts(self, name: str) -> Counter[str]:
         """Return how many of the rows that are not looked at here have each text in a column."""
@@ -73,7 +73,7 @@ class TornRows:
         return found
 
 
-def _malformed(texts: list[str], seen: Counter[str], grammar: re.Pattern[str]) -> list[int]:
+def _find_malformed(texts: list[str], seen: Counter[str], grammar: re.Pattern[str]) -> list[int]:
     """Return the codes of texts the driver cannot have written, where it wrote others that were seen more often."""
     bad = [code for code, text in enumerate(texts) if seen[text] and not grammar.fullmatch(text)]
     if not bad:
@@ -82,7 +82,7 @@ def _malformed(texts: list[str], seen: Counter[str], grammar: re.Pattern[str]) -
     return [code for code in bad if seen[texts[code]] < min(proper, _RARE + 1)]
 
 
-def _contradicted(strange: BoolArray, data: dict[str, Values], times: IntArray) -> BoolArray:
+def _find_brief_changes(strange: BoolArray, data: dict[str, Values], times: IntArray) -> BoolArray:
     """Return which rows of a strange model are of a GPU that other rows say is of another model, and not lastingly."""
     torn = np.zeros(len(strange), dtype=np.bool_)
     key = next((data[name] for name in _SURER if name in data), None)
@@ -91,23 +91,23 @@ def _contradicted(strange: BoolArray, data: dict[str, Values], times: IntArray) 
         rows = np.flatnonzero(devices == device)
         odd = strange[rows]
         if not odd.all():
-            torn[rows[odd & ~_changed(odd, times[rows])]] = True
+            torn[rows[odd & ~_find_lasting_changes(odd, times[rows])]] = True
     return torn
 
 
-def _pieced(text: str, common: Iterable[str]) -> bool:
+def _is_spliced(text: str, common: Iterable[str]) -> bool:
     """Return whether a text is the beginning of a common one and the end of a common one run together."""
-    head = max(_alike(text, other) for other in common)
-    tail = max(_alike(text[::-1], other[::-1]) for other in common)
+    head = max(_common_prefix_length(text, other) for other in common)
+    tail = max(_common_prefix_length(text[::-1], other[::-1]) for other in common)
     return head + tail >= len(text)
 
 
-def _alike(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     """Return how many characters two texts begin with in common."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _odd_size(memory: Values, key: Values, times: IntArray) -> BoolArray:
+def _find_odd_memory_sizes(memory: Values, key: Values, times: IntArray) -> BoolArray:
     """Return the few rows whose memory in all is not that of all others of the same GPU."""
     sizes = memory.data
     odd = np.zeros(len(sizes), dtype=np.bool_)
@@ -119,11 +119,11 @@ def _odd_size(memory: Values, key: Values, times: IntArray) -> BoolArray:
         values, inverse, counts = np.unique(sizes[rows], return_inverse=True, return_counts=True)
         if len(values) > 1 and counts.max() >= _COMMON:
             rare = counts[inverse] <= _RARE
-            odd[rows[rare & ~_changed(rare, times[rows])]] = True
+            odd[rows[rare & ~_find_lasting_changes(rare, times[rows])]] = True
     return odd
 
 
-def _changed(odd: BoolArray, times: IntArray) -> BoolArray:
+def _find_lasting_changes(odd: BoolArray, times: IntArray) -> BoolArray:
     """Return which odd rows of a GPU show a change: after a gap, or two and more up to the end or from the beginning.
 
     Memory in all changes with a setting that needs the GPU reset or the machine booted. A torn line follows the line

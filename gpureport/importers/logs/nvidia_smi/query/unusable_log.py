@@ -6,7 +6,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.devices.series_assembly import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.opening import every_line
+from gpureport.importers.logs.nvidia_smi.query.opening import iterate_lines
 from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
 
@@ -21,7 +21,7 @@ Problem = tuple[str, str]
 """What is wrong, and what to do about it."""
 
 
-def unusable_columns(layout: Layout, *, stamped: bool, counted_times: bool, fractions: bool) -> Problem | None:
+def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bool, fractions: bool) -> Problem | None:
     """Return why rows of a layout cannot be used, None when they can.
 
     Args:
@@ -42,7 +42,7 @@ def unusable_columns(layout: Layout, *, stamped: bool, counted_times: bool, frac
     return None
 
 
-def no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
+def explain_no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     """Return why no row is left.
 
     Args:
@@ -56,7 +56,7 @@ def no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     rejected = sum(rows for rows, _ in tally.rejected.values())
     unread, line = tally.rejected.get(f"{MALFORMED} timestamp", (0, 0))
     if 2 * unread > rejected:
-        return _unread_stamps(file, line)
+        return _explain_unread_stamps(file, line)
     if tally.lines == tally.headers:
         return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
     ((header, row), lines), *_ = tally.misaligned.most_common(1) or [((0, 0), 0)]
@@ -70,8 +70,8 @@ def no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     return what + (f" ({reasons})" if reasons else ""), _RECORD
 
 
-def _unread_stamps(file: RawFile, line: int) -> Problem:
+def _explain_unread_stamps(file: RawFile, line: int) -> Problem:
     """Return that time stamps cannot be read; `line` is the first of them."""
-    text = next(islice(every_line(file), line - 1, None), "").strip()[:_SHOWN]
+    text = next(islice(iterate_lines(file), line - 1, None), "").strip()[:_SHOWN]
     what = f"its time stamps are none that nvidia-smi writes (line {line} begins {text!r})"
     return what, "--source-kind mapped prints a map in which their format can be said"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import HOST, Recording
 from tests.importers.written_logs import log
 
@@ -14,7 +14,7 @@ def joined(folder: Path, host: str) -> Recording:
     """Return a log of ten seconds with a host CSV of this content."""
     (folder / "gpu.csv").write_text(log(10))
     (folder / "cpu.csv").write_text(host)
-    (inputs,) = find(folder / "gpu.csv", [folder / "cpu.csv"])
+    (inputs,) = find_runs(folder / "gpu.csv", [folder / "cpu.csv"])
     return Reading(inputs, ReadOptions(), Labels()).recording()
 
 

@@ -12,9 +12,9 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms import FORMS
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
-from gpureport.importers.logs.nvidia_smi.forms.extraction import FormsExtraction
+from gpureport.importers.logs.nvidia_smi.forms.extraction import MixedFormsExtraction
+from gpureport.importers.logs.nvidia_smi.importer import NvidiaSmi
 from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
-from gpureport.importers.logs.nvidia_smi.query_gpu import NvidiaSmi
 from tests.importers.accounts import START, column, kept, lines, rejected, seconds
 from tests.importers.logs.nvidia_smi.forms.monitor_logs import clock, dmon, process_list
 from tests.importers.logs.nvidia_smi.forms.outputs import asctime, gpu, loop, query
@@ -66,7 +66,7 @@ def test_each_query_is_called_what_it_is(tmp_path: Path, header: str, query: str
     """A header tells which query of nvidia-smi wrote it."""
     path = tmp_path / "gpu.log"
     path.write_text(lines(*section("dmon -o DT", dmon(5)), *section("some query", header)))
-    reading = FormsExtraction(RawFile(path), ReadOptions())
+    reading = MixedFormsExtraction(RawFile(path), ReadOptions())
     list(reading.batches())
     assert f"nvidia-smi --query-{query}" in {block.form for block in reading.outcome().understanding.blocks}
 
@@ -173,9 +173,9 @@ def test_a_table_of_queries_keeps_its_own_extraction(tmp_path: Path) -> None:
     assert extraction(tmp_path, log(20)) is QueryGpuExtraction
     assert extraction(tmp_path, lines("job 7", *PROSE) + log(20)) is QueryGpuExtraction
     assert extraction(tmp_path, log(20) + "# gpu  sm\n") is QueryGpuExtraction
-    assert extraction(tmp_path, dmon(2)) is FormsExtraction
-    assert extraction(tmp_path, log(20) + dmon(2)) is FormsExtraction
-    assert extraction(tmp_path, "# gpu  sm\n") is FormsExtraction
+    assert extraction(tmp_path, dmon(2)) is MixedFormsExtraction
+    assert extraction(tmp_path, log(20) + dmon(2)) is MixedFormsExtraction
+    assert extraction(tmp_path, "# gpu  sm\n") is MixedFormsExtraction
 
 
 def test_headings_without_a_row_are_refused(tmp_path: Path) -> None:

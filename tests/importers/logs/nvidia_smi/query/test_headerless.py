@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import ReadOptions, find
+from gpureport.importers import ReadOptions, find_runs
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
 from tests.importers.accounts import kept, percents
 from tests.importers.written_logs import HEADER, log, read, read_text, stamp
@@ -52,10 +52,10 @@ def test_numbers_alone_may_be_such_rows(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     path.write_text("40, 1000, 50\n41, 1001, 51\n")
     with pytest.raises(SourceError, match="--columns column_1,column_2,column_3, with the fields of --query-gpu"):
-        find(path)
+        find_runs(path)
     path.write_text("hello, world\n")
     with pytest.raises(SourceError) as refused:
-        find(path)
+        find_runs(path)
     assert "--columns" not in str(refused.value)
 
 

@@ -102,7 +102,7 @@ def test_dots_between_thousands(tmp_path: Path, cells: str, memory: int, watts: 
 
 def test_many_texts_do_not_hide_thousands() -> None:
     """A column with too many texts to keep them all is read the same way."""
-    plain = fields.column("memory.used [MiB]")
+    plain = fields.parse_query_field("memory.used [MiB]")
     assert plain is not None
     column = replace(plain, decimal=",", thousands=True)
     cells = pa.array([f"{1 + n // 1000}.{n % 1000:03d} MiB" for n in range(6000)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Selection, readable
+from gpureport.importers import Selection, split_readable
 from gpureport.importers.trackers.mlflow import Mlflow
 from gpureport.importers.trackers.mlflow.local import meta_yaml, metric_file
 from gpureport.importers.trackers.mlflow.local.experiment_folders import is_file_store
@@ -134,7 +134,7 @@ def test_one_damaged_run_keeps_no_other_out(tmp_path: Path, content: bytes | Non
     source = folder(tmp_path / "mlruns", [Made(id=run_id(n), series=monitored(TICKS)) for n in range(1, 6)])
     _damaged(source, 3, content)
     meant = Mlflow().runs(str(source), Selection()).runs
-    kept, (fault,) = readable(meant)
+    kept, (fault,) = split_readable(meant)
     assert sorted(run.key for run in kept) == [run_id(number) for number in (1, 2, 4, 5)]
     assert str(fault).startswith(f"{next(source.rglob(run_id(3)))}/meta.yaml: ")
     (broken,) = [each for each in Mlflow().listed(str(source), Selection()) if each.status == "cannot be read"]
@@ -150,7 +150,7 @@ def test_one_damaged_experiment_keeps_no_other_out(tmp_path: Path, content: byte
     source = folder(tmp_path / "mlruns", made)
     meta = next(source.rglob(run_id(2))).parent / "meta.yaml"
     meta.unlink() if content is None else meta.write_bytes(content)
-    kept, (fault,) = readable(Mlflow().runs(str(source), Selection()).runs)
+    kept, (fault,) = split_readable(Mlflow().runs(str(source), Selection()).runs)
     assert [run.key for run in kept] == [run_id(1)]
     assert str(fault).startswith(
         f"{meta}: does not say that it is of experiment {meta.parent.name}, which seems to hold 1 run;"
@@ -166,7 +166,7 @@ def test_a_store_whose_only_experiment_is_damaged_is_still_one(tmp_path: Path) -
     (next(source.rglob(run_id(1))).parent / "meta.yaml").unlink()
     assert is_file_store(source)
     with pytest.raises(SourceError, match="which seems to hold 1 run"):
-        readable(Mlflow().runs(str(source), Selection()).runs)
+        split_readable(Mlflow().runs(str(source), Selection()).runs)
 
 
 @pytest.mark.parametrize("name", [run_id(2), run_id(2)[:8]], ids=["id", "beginning of the id"])
@@ -186,7 +186,7 @@ def test_where_no_run_is_left_the_first_reason_is_the_error(tmp_path: Path) -> N
     _damaged(source, 1)
     _damaged(source, 2)
     with pytest.raises(SourceError, match=f"{run_id(1)}/meta.yaml: does not say"):
-        readable(Mlflow().runs(str(source), Selection()).runs)
+        split_readable(Mlflow().runs(str(source), Selection()).runs)
 
 
 def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monke
     source = folder(tmp_path / "mlruns", made)
     _damaged(source, 3)
     _denied(monkeypatch, "batch_size")
-    kept, faults = readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")).runs)
+    kept, faults = split_readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")).runs)
     assert [run.key for run in kept] == [run_id(1)]
     assert [fault.what.split(" that")[0] for fault in faults] == ["Permission denied", "does not say"]
 

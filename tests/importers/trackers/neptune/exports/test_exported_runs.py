@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Selection, tracker
+from gpureport.importers import Selection, find_tracker
 from gpureport.importers.trackers.neptune.exports import export_files
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
@@ -203,11 +203,11 @@ def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
 
 def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
     """Files with other columns, and names alone, are not claimed."""
-    found = tracker(str(tmp_path))
+    found = find_tracker(str(tmp_path))
     assert found is None
     dumps.write_to(tmp_path / "x_part_0.parquet", [{"a": 1}], schema=pa.schema({"a": pa.int64()}))
     (tmp_path / "y.parquet").write_bytes(b"nonsense")
-    assert tracker(str(tmp_path)) is None
+    assert find_tracker(str(tmp_path)) is None
     assert not export_files.is_export_file(tmp_path / "y.parquet")
 
 
@@ -224,7 +224,7 @@ def test_listing(tmp_path: Path) -> None:
     dumps.write(tmp_path, dumps.run(RUN))
     part = dumps.write(tmp_path, dumps.run(RUN, run_id="OPT-2"))
     part.write_bytes(b"PAR1")
-    found = tracker(str(tmp_path))
+    found = find_tracker(str(tmp_path))
     assert found is not None
     one, other = found.listed(str(tmp_path), Selection())
     assert (one.id, one.name, one.status) == ("OPT-1", "baseline", "inactive")

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Selection, tracker
+from gpureport.importers import Selection, find_tracker
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, nearly, square
@@ -97,7 +97,7 @@ def test_a_folder_is_only_read(tmp_path: Path) -> None:
     place.chmod(0o555)
     try:
         recording(tmp_path)
-        found = tracker(str(tmp_path))
+        found = find_tracker(str(tmp_path))
         assert found is not None
         assert found.listed(str(tmp_path), Selection())[0].holds == "training: 20 ticks, 2 GPUs"
     finally:

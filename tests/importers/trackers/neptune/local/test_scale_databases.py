@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Selection, tracker
+from gpureport.importers import Selection, find_tracker
 from gpureport.importers.trackers.neptune.local import protobuf_wire
 from tests.importers.trackers.neptune import databases, folders
 from tests.importers.trackers.neptune.reading import column, recording
@@ -95,7 +95,7 @@ def test_a_torn_message(tmp_path: Path) -> None:
 def test_listing(tmp_path: Path) -> None:
     """A listing shows project, experiment and samples."""
     databases.write(tmp_path, databases.recipe(VALUES))
-    found = tracker(str(tmp_path))
+    found = find_tracker(str(tmp_path))
     assert found is not None
     (listed,) = found.listed(str(tmp_path), Selection())
     assert (listed.id, listed.name, listed.status) == ("scale-1", "exp-a", "local")

@@ -155,7 +155,7 @@ class Odd:
             times=None,
             data={},
             lines=len(self._found),
-            odd=sorted(self._found, key=lambda line: line.number),
+            other_lines=sorted(self._found, key=lambda line: line.number),
             notes=(*self._notes, *notes),
         )
 

@@ -98,9 +98,9 @@ class Tables:
     def _rest(self, lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Chunk:
         """Return the account of the lines that are no rows."""
         good = [row for row in rows.rows if not row.malformed]
-        odd = [*_odd(lines, rows, found, first), *rows.rejected(first)]
+        others = [*_classify_lines(lines, rows, found, first), *rows.rejected(first)]
         if not good:
-            odd += _alone(lines, {line.number - first for line in odd}, first)
+            others += _alone(lines, {line.number - first for line in others}, first)
         said = len(lines) - lines.shapes.count(LineShape.BLANK) - len(good)
         conditions = {
             LACKS: good,
@@ -109,7 +109,9 @@ class Tables:
             WATCHED: self._drawn,
         }
         notes = tuple(note for note, holds in conditions.items() if holds) + rows.notes()
-        return make_chunk((), lines=said, odd=odd, continued=said - len(odd), absent=absences(good), notes=notes)
+        return make_chunk(
+            (), lines=said, other_lines=others, continued=said - len(others), absent=absences(good), notes=notes
+        )
 
 
 def _whole(lines: TableLines, found: list[Opening]) -> int:
@@ -136,7 +138,7 @@ def _records(rows: Sequence[TableRow], above: list[Opening], first: int) -> Iter
             yield Record(number=row.line + first, time=None if lost else above[place].time, values=values)
 
 
-def _odd(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Iterator[NonDataLine]:
+def _classify_lines(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Iterator[NonDataLine]:
     """Yield the banners, and the lines that belong to no table."""
     for each in found:
         if each.banner >= 0:

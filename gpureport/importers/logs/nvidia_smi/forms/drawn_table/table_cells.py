@@ -98,7 +98,7 @@ def _meaning(name: str, text: str) -> Meaning:
 
 
 def _column(name: str) -> Column:
-    column = fields.column(name)
+    column = fields.parse_query_field(name)
     if column is None:
         raise AssertionError(name)
     return column

@@ -34,7 +34,7 @@ class DocumentReader:
         self._sections = Sections()
         self.keeps_path = self._sections.keeps_path
         self._records: list[Record] = []
-        self._odd: list[NonDataLine] = []
+        self._other_lines: list[NonDataLine] = []
 
     @property
     def averaged(self) -> bool:
@@ -54,7 +54,7 @@ class DocumentReader:
     def above(self, line: NonDataLine) -> None:
         """Take a line of a document that is of none of its GPUs."""
         if self.head is None or len(self.head.head) >= _MOST:
-            self._odd.append(line)
+            self._other_lines.append(line)
         else:
             self.head.head.append(line)
 
@@ -65,25 +65,25 @@ class DocumentReader:
             self.head = Document()
         self.head.sections.append(section)
 
-    def odd(self, line: NonDataLine) -> None:
+    def add_line(self, line: NonDataLine) -> None:
         """Take a line that is no row."""
-        self._odd.append(line)
+        self._other_lines.append(line)
 
     def stray(self, number: int, line: str) -> None:
         """Take a line of no document: a message of the driver, or noise."""
-        self._odd.append(classify_stray_line(number, line))
+        self._other_lines.append(classify_stray_line(number, line))
 
     def end(self) -> None:
         """End the document: its sections are whole."""
         if self.head is None:
             return
-        records, odd = self._sections.read(self.head)
+        records, other_lines = self._sections.read(self.head)
         self._records += records
-        self._odd += odd
+        self._other_lines += other_lines
         if records:
             self.continued += len(self.head.head)
         else:
-            self._odd += self.head.head
+            self._other_lines += self.head.head
         self.head = None
 
     def ready(self) -> Iterator[Chunk]:
@@ -93,11 +93,16 @@ class DocumentReader:
             found = make_chunk(run, lines=len(run))
             yield replace(found, data=self._silent(len(run)) | found.data, lost=self._lost(found.numbers))
         notes = tuple(self._sections.notes)
-        lines = self.continued + len(self._odd)
+        lines = self.continued + len(self._other_lines)
         yield make_chunk(
-            [], lines=lines, odd=self._odd, continued=self.continued, absent=dict(self._sections.absent), notes=notes
+            [],
+            lines=lines,
+            other_lines=self._other_lines,
+            continued=self.continued,
+            absent=dict(self._sections.absent),
+            notes=notes,
         )
-        self._records, self._odd, self.continued = [], [], 0
+        self._records, self._other_lines, self.continued = [], [], 0
         self._sections.absent.clear()
         self._sections.lost.clear()
 

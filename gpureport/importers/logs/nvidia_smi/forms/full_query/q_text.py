@@ -64,7 +64,9 @@ class QueryText:
             self._read(piece.data[:whole], piece.first_line)
             cut = piece.data[whole:].decode(errors="replace")
             if cut.strip():
-                self._documents.odd(NonDataLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut))
+                self._documents.add_line(
+                    NonDataLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut)
+                )
             yield from self._ready()
         self._documents.end()
         yield from self._ready()
@@ -127,12 +129,12 @@ class QueryText:
         known = self._strays.get(line)
         if known is not None:
             self._section = None
-            self._documents.odd(NonDataLine(number, known.kind, known.reason, known.text))
+            self._documents.add_line(NonDataLine(number, known.kind, known.reason, known.text))
             return
         if self.opens(line):
             self._section = None
             self._documents.begin()
-            self._documents.odd(NonDataLine(number, LineKind.HEADER, "", line))
+            self._documents.add_line(NonDataLine(number, LineKind.HEADER, "", line))
         elif (gpu := _GPU.fullmatch(line)) is not None:
             self._section = Section(number=number, bus_id=gpu[1].upper(), text=line.strip())
             self._documents.add(self._section)
@@ -202,7 +204,7 @@ class QueryText:
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
             told = classify_stray_line(number, line)
-            self._documents.odd(told)
+            self._documents.add_line(told)
             if len(line) <= _LONGEST and (":" not in line or (parts is not None and label not in _HEAD)):
                 # it is none of any document, wherever it stands
                 if len(self._strays) > _REMEMBERED:

@@ -133,9 +133,9 @@ class QueryXml:
     def _line(self, line: str, number: int) -> None:
         """Count a line that is of no GPU."""
         if line.startswith("<?xml"):
-            self._documents.odd(NonDataLine(number, LineKind.HEADER, "", line))
+            self._documents.add_line(NonDataLine(number, LineKind.HEADER, "", line))
         elif "<!ENTITY" in line:
-            self._documents.odd(NonDataLine(number, LineKind.REJECTED, ENTITIES, line))
+            self._documents.add_line(NonDataLine(number, LineKind.REJECTED, ENTITIES, line))
         elif line.startswith("<"):
             self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         else:

@@ -157,4 +157,4 @@ def column(path: str) -> Column | None:
         number = Number(unit=unit, base=metric.unit, whole=metric.dtype == "int64")
         return number_column(target, source, metric.dtype, number)
     name = field(path)
-    return None if name is None else fields.column(name)
+    return None if name is None else fields.parse_query_field(name)

@@ -106,12 +106,12 @@ class Sections:
 
     def read(self, document: Document) -> tuple[list[Record], list[NonDataLine]]:
         """Return the rows of a document, and the sections that are none."""
-        records, odd = [], []
+        records, other_lines = [], []
         self._number(document)
         for section in document.sections:
             values = self._values(section)
             if values is None:
-                odd.append(NonDataLine(section.number, LineKind.REJECTED, section.flaw, section.text))
+                other_lines.append(NonDataLine(section.number, LineKind.REJECTED, section.flaw, section.text))
                 continue
             values |= self._names(document, section)
             if section.lost:
@@ -119,7 +119,7 @@ class Sections:
             records.append(Record(number=section.number, time=document.time, values=values))
         if records:
             self.notes[KEPT] = None
-        return records, odd
+        return records, other_lines
 
     def _values(self, section: Section) -> dict[str, Value] | None:
         """Return the values of a section by metric or attribute; None where it has a flaw, which it names then."""

@@ -125,7 +125,7 @@ class _Found:
     def _add(self) -> None:
         """Add up fields that are written in parts; there is no sum where a part has no value, or a kind is missing."""
         for source, values in self.parts.items():
-            target = fields.target(source) or source
+            target = fields.find_target(source) or source
             missing = next((value for value in values.values() if isinstance(value, Absent)), None)
             kinds = {path.rpartition("/")[2].partition("_")[0] for path in values}
             if missing is not None:

@@ -134,23 +134,23 @@ class ListReader:
 
     def _piece(self, piece: Piece, *, cut: bool) -> Chunk:
         records: list[Record] = []
-        odd: list[NonDataLine] = []
+        other_lines: list[NonDataLine] = []
         lines = piece.data.split(b"\n")
         for number, raw in enumerate(lines, piece.first_line):
             whole = not cut or number < piece.first_line + len(lines) - 1
             known = self._known.get(raw) if whole else None
             if known is not None:
-                odd.append(NonDataLine(number, known.kind, known.reason, known.text))
+                other_lines.append(NonDataLine(number, known.kind, known.reason, known.text))
                 continue
             text = raw.decode(errors="replace").strip("\r")
             if not text.strip("\0\t "):
                 continue
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
             if isinstance(read, NonDataLine):
-                odd.append(self._describe_line(raw, read))
+                other_lines.append(self._describe_line(raw, read))
             else:
                 records += self._lists.add(read)
-        return self._chunk(records, odd, ())
+        return self._chunk(records, other_lines, ())
 
     def _describe_line(self, raw: bytes, line: NonDataLine) -> NonDataLine:
         """Return a line that is no row with what it is: some are messages; it is told once below each heading."""
@@ -163,14 +163,14 @@ class ListReader:
             self._known[raw] = line
         return line
 
-    def _chunk(self, records: list[Record], odd: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
+    def _chunk(self, records: list[Record], other_lines: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
         counted, missing = self._lists.counted, dict(self._lists.absent)
         self._lists.counted = 0
         self._lists.absent.clear()
         return make_chunk(
             records,
-            lines=counted + len(odd),
-            odd=odd,
+            lines=counted + len(other_lines),
+            other_lines=other_lines,
             continued=counted - len(records),
             absent=missing,
             notes=(*notes, *(self._notes if records else ())),

@@ -68,10 +68,10 @@ class Stats:
         """Yield rows of one GPU and time each, in the order of time."""
         for piece in log:
             cut = piece.last and bool(piece.data) and not piece.data.endswith(b"\n")
-            odd = list(self._take(piece, cut=cut))
+            other_lines = list(self._take(piece, cut=cut))
             newest = max((sample.time for sample in self._held), default=0)
             wait = 0 if len(self._held) > _MOST else _HELD
-            yield self._chunk(newest - wait, odd, (CUT,) if cut else ())
+            yield self._chunk(newest - wait, other_lines, (CUT,) if cut else ())
         yield self._chunk(None, (), ())
 
     def _take(self, piece: Piece, *, cut: bool) -> Iterator[NonDataLine]:
@@ -93,7 +93,7 @@ class Stats:
                 if sample.value is None:
                     self._absent[match[2], match[4].strip("[]")] += 1
 
-    def _chunk(self, until: int | None, odd: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
+    def _chunk(self, until: int | None, other_lines: Sequence[NonDataLine], notes: tuple[str, ...]) -> Chunk:
         """Return the samples up to a time, all when None, as rows of one GPU and time."""
         ready = [sample for sample in self._held if until is None or sample.time <= until]
         self._held = [] if until is None else [sample for sample in self._held if sample.time > until]
@@ -110,8 +110,8 @@ class Stats:
             numbers=np.sort(np.array(list(numbers.values()), dtype=np.int64)),
             times=np.array([time for time, _ in rows], dtype=np.int64),
             data=columns_from_records([Record(number=0, time=None, values=row) for row in rows.values()]),
-            lines=len(ready) + len(odd),
-            odd=odd,
+            lines=len(ready) + len(other_lines),
+            other_lines=other_lines,
             continued=len(ready) - len(rows),
             absent=absent,
             notes=notes,

@@ -31,16 +31,16 @@ class TickPositions:
         """Start before the first row."""
         self._size, self._gap = ticks.size, ticks.gap
         self._last: int | None = None
-        self._held = 0
+        self._pending = 0
         self._too_long = False
         self._rows = 0
         self.fitting = 0
         self.unfitting = 0
 
     @property
-    def held(self) -> int:
+    def pending(self) -> int:
         """Number of rows given whose positions are not known yet; never more than a tick holds."""
-        return self._held
+        return self._pending
 
     def assign(self, times: IntArray) -> IntArray:
         """Return the positions of the rows held back and of as many of the next ones as can be told.
@@ -55,17 +55,17 @@ class TickPositions:
         known = times[:1] if self._last is None else np.array([self._last], dtype=np.int64)
         gaps = np.abs(np.diff(np.concatenate([known, times])))
         self._last = int(times[-1])
-        starts = self._held + np.flatnonzero(gaps > self._gap)
-        borders = np.unique(np.concatenate([[0], starts, [self._held + len(times)]]))
-        return self._judged(np.diff(borders), follows=self._held == 0 and len(starts) > 0 and starts[0] == 0)
+        starts = self._pending + np.flatnonzero(gaps > self._gap)
+        borders = np.unique(np.concatenate([[0], starts, [self._pending + len(times)]]))
+        return self._judged(np.diff(borders), follows=self._pending == 0 and len(starts) > 0 and starts[0] == 0)
 
     def finish(self) -> IntArray:
         """Return the positions of the rows still held back, when no row follows."""
         if self._gap is None:
             self.unfitting += int(self._rows % self._size > 0)
             return _NONE
-        sizes = np.array([self._held] if self._held else [], dtype=np.int64)
-        self._held = 0
+        sizes = np.array([self._pending] if self._pending else [], dtype=np.int64)
+        self._pending = 0
         self._close()
         return self._positions(sizes)
 
@@ -90,11 +90,11 @@ class TickPositions:
             if not len(sizes):
                 return np.full(leading, LEFT_OUT, dtype=np.int64)
         self._close()
-        self._held = int(sizes[-1])
+        self._pending = int(sizes[-1])
         positions = [np.full(leading, LEFT_OUT, dtype=np.int64), self._positions(sizes[:-1])]
-        if self._held > self._size:
-            positions.append(np.full(self._held, LEFT_OUT, dtype=np.int64))
-            self._held, self._too_long = 0, True
+        if self._pending > self._size:
+            positions.append(np.full(self._pending, LEFT_OUT, dtype=np.int64))
+            self._pending, self._too_long = 0, True
         return np.concatenate(positions)
 
     def _close(self) -> None:
@@ -111,7 +111,7 @@ class TickPositions:
         return np.where(np.repeat(fits, sizes), places, LEFT_OUT)
 
 
-def along(
+def assign_positions(
     positions: TickPositions, sections: Iterable[_Section], times: Callable[[_Section], IntArray]
 ) -> Iterator[tuple[_Section, IntArray]]:
     """Yield each section with the positions of its rows, as soon as all of them are known.

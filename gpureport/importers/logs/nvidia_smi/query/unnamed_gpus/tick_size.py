@@ -50,7 +50,7 @@ class Ticks:
     gap: int | None = None
 
 
-def infer(times: IntArray, columns: Sequence[npt.NDArray[Any]] = (), *, whole: bool = True) -> Ticks | None:
+def infer_ticks(times: IntArray, columns: Sequence[npt.NDArray[Any]] = (), *, whole: bool = True) -> Ticks | None:
     """Return how many rows a tick holds, None where nothing shows that it is more than one.
 
     Args:
@@ -62,25 +62,25 @@ def infer(times: IntArray, columns: Sequence[npt.NDArray[Any]] = (), *, whole: b
         return None
     gaps = np.abs(np.diff(times))
     informative = [column for column in columns if (column != column[0]).any()]
-    found = _by_gaps(times, gaps)
+    found = _infer_from_gaps(times, gaps)
     if found is not None:
         apart = gaps > (found.gap or 0)
-        if _copies(apart, informative):
+        if _are_copies(apart, informative):
             return None
-        return found if _differ(apart, found.size, informative) else replace(found, confidence="low")
-    return _by_repetition(gaps, informative, whole=whole)
+        return found if _do_places_differ(apart, found.size, informative) else replace(found, confidence="low")
+    return _infer_from_repetition(gaps, informative, whole=whole)
 
 
-def _by_gaps(times: IntArray, gaps: IntArray) -> Ticks | None:
+def _infer_from_gaps(times: IntArray, gaps: IntArray) -> Ticks | None:
     """Return the ticks that the gaps between stamps show, with the limit under which most of them are alike."""
     resolution = int(np.gcd.reduce(np.abs(times - times[0])))
     limits = np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).astype(np.int64)
-    found = [shown for limit in limits.tolist() if (shown := _at(gaps, limit, resolution)) is not None]
+    found = [shown for limit in limits.tolist() if (shown := _split_at_limit(gaps, limit, resolution)) is not None]
     # of limits that part the rows equally well the largest bears the longest stall within a tick
     return max(reversed(found), key=lambda shown: shown[0])[1] if found else None
 
 
-def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | None:
+def _split_at_limit(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | None:
     """Return the share of ticks of the usual size, and the ticks, when larger gaps than `limit` part them."""
     apart = gaps > limit
     inside, between = gaps[~apart], gaps[apart]
@@ -102,12 +102,12 @@ def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | No
     return alike / len(sizes), Ticks(size=size, confidence=sure, evidence=evidence, gap=limit)
 
 
-def _copies(apart: BoolArray, columns: list[npt.NDArray[Any]]) -> bool:
+def _are_copies(apart: BoolArray, columns: list[npt.NDArray[Any]]) -> bool:
     """Return whether rows of a tick never differ while those of different ticks do: one GPU, written twice."""
     return bool(columns) and not any((column[1:] != column[:-1])[~apart].any() for column in columns)
 
 
-def _differ(apart: BoolArray, size: int, columns: list[npt.NDArray[Any]]) -> bool:
+def _do_places_differ(apart: BoolArray, size: int, columns: list[npt.NDArray[Any]]) -> bool:
     """Return whether some column tells two places of a tick apart nearly always, as two GPUs are and one is not."""
     starts = np.flatnonzero(np.concatenate([[True], apart]))
     starts = starts[:-1][np.diff(starts) == size]
@@ -119,7 +119,7 @@ def _differ(apart: BoolArray, size: int, columns: list[npt.NDArray[Any]]) -> boo
     return False
 
 
-def _by_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
+def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:
     """Return the ticks after which columns repeat themselves, if the stamps have their longest gap there as well."""
     most = min(2 * _MOST, (len(gaps) + 1) // _FEWEST_TICKS)
     best: tuple[float, int] = (_REPEATED, 0)
@@ -130,13 +130,13 @@ def _by_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bo
             if shares[size - 1] > best[0] and shares[size - 1] >= others.max() + _CLEARLY:
                 best = (float(shares[size - 1]), size)
     share, size = best
-    if not size or (whole and (len(gaps) + 1) % size) or not _parted(gaps, size):
+    if not size or (whole and (len(gaps) + 1) % size) or not _is_longest_gap_between(gaps, size):
         return None
     evidence = f"a column repeats itself after {size} rows, in {share:.1%} of them"
     return Ticks(size=size, confidence="low", evidence=evidence)
 
 
-def _parted(gaps: IntArray, size: int) -> bool:
+def _is_longest_gap_between(gaps: IntArray, size: int) -> bool:
     """Return whether every row after `size` others follows a clearly longer gap than those between."""
     medians = [float(np.median(gaps[place::size])) for place in range(size)]
     return medians[-1] > 0 and medians[-1] >= _SILENCE * max(medians[:-1])

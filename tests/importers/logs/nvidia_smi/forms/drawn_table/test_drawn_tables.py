@@ -229,7 +229,7 @@ def test_nothing_but_a_frame_is_noise(tmp_path: Path) -> None:
     chunks = list(Tables().chunks(pieces(RawFile(path))))
     assert sum(len(chunk.numbers) for chunk in chunks) == 0
     assert sum(chunk.continued for chunk in chunks) == 0
-    assert sum(len(chunk.odd) for chunk in chunks) == sum(chunk.lines for chunk in chunks) == 26
+    assert sum(len(chunk.other_lines) for chunk in chunks) == sum(chunk.lines for chunk in chunks) == 26
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def _rows(chunks: Iterator[Chunk]) -> list[tuple[int, int | None, float]]:
     """Return line, time and utilisation of each row, after checking each account."""
     rows: list[tuple[int, int | None, float]] = []
     for chunk in chunks:
-        assert chunk.lines == len(chunk.numbers) + len(chunk.odd) + chunk.continued
+        assert chunk.lines == len(chunk.numbers) + len(chunk.other_lines) + chunk.continued
         if len(chunk.numbers):
             times = [None] * len(chunk.numbers) if chunk.times is None else chunk.times.tolist()
             used = chunk.data["gpu_utilization_ratio"].data.tolist()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.columns import IntArray
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, along
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, assign_positions
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks
 
 BY_GAPS = Ticks(size=3, confidence="high", evidence="made up", gap=100_000)
@@ -27,7 +27,7 @@ def test_cuts_change_nothing(sizes: list[int], cuts: list[int]) -> None:
     """Sections cut anywhere, some of them empty, get the positions of the whole, each those of its own rows."""
     parts = np.split(stamps(sizes), sorted(min(cut, sum(sizes)) for cut in cuts))
     positions = TickPositions(BY_GAPS)
-    found = list(along(positions, parts, lambda part: part))
+    found = list(assign_positions(positions, parts, lambda part: part))
     assert [len(part) for part, _ in found] == [len(part) for part in parts]
     assert all(len(part) == len(places) for part, places in found)
     assert [place for _, places in found for place in places.tolist()] == expected(sizes)
@@ -42,7 +42,7 @@ def test_no_more_rows_are_held_back_than_a_tick_has(sizes: list[int], cuts: list
     for part in np.split(stamps(sizes), sorted(min(cut, sum(sizes)) for cut in cuts)):
         given_rows += len(part)
         told += len(positions.assign(part))
-        assert given_rows - told == positions.held <= 3
+        assert given_rows - told == positions.pending <= 3
     assert told + len(positions.finish()) == given_rows
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.columns import IntArray
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer_ticks
 
 
 def stamps(ticks: int, size: int, *, inside: int = 1, every: int = 1000) -> IntArray:
@@ -20,7 +20,7 @@ def memory(ticks: int, size: int) -> IntArray:
 def test_ticks_of_four_rows() -> None:
     """Four GPUs a millisecond apart are seen by the gaps; the last tick may be cut and counts for nothing."""
     used = np.tile([100.0, 200.0, 300.0, 400.0], 98) + np.arange(98 * 4) % 7
-    found = infer(stamps(98, 4)[:-1], [used[:-1]])
+    found = infer_ticks(stamps(98, 4)[:-1], [used[:-1]])
     assert found is not None
     assert (found.size, found.confidence, found.evidence) == (4, "high", "97 of 97 ticks hold 4 rows")
 
@@ -28,14 +28,14 @@ def test_ticks_of_four_rows() -> None:
 def test_bursts_of_one_gpu_are_no_sure_ticks() -> None:
     """Three samples in a burst look like three GPUs; where no column tells the places apart, that is not sure."""
     chance = np.random.default_rng(1)
-    found = infer(stamps(98, 3, inside=50, every=5000), [chance.integers(0, 100, 98 * 3)])
+    found = infer_ticks(stamps(98, 3, inside=50, every=5000), [chance.integers(0, 100, 98 * 3)])
     assert found is not None
     assert (found.size, found.confidence) == (3, "low")
 
 
 def test_some_ticks_may_lack_a_row() -> None:
     """Three GPUs every 104 ms, 5 ms apart, with a lost row now and then, are three GPUs."""
-    found = infer(np.delete(stamps(3000, 3, inside=5, every=104), [301, 4000, 7001]))
+    found = infer_ticks(np.delete(stamps(3000, 3, inside=5, every=104), [301, 4000, 7001]))
     assert found is not None
     assert (found.size, found.evidence) == (3, "2,996 of 2,999 ticks hold 3 rows")
 
@@ -45,7 +45,7 @@ def test_many_ticks_that_lack_a_row_lower_the_confidence() -> None:
     times = stamps(500, 4, inside=3, every=200)
     chance = np.random.default_rng(2)
     lacking = np.flatnonzero(chance.random(500) < 0.2) * 4 + 1
-    found = infer(np.delete(times, lacking), [np.delete(np.arange(2000) % 4, lacking)])
+    found = infer_ticks(np.delete(times, lacking), [np.delete(np.arange(2000) % 4, lacking)])
     assert found is not None
     assert (found.size, found.confidence) == (4, "low")
 
@@ -55,20 +55,20 @@ def test_bursts_of_any_length_are_no_ticks() -> None:
     chance = np.random.default_rng(3)
     lengths = chance.choice([2, 3, 4], 300, p=[0.2, 0.6, 0.2])
     gaps = np.concatenate([np.append([500], np.full(length - 1, 4)) for length in lengths])
-    assert infer(np.cumsum(gaps).astype(np.int64) * 1000) is None
+    assert infer_ticks(np.cumsum(gaps).astype(np.int64) * 1000) is None
 
 
 @pytest.mark.parametrize("inside", [3, 12, 17, 22])
 def test_ticks_with_100_ms_and_more_between(inside: int) -> None:
     """The limit lies between the distances, however it falls among powers of two."""
-    found = infer(stamps(100, 4, inside=inside, every=100 + 3 * inside))
+    found = infer_ticks(stamps(100, 4, inside=inside, every=100 + 3 * inside))
     assert found is not None
     assert found.size == 4
 
 
 def test_the_limit_bears_a_stall_within_a_tick() -> None:
     """Rows that come 50 ms apart under load are of the tick they belong to, even where the head shows none."""
-    found = infer(stamps(50, 2))
+    found = infer_ticks(stamps(50, 2))
     assert found is not None
     assert found.gap is not None
     assert 50_000 < found.gap < 500_000
@@ -85,16 +85,16 @@ def stretched(ticks: int) -> IntArray:
 def test_stretched_ticks_are_told_by_a_slow_column() -> None:
     """Where gaps do not part the ticks, memory that repeats itself every eight rows does, with less confidence."""
     times = stretched(200)
-    assert infer(times) is None
-    found = infer(times, [memory(200, 8)])
+    assert infer_ticks(times) is None
+    found = infer_ticks(times, [memory(200, 8)])
     assert found == Ticks(size=8, confidence="low", evidence="a column repeats itself after 8 rows, in 98.5% of them")
 
 
 def test_rows_that_fill_no_ticks_are_not_counted_off() -> None:
     """With a row missing somewhere, counting would give rows to the wrong GPU; at a cut head it does not show."""
     times, column = stretched(200)[:-3], memory(200, 8)[:-3]
-    assert infer(times, [column]) is None
-    assert infer(times, [column], whole=False) is not None
+    assert infer_ticks(times, [column]) is None
+    assert infer_ticks(times, [column], whole=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -111,19 +111,19 @@ def test_rows_that_fill_no_ticks_are_not_counted_off() -> None:
 )
 def test_one_gpu_has_no_ticks(times: IntArray) -> None:
     """No gap structure of one GPU's log looks like several, whatever its column does."""
-    assert infer(times) is None
-    assert infer(times, [np.arange(len(times)) // 20]) is None
+    assert infer_ticks(times) is None
+    assert infer_ticks(times, [np.arange(len(times)) // 20]) is None
 
 
 def test_a_gpu_written_twice_is_one() -> None:
     """Rows of a tick that never differ, though ticks do, are copies."""
     times, slow = stamps(100, 2, inside=0), np.repeat(np.arange(100) // 3, 2)
-    assert infer(times, [slow]) is None
-    found = infer(times, [slow, np.arange(200) % 2])
+    assert infer_ticks(times, [slow]) is None
+    found = infer_ticks(times, [slow, np.arange(200) % 2])
     assert found is not None
     assert found.size == 2
 
 
 def test_a_periodic_workload_is_no_tick() -> None:
     """A column that repeats itself every five samples of an even clock is a workload, not five GPUs."""
-    assert infer(stamps(500, 1), [np.arange(500) % 5 * 100]) is None
+    assert infer_ticks(stamps(500, 1), [np.arange(500) % 5 * 100]) is None

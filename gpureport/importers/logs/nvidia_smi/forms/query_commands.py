@@ -7,7 +7,7 @@ _ENDED = {"time", "max_memory_usage"}
 _REMAPPED = "remapped_rows."
 
 
-def query_option(header: str) -> str:
+def command_of_header(header: str) -> str:
     """Return the command whose header a line of CSV is."""
     names = {cell.partition("[")[0].strip().lower() for cell in header.split(",")}
     rest = names - _GPU

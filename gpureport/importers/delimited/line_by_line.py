@@ -41,18 +41,18 @@ _Known = NonDataLine | str
 """What a line is: none of the log's rows, or the text of one."""
 
 
-class LineSorter:
+class LineByLineParser:
     """Parses a piece with regard to each of its lines."""
 
     def __init__(self, dialect: Dialect, read: ReadRows) -> None:
         """Start without lines; `read` reads rows of one layout, and tells which faults they have."""
         self._dialect = dialect
         self._read = read
-        self._odd: list[NonDataLine] = []
+        self._other_lines: list[NonDataLine] = []
         self._lines = 0
         self._unnamed_cells: Counter[str] = Counter()
-        self._looked_at: dict[Layout | None, list[int]] = {}
-        self._begins = _begins(None)
+        self._non_rows: dict[Layout | None, list[int]] = {}
+        self._begins = _header_start_pattern(None)
 
     def parse(self, piece: Piece, layout: Layout | None) -> ParsedPiece:
         """Return what the piece holds, given the layout in force before it."""
@@ -61,11 +61,11 @@ class LineSorter:
         while line < len(table):
             line = self._until_header(table, line, rows)
         sections = tuple(rows.sections(self._table))
-        odd = tuple(sorted(self._odd, key=lambda line: line.number))
+        other_lines = tuple(sorted(self._other_lines, key=lambda line: line.number))
         return ParsedPiece(
             layout=rows.layout,
             sections=sections,
-            odd=odd,
+            other_lines=other_lines,
             lines=self._lines,
             cut=table.cut,
             unnamed_cells=self._unnamed_cells,
@@ -74,13 +74,13 @@ class LineSorter:
     def _until_header(self, table: LineTable, begin: int, rows: RowsByLayout) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
         layout = rows.layout
-        if layout not in self._looked_at:
-            self._looked_at[layout] = table.odd(layout).tolist()
-        self._begins = _begins(layout)
-        odd = self._looked_at[layout]
+        if layout not in self._non_rows:
+            self._non_rows[layout] = table.find_non_rows(layout).tolist()
+        self._begins = _header_start_pattern(layout)
+        non_rows = self._non_rows[layout]
         known: dict[bytes, _Known] = {}
-        for at in range(bisect_left(odd, begin), len(odd)):
-            place = odd[at]
+        for at in range(bisect_left(non_rows, begin), len(non_rows)):
+            place = non_rows[at]
             self._take(table, begin, place, rows)
             begin = place + 1
             raw, number = table.raw(place), table.first + place
@@ -109,7 +109,7 @@ class LineSorter:
         if isinstance(known, str):
             rows.add_one(known, number)
         else:
-            self._odd.append(NonDataLine(number, known.kind, known.reason, known.text, known.cells))
+            self._other_lines.append(NonDataLine(number, known.kind, known.reason, known.text, known.cells))
 
     def _look(self, raw: bytes, number: int, rows: RowsByLayout, *, last: bool) -> _Known | None:
         """Look at one line; return what it is where another one that says the same is that too."""
@@ -124,7 +124,7 @@ class LineSorter:
         header = self._header(fragment, layout)
         if header is not None:
             rows.layout = header
-            self._odd.append(NonDataLine(fragment.number, LineKind.HEADER, "", fragment.text))
+            self._other_lines.append(NonDataLine(fragment.number, LineKind.HEADER, "", fragment.text))
             return None
         begins = self._header_behind(fragment, layout)
         if begins:
@@ -169,15 +169,15 @@ class LineSorter:
     def _reject(self, fragment: Fragment, reason: str, delimiter: str = ",") -> NonDataLine:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
         cells = fragment.text.count(delimiter) + 1 if reason == WRONG_CELLS else 0
-        self._odd.append(NonDataLine(fragment.number, kind, reason, fragment.text, cells))
-        return self._odd[-1]
+        self._other_lines.append(NonDataLine(fragment.number, kind, reason, fragment.text, cells))
+        return self._other_lines[-1]
 
     def _tear_off(self, fragment: Fragment) -> None:
         """Take the part of another line that stands before a row; a message of the driver counts as a line."""
         message = self._dialect.classify(fragment.text.strip()) is LineKind.EVENT
         self._lines += message
         kind = LineKind.EVENT if message else LineKind.TORN_OFF
-        self._odd.append(NonDataLine(fragment.number, kind, TORN, fragment.text))
+        self._other_lines.append(NonDataLine(fragment.number, kind, TORN, fragment.text))
 
     def _table(self, data: bytes, layout: Layout, numbers: IntArray) -> Section:
         """Read the rows of a layout; those with a cell that is not what its column holds are rejected."""
@@ -215,7 +215,7 @@ class LineSorter:
             self._reject(Fragment(int(numbers[place]), texts[place].decode(errors="replace").strip("\r")), reason)
 
 
-def _begins(layout: Layout | None) -> "re.Pattern[str]":
+def _header_start_pattern(layout: Layout | None) -> "re.Pattern[str]":
     """Return what finds where a header may begin: as the one in force does, or with the time stamp."""
     first = layout.header.split(layout.delimiter)[0] if layout and layout.header else STAMP
     return re.compile("|".join(map(re.escape, {STAMP, first})))

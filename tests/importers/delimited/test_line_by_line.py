@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
@@ -80,7 +80,7 @@ def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
     """What stands before a row that was kept of a torn line is not lost in silence."""
     path = tmp_path / "gpu.csv"
     path.write_text("\n".join([HEADER, row(0), row(1)[:40] + row(2), row(3), ""]))
-    (inputs,) = find(path)
+    (inputs,) = find_runs(path)
     reading = Reading(inputs, ReadOptions(), Labels())
     reading.recording()
     assert row(1)[:40].encode() in pa.CompressedInputStream(pa.BufferReader(reading.rejects()), "zstd").read()
@@ -137,7 +137,7 @@ def test_tabulators_separate_cells(tmp_path: Path) -> None:
 
 
 def test_a_dirty_piece_equals_a_clean_one() -> None:
-    """The rows around an odd line are read as they are without it."""
+    """The rows around an other_lines line are read as they are without it."""
     text = log(50, gpus=2)
     clean = Parser(QueryGpuDialect()).parse(Piece(text.encode(), 1, last=True, lines=text.count("\n")), None)
     lines = text.splitlines()
@@ -152,7 +152,7 @@ def test_a_dirty_piece_equals_a_clean_one() -> None:
             column.values(one.layout.columns[position].dtype).tolist()
             == other.columns[position].values(one.layout.columns[position].dtype).tolist()
         )
-    assert [line.number for line in dirty.odd] == [1, 31, 32, 33]
+    assert [line.number for line in dirty.other_lines] == [1, 31, 32, 33]
 
 
 @pytest.mark.parametrize("word", ["gpu", "name", "index", "uuid", "pstate", "gpu_util"])
@@ -210,8 +210,11 @@ def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -
 def test_what_is_no_row_twice_is_counted_twice(tmp_path: Path) -> None:
     """Lines that say the same are known again, each under its own number, until a header gives them another meaning."""
     wide = "timestamp, index, utilization.gpu [%]"
-    odd = ["x", "No devices were found", "----", "a, b, c", "\xff", "x"]
-    found = read_text(tmp_path, "\n".join([HEADER, *odd, row(0), *odd, wide, *odd, *odd, ""]).encode("latin-1"))
+    other_lines = ["x", "No devices were found", "----", "a, b, c", "\xff", "x"]
+    found = read_text(
+        tmp_path,
+        "\n".join([HEADER, *other_lines, row(0), *other_lines, wide, *other_lines, *other_lines, ""]).encode("latin-1"),
+    )
     account = found.run.quality
     assert account.accounted
     assert (account.lines, account.headers, account.noise, account.events) == (27, 2, 4, 4)
@@ -229,9 +232,9 @@ def test_a_piece_of_very_many_lines_is_parsed_in_parts() -> None:
     lines = [HEADER, *["x"] * 200_000, other, *["y"] * 200_000, *rows, "z"]
     data = "\n".join(lines).encode()
     parts = list(Parser(QueryGpuDialect()).sections([Piece(data, 1, last=True, lines=len(lines) - 1)]))
-    assert max(len(part.odd) for part in parts) < 150_000
+    assert max(len(part.other_lines) for part in parts) < 150_000
     assert sum(part.lines for part in parts) == len(lines)
-    assert [line.number for part in parts for line in part.odd] == [*range(1, 400_003), len(lines)]
+    assert [line.number for part in parts for line in part.other_lines] == [*range(1, 400_003), len(lines)]
     numbers = [number for part in parts for section in part.sections for number in section.numbers.tolist()]
     assert numbers == list(range(400_003, 404_003))
     assert [part.cut for part in parts] == [False] * (len(parts) - 1) + [True]

@@ -76,7 +76,7 @@ def undo_dst_overlaps(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: i
         zone: zone of the stamps, None when unknown.
     """
     if zone is not None:
-        zones.refuse_skipped(track.stamps, zone)
+        zones.refuse_skipped_hours(track.stamps, zone)
         return zones.to_utc(track.stamps, zone, _second_halves(track.stamps, cuts, folds, zone))
     times = track.stamps.copy()
     for cut in cuts[folds].tolist():

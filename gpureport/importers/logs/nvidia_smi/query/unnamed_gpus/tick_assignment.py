@@ -13,38 +13,38 @@ from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.identities import names_gpus
 from gpureport.importers.devices.series_assembly import columns_by_target
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, along
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, assign_positions
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer_ticks
 from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import Column
 
 _HEAD = 50_000
 """Rows that are looked at for ticks."""
-MIXED = (
+MIXED_GPUS_NOTE = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
 )
-_ONE = (
+_ONE_GPU_NOTE = (
     "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
 )
 
 
-DAMAGED = {LineKind.REJECTED, LineKind.TORN_OFF}
+DAMAGED_KINDS = {LineKind.REJECTED, LineKind.TORN_OFF}
 """Lines that may be what is left of a row."""
 
 
 @dataclass(slots=True)
-class Places:
+class TickAssignment:
     """Gives rows of a log the place in their tick, where nothing else tells GPUs apart.
 
     Attributes:
-        given: rows a tick as a person says, None when nobody does.
+        rows_per_tick: rows a tick as a person says, None when nobody does.
         whole: whether the first section is all of the log.
         mixed: whether some rows come several at a time although the first ones did not.
         assumed: whether nothing could tell how many GPUs there are.
     """
 
-    given: int | None
+    rows_per_tick: int | None
     whole: bool
     mixed: bool = False
     assumed: bool = False
@@ -52,13 +52,13 @@ class Places:
     _damaged: "array[int]" = field(default_factory=lambda: array("q"))
     """Numbers of the lines that were rows, and are rejected."""
 
-    def add_damaged(self, odd: Iterable[NonDataLine], layout: Layout | None) -> None:
+    def add_damaged(self, other_lines: Iterable[NonDataLine], layout: Layout | None) -> None:
         """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
         if layout is not None:
-            rejected = (line for line in odd if line.kind in DAMAGED)
+            rejected = (line for line in other_lines if line.kind in DAMAGED_KINDS)
             self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
 
-    def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
+    def assign(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
         """Yield the sections with the place of each row, None where columns name the GPUs or one GPU is logged.
 
         Rows up to the next section in which a column names GPUs are told by one kind of tick.
@@ -68,7 +68,7 @@ class Places:
                 yield first, None
                 continue
             after: list[Section] = []
-            unnamed = chain([first], takewhile(partial(_goes_on, after=after), sections))
+            unnamed = chain([first], takewhile(partial(_lacks_gpu_names, after=after), sections))
             yield from self._unnamed(first, unnamed)
             yield from ((section, None) for section in after)
 
@@ -77,8 +77,8 @@ class Places:
         ticks = self._ticks(first)
         if ticks is None:
             for section in sections:
-                later = section is not first and self.given is None and section.layout.stamp is not None
-                self.mixed |= later and infer(section.times[:_HEAD], whole=False) is not None
+                later = section is not first and self.rows_per_tick is None and section.layout.stamp is not None
+                self.mixed |= later and infer_ticks(section.times[:_HEAD], whole=False) is not None
                 yield section, None
             return
         positions = TickPositions(ticks)
@@ -86,7 +86,7 @@ class Places:
         if ticks.gap is None:
             yield from self._counted(ticks, sections)
         else:
-            yield from along(positions, sections, lambda section: section.times)
+            yield from assign_positions(positions, sections, lambda section: section.times)
 
     def _counted(self, ticks: Ticks, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray]]:
         """Yield sections whose rows are counted through, damaged ones among them."""
@@ -100,25 +100,27 @@ class Places:
 
     def _ticks(self, section: Section) -> Ticks | None:
         """Return the ticks of a log by its first section."""
-        if self.given == 1:
+        if self.rows_per_tick == 1:
             return None
         found = None
         if section.layout.stamp is not None:
             shown = [values.data[:_HEAD] for values in columns_by_target(section).values()]
-            found = infer(section.times[:_HEAD], shown, whole=self.whole and len(section.times) <= _HEAD)
-        elif self.given is None:
+            found = infer_ticks(section.times[:_HEAD], shown, whole=self.whole and len(section.times) <= _HEAD)
+        elif self.rows_per_tick is None:
             self.assumed = True
-        if self.given is None:
+        if self.rows_per_tick is None:
             return found
-        if found is not None and found.size == self.given and found.gap is not None:
-            return replace(found, confidence="high", evidence=f"--gpus-per-tick {self.given}, and {found.evidence}")
-        said = f"--gpus-per-tick {self.given}, rows counted through"
+        if found is not None and found.size == self.rows_per_tick and found.gap is not None:
+            return replace(
+                found, confidence="high", evidence=f"--gpus-per-tick {self.rows_per_tick}, and {found.evidence}"
+            )
+        said = f"--gpus-per-tick {self.rows_per_tick}, rows counted through"
         if found is not None:
-            said = f"--gpus-per-tick {self.given}, although {found.evidence}"
-        return Ticks(size=self.given, confidence="low", evidence=said)
+            said = f"--gpus-per-tick {self.rows_per_tick}, although {found.evidence}"
+        return Ticks(size=self.rows_per_tick, confidence="low", evidence=said)
 
     @property
-    def told(self) -> bool:
+    def is_used(self) -> bool:
         """Whether a place in the tick told GPUs apart."""
         return bool(self._seen)
 
@@ -129,7 +131,7 @@ class Places:
             f"{ticks.confidence} confidence)."
             for ticks, _ in self._seen
         ]
-        return (*dict.fromkeys(found), *((_ONE,) if self.assumed else ()))
+        return (*dict.fromkeys(found), *((_ONE_GPU_NOTE,) if self.assumed else ()))
 
 
 def _was_row(text: str, layout: Layout) -> bool:
@@ -137,17 +139,17 @@ def _was_row(text: str, layout: Layout) -> bool:
     cells = text.split(layout.delimiter)
     if len(cells) == 1:
         return False
-    return any(_holds(cell.strip(), column) for cell, column in zip(cells, layout.columns, strict=False))
+    return any(_matches_column(cell.strip(), column) for cell, column in zip(cells, layout.columns, strict=False))
 
 
-def _holds(cell: str, column: Column) -> bool:
+def _matches_column(cell: str, column: Column) -> bool:
     """Return whether a cell is what its column holds, where that is not any text."""
     if column.target == STAMP:
         return stamps.STAMP.fullmatch(cell) is not None
     return column.number is not None and column.read(cell.replace(column.decimal, ".")) is not None
 
 
-def _goes_on(section: Section, *, after: list[Section]) -> bool:
+def _lacks_gpu_names(section: Section, *, after: list[Section]) -> bool:
     """Return whether no column of a section names GPUs; one that does is kept for what comes after."""
     if names_gpus(section):
         after.append(section)

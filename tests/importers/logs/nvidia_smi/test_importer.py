@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpureport import columns
 from gpureport.analysis import RULES, analyze
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import Labels, Reading, ReadOptions, find
+from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.quality import AbsentCells, Rejected
 from gpureport.recording import Recording
 from tests.importers.written_logs import HEADER, log, read_text, row
@@ -224,14 +224,14 @@ def test_columns_can_be_said(tmp_path: Path) -> None:
     """A log without a header is read with the columns a person names."""
     named = ReadOptions(columns=("timestamp", "index", "utilization.gpu"))
     rows = [f"2026/03/14 09:00:{second:02d}.000, 0, {second}" for second in range(9)]
-    (inputs,) = find(written(tmp_path, rows), kind="nvidia_smi")
+    (inputs,) = find_runs(written(tmp_path, rows), kind="nvidia_smi")
     recording = Reading(inputs, named, Labels()).recording()
     assert values(recording, "gpu_utilization_ratio")[:3] == pytest.approx([0.0, 0.01, 0.02])
 
 
 def test_a_wrong_column_name_is_a_settings_error(tmp_path: Path) -> None:
     """A name that is no query field is the person's mistake, not the log's."""
-    (inputs,) = find(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
+    (inputs,) = find_runs(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
     with pytest.raises(SettingsError, match="no query field 'gpu effort'"):
         Reading(inputs, ReadOptions(columns=("timestamp", "gpu effort")), Labels()).recording()
 

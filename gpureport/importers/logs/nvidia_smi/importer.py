@@ -9,8 +9,13 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
-from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers, is_plain
-from gpureport.importers.logs.nvidia_smi.query.opening import beginning, every_line, first_lines, read_opening
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, find_headers, is_plain
+from gpureport.importers.logs.nvidia_smi.query.opening import (
+    iterate_lines,
+    read_beginning,
+    read_opening,
+    take_first_lines,
+)
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, ReadOptions
 
 if TYPE_CHECKING:
@@ -39,10 +44,10 @@ class NvidiaSmi:
         if is_plain(head):
             return True
         text = head_text(head)
-        declared = [layout for _, layout in headers(text, QueryGpuDialect())]
-        if any(map(fields.of_gpus, declared)) or _opened(text):
+        declared = [layout for _, layout in find_headers(text, QueryGpuDialect())]
+        if any(map(fields.is_gpu_layout, declared)) or _begins_a_form(text):
             return True
-        return not declared and is_headerless(first_lines(text))
+        return not declared and is_headerless(take_first_lines(text))
 
     def drop_unused_options(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
         """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
@@ -51,66 +56,66 @@ class NvidiaSmi:
             SettingsError: when a name is no query field.
         """
         given = placement.columns is not None or placement.interval is not None
-        if not given or (placement.columns is None and _in_forms(_beginning(file))):
+        if not given or (placement.columns is None and _is_in_other_form(_read_beginning(file))):
             return placement
         try:
-            found = read_opening(str(file.path), beginning(file), placement.columns, lambda: every_line(file))
+            found = read_opening(str(file.path), read_beginning(file), placement.columns, lambda: iterate_lines(file))
         except SourceError:
             # what is wrong with it is said when it is read
             return placement
         stamped = found.stamped or (found.layout is not None and found.layout.stamp is not None)
         return replace(
             placement,
-            columns=placement.columns if found.told_by == "--columns" else None,
+            columns=placement.columns if found.columns_by == "--columns" else None,
             interval=None if stamped else placement.interval,
         )
 
     def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
-        if placement.columns is None and _in_forms(_beginning(file)):
-            from gpureport.importers.logs.nvidia_smi.forms.extraction import FormsExtraction  # noqa: PLC0415 - as below
+        if placement.columns is None and _is_in_other_form(_read_beginning(file)):
+            from gpureport.importers.logs.nvidia_smi.forms.extraction import MixedFormsExtraction  # noqa: PLC0415 - as below
 
-            return FormsExtraction(file, placement)
+            return MixedFormsExtraction(file, placement)
         return QueryGpuExtraction(file, placement)
 
 
-def _beginning(file: RawFile) -> Piece:
+def _read_beginning(file: RawFile) -> Piece:
     """Return the beginning of a log; more of it where what a job printed stands above."""
-    piece = _piece(head(file.again(), _LOOKED_AT))
-    if len(piece.data) < _LOOKED_AT // 2 or is_plain(piece.data) or _forms(piece):
+    piece = _take_whole_lines(head(file.again(), _LOOKED_AT))
+    if len(piece.data) < _LOOKED_AT // 2 or is_plain(piece.data) or _find_forms(piece):
         return piece
-    return _piece(head(file.again(), SEARCHED_BYTES))
+    return _take_whole_lines(head(file.again(), SEARCHED_BYTES))
 
 
-def _piece(text: bytes) -> Piece:
+def _take_whole_lines(text: bytes) -> Piece:
     """Return the whole lines of a text."""
     whole = text[: text.rfind(b"\n") + 1] or text
     return Piece(whole, 1, last=True, lines=whole.count(b"\n"))
 
 
-def _forms(piece: Piece) -> "set[type[BlockForm]]":
+def _find_forms(piece: Piece) -> "set[type[BlockForm]]":
     """Return the forms of which a block begins."""
     from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks  # noqa: PLC0415 - most logs are a CSV of queries
 
     return {part.form for part in Blocks().parts(piece) if part.form is not None}
 
 
-def _opened(text: str) -> bool:
+def _begins_a_form(text: str) -> bool:
     """Return whether a block of any form begins; XML is written by others as well."""
     from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml  # noqa: PLC0415 - as above
 
-    forms = _forms(_piece(text.encode()))
+    forms = _find_forms(_take_whole_lines(text.encode()))
     return bool(forms) and (forms != {QueryXml} or "nvidia_smi_log" in text)
 
 
-def _in_forms(piece: Piece) -> bool:
+def _is_in_other_form(piece: Piece) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
     if is_plain(piece.data):
         return False
     from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms  # noqa: PLC0415 - as above
     from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv  # noqa: PLC0415 - as above
 
-    if not _forms(piece) - {QueryCsv}:
+    if not _find_forms(piece) - {QueryCsv}:
         return False
     mixed = MixedForms()
     for _ in mixed.chunks([piece]):
