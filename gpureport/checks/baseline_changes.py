@@ -29,12 +29,12 @@ class BaselineComparison:
 
     Attributes:
         deltas: the change of every figure.
-        fates: whether each finding is new, still there or gone.
+        finding_changes: whether each finding is new, still there or gone.
         noise: how much repetitions in the store differ; None without repetitions.
     """
 
     deltas: tuple[Delta, ...]
-    fates: tuple[FindingChange, ...]
+    finding_changes: tuple[FindingChange, ...]
     noise: Noise | None
 
 
@@ -45,7 +45,7 @@ def compare_with_baseline(
     sides = [_relabel_step(run, _BASELINE) for run in baseline], [_relabel_step(run, _CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise)
     first, last = comparison.steps
-    return BaselineComparison(deltas=comparison.deltas, fates=compare_findings(first, last), noise=noise)
+    return BaselineComparison(deltas=comparison.deltas, finding_changes=compare_findings(first, last), noise=noise)
 
 
 def _relabel_step(run: SampledRun, label: str) -> SampledRun:
@@ -160,12 +160,16 @@ def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
 
 def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
     """Return the fingerprints of findings that the baseline did not have."""
-    return frozenset(each.fingerprint for each in found.fates if each.fate is ChangeKind.NEW)
+    return frozenset(each.fingerprint for each in found.finding_changes if each.change is ChangeKind.NEW)
 
 
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
     """Return why it is not known whether findings are new; empty if it is known."""
-    open_ = [e for e in found.fates if e.fate is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
+    open_ = [
+        e
+        for e in found.finding_changes
+        if e.change is ChangeKind.CANNOT_TELL and e.after and e.fingerprint in fingerprints
+    ]
     return "; ".join(
         f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
     )

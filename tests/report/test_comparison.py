@@ -91,7 +91,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
 
 
 def test_what_became_of_findings_is_told_together() -> None:
-    """Findings of one kind and fate are one line, with their devices and what they cost."""
+    """Findings of one kind and change are one line, with their devices and what they cost."""
     (link,) = comparison_content.build(chain("a", "b")).links
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in link.findings] == [
         ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 0.017 GPU-h, then 1 gap, up to 0.006 GPU-h"),

@@ -1,10 +1,9 @@
 """What a unit of work took in one step, with an interval of its own."""
 
 from dataclasses import replace
-from math import exp, fsum, isfinite, log, log1p, sqrt
+from math import exp, isfinite, log1p, sqrt
 
-from gpureport.comparison.chain.step_summaries import Mean
-from gpureport.comparison.statistics import quantiles
+from gpureport.comparison.chain.step_summaries import Mean, geometric_mean_over_runs
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import PER_WORK
@@ -20,15 +19,8 @@ def per_work_mean(step: Step) -> Mean | None:
         return None
     values = own.figures[0]
     if len(values) > 1:
-        return replace(_over_runs([log(value) for value in values]), settled=own.steady)
+        return replace(geometric_mean_over_runs(values), settled=own.steady)
     return replace(_within(own, own.before), settled=own.steady)
-
-
-def _over_runs(logs: list[float]) -> Mean:
-    mean = fsum(logs) / len(logs)
-    error = sqrt(fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1) / len(logs))
-    half = quantiles.student((1 + LEVEL) / 2, len(logs) - 1) * error
-    return Mean(value=exp(mean), interval=(exp(mean - half), exp(min(mean + half, 700.0))), basis="replicates")
 
 
 def _within(own: Evidence, value: float) -> Mean:

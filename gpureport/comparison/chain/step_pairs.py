@@ -19,7 +19,7 @@ class StepPair:
     step: Step
     deltas: tuple[Delta, ...]
     comparability: tuple[Comparability, ...]
-    fates: tuple[FindingChange, ...]
+    finding_changes: tuple[FindingChange, ...]
     changes: tuple[SetupChange, ...]
     training: tuple[TrainingChange, ...]
 
@@ -42,7 +42,7 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
             step=step,
             deltas=comparison.between(base.label, step.label),
             comparability=check_comparability(base, step),
-            fates=compare_findings(base, step),
+            finding_changes=compare_findings(base, step),
             changes=compare_setups(base, step),
             training=compare_training(base, step),
         )

@@ -122,7 +122,7 @@ def _utilisation(step: Step) -> Mean | None:
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
     if len(step.runs) > 1:
-        return replace(_over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs]), settled=True)
+        return replace(mean_over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs]), settled=True)
     (run,) = step.runs
     value = run.steady_mean(UTILISATION, interval)
     figure = BY_METRIC[UTILISATION]
@@ -132,11 +132,19 @@ def _utilisation(step: Step) -> Mean | None:
     return Mean(value=value, interval=(low, high), basis="within-run", settled=True)
 
 
-def _over_runs(values: Sequence[float]) -> Mean:
+def mean_over_runs(values: Sequence[float]) -> Mean:
+    """Return the mean of a figure of two or more runs, with the interval that their scatter gives it."""
     mean = fsum(values) / len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
     half = quantiles.student((1 + LEVEL) / 2, len(values) - 1) * error
     return Mean(value=mean, interval=(mean - half, mean + half), basis="replicates")
+
+
+def geometric_mean_over_runs(values: Sequence[float]) -> Mean:
+    """Return the geometric mean of a figure of two or more runs; its interval is one of logarithms."""
+    mean = mean_over_runs([log(value) for value in values])
+    interval = mean.interval and (_amount(mean.interval[0]), _amount(mean.interval[1]))
+    return replace(mean, value=exp(mean.value), interval=interval)
 
 
 def _per_work(step: Step, metric: str) -> Mean | None:
@@ -145,9 +153,7 @@ def _per_work(step: Step, metric: str) -> Mean | None:
     if not own.before or own.difference is None:
         return None
     if len(step.runs) > 1 and own.figures[0]:
-        found = _over_runs([log(value) for value in own.figures[0]])
-        low, high = found.interval or (0.0, 0.0)
-        return replace(found, value=exp(found.value), interval=(_amount(low), _amount(high)), settled=own.steady)
+        return replace(geometric_mean_over_runs(own.figures[0]), settled=own.steady)
     logs = single_run_interval.estimate_work_interval(step.runs[0], metric) if own.steady else None
     interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
     return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)

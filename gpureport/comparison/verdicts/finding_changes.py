@@ -53,7 +53,7 @@ class FindingChange:
     Attributes:
         base: label of the earlier step.
         step: label of the later step.
-        fate: what became of it.
+        change: what became of it.
         kind: name of the rule.
         cause: what lies behind it, where known.
         devices: device ids of the later step, of the earlier one where it is only there.
@@ -62,14 +62,14 @@ class FindingChange:
         after: what the later step holds; None when nothing.
         unknown: why the step without it does not tell; None when it does.
         judged: of the step without it, how many runs could be judged, and how many it has; None where both have it, or
-            its fate cannot be told.
+            what became of it is not known.
         root: fingerprint of the finding it follows from, in the step that `fingerprint` is of; None where of none.
         steps: what to do about it there, the most promising first.
     """
 
     base: str
     step: str
-    fate: ChangeKind
+    change: ChangeKind
     kind: str
     cause: str | None
     devices: tuple[str, ...]
@@ -89,7 +89,9 @@ _Groups = dict[str, list[tuple[int, Finding]]]
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     """Return the findings of two steps, matched by fingerprint, else by kind, cause and a device they share."""
     before, after = _groups(base), _groups(step)
-    found = [_fate(base, step, before.get(ours), after.get(theirs)) for ours, theirs in _matched(before, after)]
+    found = [
+        _compare_groups(base, step, before.get(ours), after.get(theirs)) for ours, theirs in _matched(before, after)
+    ]
     return tuple(sorted(found, key=_place))
 
 
@@ -117,7 +119,7 @@ def _alike(first: Sequence[tuple[int, Finding]], second: Sequence[tuple[int, Fin
     return (one.kind, one.cause) == (other.kind, other.cause) and bool({*one.devices} & {*other.devices})
 
 
-def _fate(
+def _compare_groups(
     base: Step, step: Step, before: Sequence[tuple[int, Finding]] | None, after: Sequence[tuple[int, Finding]] | None
 ) -> FindingChange:
     finding = (after or before or [])[0][1]
@@ -127,11 +129,11 @@ def _fate(
         count = sum(can_tell(analysis, finding) for analysis in other.analyses)
         unknown = None if count else _why_unknown(other)
         judged = (count, len(other.analyses)) if count else None
-    fate = ChangeKind.PERSISTING if before and after else ChangeKind.RESOLVED if before else ChangeKind.NEW
+    change = ChangeKind.PERSISTING if before and after else ChangeKind.RESOLVED if before else ChangeKind.NEW
     return FindingChange(
         base=base.label,
         step=step.label,
-        fate=ChangeKind.CANNOT_TELL if unknown else fate,
+        change=ChangeKind.CANNOT_TELL if unknown else change,
         kind=finding.kind,
         cause=finding.cause,
         devices=finding.devices,
@@ -170,8 +172,8 @@ def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> StepFindin
 
 
 def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]:
-    """Sort by fate, then the gravest, then what costs most."""
+    """Sort by what became of it, then the gravest, then what costs most."""
     sides = [side for side in (entry.before, entry.after) if side is not None]
     gravest = max(_SEVERITIES.index(side.severity) for side in sides)
     lost = max(side.lost_gpu_seconds or 0.0 for side in sides)
-    return list(ChangeKind).index(entry.fate), -gravest, -lost, entry.kind, entry.devices
+    return list(ChangeKind).index(entry.change), -gravest, -lost, entry.kind, entry.devices

@@ -82,7 +82,6 @@ def _blocks(file: RawFile, size: int, most: int | None = None) -> Iterator[bytes
 
 
 def _text(lines: bytes, account: Account) -> bytes:
-    """Return whole lines in UTF-8, each row on one."""
     if lines.isascii() and b'"' not in lines:
         return lines
     return quoting.join_rows(encoding.decode_latin_1(lines, account), account)

@@ -82,7 +82,6 @@ def unquoted(blocks: Iterator[bytes], account: Account, *, inside_line: bool = F
 
 
 def _without(lines: bytes, account: Account) -> bytes:
-    """Return lines without the quotes of quoted rows."""
     found, rows = _ROW.subn(lambda match: match[0].replace(b'"', b""), lines)
     account.quoted += rows
     return found

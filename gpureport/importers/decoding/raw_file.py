@@ -141,7 +141,6 @@ class RawFile:
         self._ended = True
 
     def _hash(self, block: bytes, at: int) -> None:
-        """Hash what of a block was not hashed before."""
         known = self._hashed - at
         self._again |= known > 0
         if known < len(block):

@@ -54,13 +54,11 @@ class RepeatedRowFilter:
         return again
 
     def _start_log(self, log: int) -> None:
-        """Go on with the next log."""
         self._known = np.unique(np.concatenate([self._known, *self._fresh]))
         self._log, self._fresh = log, []
         self._ended = self._latest
 
     def _are_known(self, keys: Keys) -> BoolArray:
-        """Return which rows are known."""
         if not len(self._known):
             return np.zeros(len(keys), dtype=np.bool_)
         places = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)

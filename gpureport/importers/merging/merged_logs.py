@@ -144,7 +144,6 @@ class MergedLogs:
         )
 
     def _quality(self, intervals: dict[str, float]) -> Quality:
-        """Return the account of all logs together."""
         accounts = [
             replace(account, notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes))
             for place, account in ((place, self._account(place)) for place in self._plan.order)
@@ -167,7 +166,6 @@ class MergedLogs:
         )
 
     def _account(self, place: int) -> Quality:
-        """Return the account of one log, its devices called as in the run."""
         names, account = self._plan.names[place], self._outcomes[place].quality
         twice = self._twice[place]
         rejected = (Rejected(reason=TWICE, rows=twice, first_line=None),) if twice else ()
@@ -200,22 +198,20 @@ class MergedLogs:
         of = dict(zip(self._plan.order, accounts, strict=True))
         for device, parts in sorted(self._parts.items()):
             limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
-            logs = [(span, _device_gaps(of[place].gaps, device)) for place, span in parts]
+            logs = [
+                (span, [(gap.start, gap.end) for gap in of[place].gaps if gap.device == device])
+                for place, span in parts
+            ]
             for start, end in device_gaps.find_device_gaps(logs, limit):
                 yield LogGap(device=device, start=start, end=end)
 
     def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
-        """Return the share of the run's time in which each device was sampled."""
         spans = [
             (min(start for _, (start, _) in parts), max(end for _, (_, end) in parts)) for parts in self._parts.values()
         ]
         whole = max(end for _, end in spans) - min(start for start, _ in spans)
         sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
         return sampled / (whole * len(spans)) if whole else None
-
-
-def _device_gaps(gaps: Sequence[LogGap], device: str) -> list[Span]:
-    return [(gap.start, gap.end) for gap in gaps if gap.device == device]
 
 
 def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:

@@ -91,7 +91,6 @@ def _windows(one: LogContents, other: LogContents) -> list[Window]:
 
 
 def _sampled(batches: Iterator["pa.Table"], windows: set[Window]) -> dict[Window, _Sample]:
-    """Return rows of a log in some windows."""
     samples = {window: _Sample(max(_MOST // len(windows), _LEAST)) for window in windows}
     for batch in batches:
         own = [

@@ -46,7 +46,6 @@ class SourceSummary:
         return tuple(found[reason] for reason in wanted if reason in found)
 
     def _rejected_lines(self, wanted: dict[str, int]) -> Iterator[FirstLine]:
-        """Yield lines that were kept as they were when they were rejected."""
         if not self.outcome.rejects:
             return
         left = dict(wanted)

@@ -50,7 +50,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedRun:
     """A run as a listing shows it.
 
     Attributes:
@@ -79,7 +79,7 @@ class SkippedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class SelectedRuns:
     """The selected runs of a store, and those left out without being excluded by name."""
 
     runs: "tuple[TrackerRun, ...]"
@@ -174,7 +174,7 @@ class Tracker(DescribedSource, Protocol):
         """Return whether a locator, file or folder is a store of this kind, judged by its content."""
         ...
 
-    def runs(self, source: str, selection: Selection) -> Chosen:
+    def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out.
 
         Raises:
@@ -182,7 +182,7 @@ class Tracker(DescribedSource, Protocol):
         """
         ...
 
-    def listed(self, source: str, selection: Selection) -> list[Listed]:
+    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, without reading series."""
         ...
 

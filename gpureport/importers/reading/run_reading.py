@@ -35,7 +35,7 @@ IMPORTER_VERSION = "9"
 class Reading:
     """Reads one run; the batches must be taken before the run.
 
-    The sources are hashed while they are read. Whoever asks for the run's id earlier makes the rest be read for it.
+    The sources are hashed while they are read. Asking for the run's id earlier reads the rest of them.
     """
 
     def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
@@ -79,7 +79,7 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """What a person calls it, else what it is called after its log."""
+        """The name a person gave it, else one derived from its log."""
         return self.labels.name or self.longer_name or name_after_log(self._inputs)
 
     @property
@@ -93,21 +93,21 @@ class Reading:
         return sum(self.sizes) * (2 if self._merged else 1)
 
     def watch(self, seen: Callable[[int], None]) -> None:
-        """Have the number of bytes told whenever some were read for the batches."""
+        """Call `seen` with the number of bytes whenever some were read for the batches."""
         for file in self._files:
             file.watch = seen
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
-        return self._placed + tuple(
+        return self._log_sources + tuple(
             Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
             for each, file in self._trainings
             if each.locator not in self._unused
         )
 
     @property
-    def _placed(self) -> tuple[Source, ...]:
+    def _log_sources(self) -> tuple[Source, ...]:
         """The logs whose rows are the series, which make the run's identity."""
         return tuple(
             Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
@@ -117,7 +117,7 @@ class Reading:
     @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its sources and the options that select or place rows."""
-        sources = self._placed
+        sources = self._log_sources
         if self._merged:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
@@ -144,19 +144,20 @@ class Reading:
             self._several = MergedLogs(self._inputs, self._files, self._placement)
             yield from self._read(self._several, None)
         else:
-            yield from self._one_by_one()
-        self._trained = list(self._train())
+            yield from self._read_each_log()
+        self._trained = list(self._read_training_logs())
         for each, file in zip(self._inputs, self._files, strict=True):
-            _located(file.settle, each.locator)
+            _with_locator(file.settle, each.locator)
         for given, file in self._trainings:
-            _located(file.settle, given.locator)
+            _with_locator(file.settle, given.locator)
 
-    def _one_by_one(self) -> Iterator["pa.Table"]:
+    def _read_each_log(self) -> Iterator["pa.Table"]:
         """Yield the log, then what lies beside it; several logs of the machine as one series."""
         hosts: list[list[pa.Table]] = []
         for each, file in zip(self._inputs, self._files, strict=True):
-            placement = self._placement if not self._extractions else self._beside()
-            batches = self._read(_located(partial(each.importer.extract, file, placement), each.locator), each.locator)
+            placement = self._placement if not self._extractions else self._companion_options()
+            extract = partial(each.importer.extract, file, placement)
+            batches = self._read(_with_locator(extract, each.locator), each.locator)
             if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
                 yield from batches
             else:
@@ -171,7 +172,7 @@ class Reading:
             self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
 
-    def _train(self) -> Iterator["Training"]:
+    def _read_training_logs(self) -> Iterator["Training"]:
         """Yield what the training loop wrote."""
         if not self._trainings:
             return
@@ -190,10 +191,10 @@ class Reading:
                     f"{each.locator} lies beside the log, but is not used: {error.what}; {error.hint}."
                 )
                 continue
-            self._refuse(read.outcome, each.locator)
+            self._refuse_rejected_lines(read.outcome, each.locator)
             yield read
 
-    def _beside(self) -> ReadOptions:
+    def _companion_options(self) -> ReadOptions:
         """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
         return self._placement.for_companion(self._extractions[0].outcome().span)
 
@@ -203,9 +204,9 @@ class Reading:
             yield from extraction.batches()
         except SourceError as error:
             raise error.at(locator or error.where) from error
-        self._refuse(extraction.outcome(), locator or self._inputs[0].locator)
+        self._refuse_rejected_lines(extraction.outcome(), locator or self._inputs[0].locator)
 
-    def _refuse(self, outcome: Outcome, where: str) -> None:
+    def _refuse_rejected_lines(self, outcome: Outcome, where: str) -> None:
         """Raise an error where a line was rejected and reading is strict."""
         rejected = [e for e in outcome.quality.rejected if e.reason != NOT_SELECTED]
         if self._strict and rejected:
@@ -228,10 +229,10 @@ class Reading:
             SourceError: when the host log shares no time with the log, or the log holds series of the host itself.
         """
         outcomes = self._outcomes()
-        if (place := _apart(outcomes)) is not None:
+        if (place := _find_log_of_other_time(outcomes)) is not None:
             what = "it covers another time than the GPU log"
             raise SourceError(self._inputs[place].locator, what, "check its clock, give --tz, or leave it out")
-        devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_place)
+        devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_device_order)
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
@@ -304,12 +305,12 @@ def lengthen_equal_names(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
-def _place(device: Device) -> tuple[bool, str, int]:
+def _device_order(device: Device) -> tuple[bool, str, int]:
     """Return where a device comes in its run."""
     return device.scope is Scope.HOST, device.node or "", device.index or 0
 
 
-def _located(work: Callable[[], T], locator: str) -> T:
+def _with_locator(work: Callable[[], T], locator: str) -> T:
     """Return what some work on a file yields; a pipe is read from a spool, whose name means nothing to a person."""
     try:
         return work()
@@ -317,7 +318,7 @@ def _located(work: Callable[[], T], locator: str) -> T:
         raise error.at(locator) from error
 
 
-def _apart(outcomes: Sequence[Outcome]) -> int | None:
+def _find_log_of_other_time(outcomes: Sequence[Outcome]) -> int | None:
     """Return the first host log that shares no time with the log, None where there is none such."""
     (start, end), *others = [outcome.span for outcome in outcomes]
     return next((place for place, (first, last) in enumerate(others, 1) if last < start or first > end), None)

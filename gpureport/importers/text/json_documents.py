@@ -64,7 +64,6 @@ def _deeper(text: str) -> int:
 
 
 def _read(lines: Sequence[TextLine]) -> Document:
-    """Return the documents that some lines hold, all of them or none."""
     if any(line.fault for line in lines):
         return Document(tuple(lines), fault=NOT_JSON)
     contents = parse_documents("\n".join(line.text for line in lines))

@@ -215,7 +215,6 @@ class FormExtraction:
         """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
 
     def _assigned(self, part: Chunk) -> AssignedRows:
-        """Return rows with the device each belongs to."""
         times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
         usable = self._dated(part)
         hosts = np.zeros(len(times), dtype=np.bool_) if part.hosts is None else part.hosts
@@ -254,7 +253,6 @@ class FormExtraction:
         return survey_log(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
 
     def _nothing(self) -> tuple[str, str]:
-        """Return why no row is left, and what to do."""
         rejected = self._tally.rejected
         if NO_TIME in rejected:
             return f"its rows ({self._form.name}) have no time", INTERVAL

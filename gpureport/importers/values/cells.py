@@ -141,7 +141,6 @@ class Decoded:
         return self._expand(self.bare, plain=False)
 
     def _expand(self, states: BoolArray, *, plain: bool) -> BoolArray:
-        """Return the state of each row."""
         if self.plain is None:
             return states.take(self.codes)
         return np.append(states, plain)[self.codes]

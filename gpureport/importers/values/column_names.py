@@ -137,13 +137,10 @@ def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[Colum
         have = numbered if "#" in row.words else words
         unit_word = stated_unit_word(words, row.base)
         left = have - row.words - row.optional - {unit_word}
-        if row.words <= have and not left and (unit_word or not _needs_unit(row)):
+        # numbers of these mean nothing without a unit
+        needs_unit = row.target in _SIZED or row.target.endswith("bytes_per_second")
+        if row.words <= have and not left and (unit_word or not needs_unit):
             yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
-
-
-def _needs_unit(row: _Row) -> bool:
-    """Return whether the numbers of a column of the machine mean nothing without a unit."""
-    return row.target in _SIZED or row.target.endswith("bytes_per_second")
 
 
 def resembling_metric(words: frozenset[str], columns: tuple[_Row, ...]) -> str:

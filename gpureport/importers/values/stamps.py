@@ -123,7 +123,6 @@ def read(text: str) -> int | None:
 
 
 def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:
-    """Return whether any text may have a blank around it."""
     if len(offsets) <= 1 or offsets[-1] == offsets[0]:
         return False
     inside = np.flatnonzero(np.diff(offsets))
@@ -132,7 +131,6 @@ def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:
 
 
 def _read_day_first(data: npt.NDArray[np.uint8], offsets: IntArray, stamps: IntArray, good: BoolArray) -> None:
-    """Read the stamps a spreadsheet shows, in place."""
     lengths = np.diff(offsets)
     for width in WIDTHS.intersection(present(lengths[~good])):
         left = np.flatnonzero(~good & (lengths == width))
@@ -147,7 +145,6 @@ def _parted(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _matrix(data: npt.NDArray[np.uint8], offsets: IntArray, rows: IntArray, width: int) -> npt.NDArray[np.uint8]:
-    """Return the characters of texts of one width, one text a row; a view where they are all texts there are."""
     if len(rows) == len(offsets) - 1:
         return data[offsets[0] : offsets[-1]].reshape(len(rows), width)
     return letters(data, offsets[rows], width).T

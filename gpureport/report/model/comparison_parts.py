@@ -51,7 +51,7 @@ class StepPairView:
         whole: the same over whole recordings; None where the figures are of those.
         verdicts: what may be said of each figure.
         training: loss and accuracy at the end of both.
-        findings: what became of findings, the fate as the name.
+        findings: what became of findings, named by what became of each.
         checks: both values of everything that must agree.
         doubts: what makes the comparison doubtful.
         unknown: what may make it so, but was not recorded; empty when nothing.

@@ -1,6 +1,5 @@
 """A difference between steps in words: its size, its interval, the verdict, and what would settle it."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -9,6 +8,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.scales import NUMBERS, Scale
 
 ONCE_SETTLED = " once settled"
 """Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
@@ -22,13 +22,18 @@ class FigureFormat:
 
     Attributes:
         title: its name.
-        value: prints a value.
-        change: prints a difference, with its sign.
+        scale: units of its differences, and of its values unless it is a share.
+        percent: prints the values of a share; None of any other figure.
     """
 
     title: str
-    value: Callable[[float], str]
-    change: Callable[[float], str]
+    scale: Scale = NUMBERS
+    percent: Callable[[float], str] | None = None
+
+    @property
+    def value(self) -> Callable[[float], str]:
+        """What prints a value."""
+        return self.percent or self.scale.format
 
     @property
     def noun(self) -> str:
@@ -50,40 +55,26 @@ class FigureFormat:
 
     def for_values(self, values: Iterable[float | None]) -> "FigureFormat":
         """Return the format for values shown together: shares all have a decimal if one of them does."""
-        return replace(self, value=display.percent_formatter(values)) if self.value is display.percent else self
+        return replace(self, percent=display.percent_formatter(values)) if self.percent else self
 
     def format_change(self, difference: float, *values: float | None) -> str:
-        """Return a difference with its sign and at most as many decimals as the two values."""
-        text = self.change(difference)
-        number, gap, unit = text.partition(display.GAP)
-        known = [self.value(value).partition(display.GAP) for value in values if value is not None]
-        figures = [figure for figure, _, of in known if of == unit and _NUMBER.fullmatch(figure)]
-        if not figures or not _NUMBER.fullmatch(number):
-            return text
-        decimals = max(map(_decimals, figures))
-        if _decimals(number) <= decimals:
-            return text
-        rounded = f"{float(number):+.{decimals}f}"
-        return f"{rounded if float(rounded) else f'within ±{10**-decimals:.{decimals}f}'}{gap}{unit}"
-
-
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
-
-
-def _decimals(figure: str) -> int:
-    return len(figure.partition(".")[2])
+        """Return a difference with its sign and, of no share, at most as many decimals as the two values."""
+        return self.scale.format_change(
+            difference, [] if self.percent else [value for value in values if value is not None]
+        )
 
 
 def format_interval(delta: Delta, shown: FigureFormat) -> str:
     """Return both ends of an interval, the unit said once; empty where there is none."""
     if delta.interval is None or not all(map(isfinite, delta.interval)):
         return ""
-    low, high = map(shown.change, delta.interval)
-    if low == high:
+    low, high = delta.interval
+    texts = shown.scale.format_signed(low), shown.scale.format_signed(high)
+    if texts[0] == texts[1]:
         # narrower than what is shown of the difference itself
         return ""
-    number, _, unit = low.partition(display.GAP)
-    return f"{number if unit and high.endswith(f'{display.GAP}{unit}') else low} to {high}"
+    same_unit = shown.scale.unit(low) == shown.scale.unit(high)
+    return f"{shown.scale.format_signed(low, bare=same_unit)} to {texts[1]}"
 
 
 def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
@@ -123,7 +114,7 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     detectable = delta.detectable_difference
     if detectable is None or not isfinite(detectable):
         return
-    yield f"Such recordings would show a difference of {shown.change(detectable).removeprefix('+')}."
+    yield f"Such recordings would show a difference of {shown.scale.format(detectable)}."
     if delta.needed is not None:
         yield from _recordings_needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
@@ -135,7 +126,7 @@ def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     """Yield how much longer, or how many more runs, an interval of two points either way would take."""
     if delta.needed is None:
         return
-    aim = f"±{shown.change(delta.needed.half_width).removeprefix('+')}"
+    aim = f"±{shown.scale.format(delta.needed.half_width)}"
     seconds, runs = delta.needed.seconds, delta.needed.runs
     if runs is not None:
         yield f"{aim} takes {runs} runs a step."

@@ -112,23 +112,37 @@ def integer(value: float) -> str:
     return digits.replace(",", "") if len(digits) <= len("9,999") else digits.replace(",", GAP)
 
 
+def number_decimals(value: float) -> int:
+    """Return how many decimals `number` gives a value."""
+    size = abs(value)
+    return 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - powers of ten
+
+
 def number(value: float) -> str:
     """Return a plain number with about three significant digits and no exponent."""
     size = abs(value)
     if size == 0 or not math.isfinite(value):
         return "0" if value == 0 else NOT_RECORDED
-    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - powers of ten
+    decimals = number_decimals(value)
     if round(size, decimals) == 0:
         return f"{'-' if value < 0 else ''}<0.001"
     return integer(value) if decimals == 0 else f"{value:.{decimals}f}"
 
 
+def precise_decimals(value: float) -> int:
+    """Return how many decimals `precise_number` gives a value: below 0.1 so many that three digits are shown."""
+    size = abs(value)
+    if size >= 0.1 or size < _FINEST:  # noqa: PLR2004 - from where three decimals say enough
+        return number_decimals(value if size >= _FINEST else 0)
+    return 2 - math.floor(math.log10(size))
+
+
 def precise_number(value: float) -> str:
     """Return a number as `number` does, but one below 0.1 with three significant digits, as rates need them."""
     size = abs(value)
-    if size >= 0.1 or size < _FINEST or not math.isfinite(value):  # noqa: PLR2004 - from where three decimals say enough
-        return number(value) if size >= _FINEST else "0"
-    return f"{value:.{2 - math.floor(math.log10(size))}f}"
+    if size < _FINEST:
+        return "0"
+    return number(value) if size >= 0.1 or not math.isfinite(value) else f"{value:.{precise_decimals(value)}f}"  # noqa: PLR2004 - as above
 
 
 def _trimmed(text: str) -> str:
@@ -169,19 +183,9 @@ def signed(value: float) -> str:
     return "within ±0.001" if "<" in text else _signed(text)
 
 
-def signed_precise_number(value: float) -> str:
-    """Return a number with its sign, as `fine` prints it."""
-    return _signed(precise_number(value))
-
-
 def relative(difference: float, before: float | None) -> str:
     """Return a difference as a share of what was before, with its sign; empty where that was nothing."""
     return _signed(percent(difference / before)) if before and difference else ""
-
-
-def memory_change(size: float) -> str:
-    """Return a difference of two sizes with its sign."""
-    return _signed(memory(size))
 
 
 def elapsed(seconds: float) -> str:

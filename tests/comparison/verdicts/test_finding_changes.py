@@ -22,7 +22,7 @@ def analysis(
     return examples.analysis(examples.run(name, step=step, seconds=seconds), findings=findings, not_judged=missing)
 
 
-def fates_of(*analyses: Analysis) -> tuple[FindingChange, ...]:
+def compare_analyses(*analyses: Analysis) -> tuple[FindingChange, ...]:
     """Return what became of the findings of the first of two steps."""
     return compare_findings(*compare(examples.sampled(*analyses)).steps)
 
@@ -30,8 +30,8 @@ def fates_of(*analyses: Analysis) -> tuple[FindingChange, ...]:
 def test_new_persisting_and_resolved() -> None:
     """A finding is told by its fingerprint; several of one are counted."""
     later = examples.idle_gap("gpu:1", 100, 120)
-    found = fates_of(analysis("a", GAP, examples.idle_gap("gpu:0", 200, 230), HOT), analysis("b", GAP, later))
-    assert [(entry.fate, entry.kind, entry.devices) for entry in found] == [
+    found = compare_analyses(analysis("a", GAP, examples.idle_gap("gpu:0", 200, 230), HOT), analysis("b", GAP, later))
+    assert [(entry.change, entry.kind, entry.devices) for entry in found] == [
         (ChangeKind.NEW, "idle_gap", ("gpu:1",)),
         (ChangeKind.PERSISTING, "idle_gap", ("gpu:0",)),
         (ChangeKind.RESOLVED, "thermal_throttle", ("gpu:0",)),
@@ -47,20 +47,22 @@ def test_new_persisting_and_resolved() -> None:
 def test_a_finding_on_more_devices_is_the_same_finding() -> None:
     """Kind, cause and a shared device make it persist; another cause does not."""
     both = replace(GAP, devices=("gpu:0", "gpu:1"))
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", both))] == [ChangeKind.PERSISTING]
+    assert [entry.change for entry in compare_analyses(analysis("a", GAP), analysis("b", both))] == [
+        ChangeKind.PERSISTING
+    ]
     other = replace(GAP, cause="another")
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", other))] == [
+    assert [entry.change for entry in compare_analyses(analysis("a", GAP), analysis("b", other))] == [
         ChangeKind.NEW,
         ChangeKind.RESOLVED,
     ]
 
 
 def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
-    """A kind the other step could not judge has no fate."""
+    """A kind the other step could not judge has no known change."""
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
-    resolved = fates_of(analysis("a", GAP), analysis("b", missing=missing))
-    new = fates_of(analysis("a", missing=missing), analysis("b", GAP))
-    assert [(entry.fate, describe_unknown_change(entry)) for entry in (*resolved, *new)] == [
+    resolved = compare_analyses(analysis("a", GAP), analysis("b", missing=missing))
+    new = compare_analyses(analysis("a", missing=missing), analysis("b", GAP))
+    assert [(entry.change, describe_unknown_change(entry)) for entry in (*resolved, *new)] == [
         (ChangeKind.CANNOT_TELL, "b: the kind could not be judged there"),
         (ChangeKind.CANNOT_TELL, "a: the kind could not be judged there"),
     ]
@@ -69,31 +71,31 @@ def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
 def test_another_device_not_judged_does_not_matter() -> None:
     """What could not be judged of GPU 1 says nothing about GPU 0."""
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device="gpu:1"),)
-    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", missing=missing))] == [
+    assert [entry.change for entry in compare_analyses(analysis("a", GAP), analysis("b", missing=missing))] == [
         ChangeKind.RESOLVED
     ]
 
 
 def test_a_short_step_cannot_tell() -> None:
     """Less than a minute shows too little for a finding to be gone."""
-    (entry,) = fates_of(analysis("a", GAP), analysis("b", seconds=50))
-    assert (entry.fate, entry.after) == (ChangeKind.CANNOT_TELL, None)
+    (entry,) = compare_analyses(analysis("a", GAP), analysis("b", seconds=50))
+    assert (entry.change, entry.after) == (ChangeKind.CANNOT_TELL, None)
     assert entry.unknown is UnknownCause.TOO_SHORT
 
 
 def test_replicates_are_counted_and_their_loss_averaged() -> None:
     """Of two runs one has the finding: half its loss is that of a run."""
-    (entry,) = fates_of(analysis("a", GAP, step="s"), analysis("b", step="s"), analysis("c", GAP))
+    (entry,) = compare_analyses(analysis("a", GAP, step="s"), analysis("b", step="s"), analysis("c", GAP))
     assert entry.before is not None
-    assert (entry.fate, entry.before.runs, entry.before.lost_gpu_seconds) == (ChangeKind.PERSISTING, 1, 10.0)
+    assert (entry.change, entry.before.runs, entry.before.lost_gpu_seconds) == (ChangeKind.PERSISTING, 1, 10.0)
 
 
 def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     """Two of three runs could be judged, one lacks the kind: gone there is gone, and words say in how many."""
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
     runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
-    (entry,) = fates_of(*runs)
-    assert (entry.fate, entry.unknown, entry.judged) == (ChangeKind.RESOLVED, None, (2, 3))
+    (entry,) = compare_analyses(*runs)
+    assert (entry.change, entry.unknown, entry.judged) == (ChangeKind.RESOLVED, None, (2, 3))
     view = comparison_content.build([(examples.recording(each.run), each) for each in runs])
     (line,) = (fact.text for link in view.links for fact in link.findings)
     assert line.endswith("; only 2 of 3 runs of s could be judged")
@@ -106,5 +108,5 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
 def test_a_repetition_too_short_to_tell_is_not_counted() -> None:
     """A run of 50 s beside two of ten minutes."""
     runs = [analysis("b", step="s"), analysis("c", step="s", seconds=50), analysis("d", step="s")]
-    (entry,) = fates_of(analysis("a", GAP), *runs)
-    assert (entry.fate, entry.judged) == (ChangeKind.RESOLVED, (2, 3))
+    (entry,) = compare_analyses(analysis("a", GAP), *runs)
+    assert (entry.change, entry.judged) == (ChangeKind.RESOLVED, (2, 3))

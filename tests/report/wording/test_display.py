@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gpureport.report.wording import display
+from gpureport.report.wording import display, scales
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from gpureport.report.wording import display
         (display.precise_number(0.0415), "0.0415"),
         (display.precise_number(0.333_33), "0.333"),
         (display.precise_number(52_000.0), "52 000"),
-        (display.signed_precise_number(-0.000_28), "-0.000280"),
-        (display.memory_change(-(2**20)), "-1.00 MiB"),
+        (scales.NUMBERS.format_signed(-0.000_28), "-0.000280"),
+        (scales.MEMORY.format_signed(-(2**20)), "-1.00 MiB"),
         (display.duration(4.25), "4.2 s"),
         (display.duration(59.4), "59 s"),
         (display.duration(59.6), "1 min"),

@@ -92,7 +92,6 @@ class DmonForm:
         builder.add_row(line.number, self._time(stamp), values)
 
     def _head(self, text: str) -> None:
-        """Learn the columns from a heading."""
         found = [(match.start(), match[0]) for match in re.finditer(r"\S+", text) if match[0] not in {"#", "#Entity"}]
         self._starts = [start for start, tag in found if tag != "Entity"]
         self._tags = [tag for _, tag in found if tag != "Entity"]

@@ -111,7 +111,6 @@ class FieldCsvForm:
             raise SourceError(self.name, what, "split it by time, or write one GPU a line")
 
     def _release(self, builder: ChunkBuilder) -> Iterator[Chunk]:
-        """Yield the rows that were made of readings."""
         for (time, _), (line, values) in sorted(self._held.items(), key=lambda item: (item[0][0] or 0, item[1][0])):
             builder.add_row(line, time, values)
             if builder.is_full:

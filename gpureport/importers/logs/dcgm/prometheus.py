@@ -93,7 +93,6 @@ def _lines(log: Iterable[Piece]) -> list[TextLine]:
 
 
 def _series(lines: Sequence[TextLine]) -> Iterator[tuple[Mapping[str, str], Sequence[Any]]]:
-    """Yield the labels and samples of every series of all answers."""
     contents = None if any(line.fault for line in lines) else parse_documents("\n".join(line.text for line in lines))
     if contents is None:
         raise SourceError(_WHERE, "not JSON, or cut", _QUERY)
@@ -127,7 +126,6 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], builder: ChunkBuilder) -> dict[str, _Gpu]:
-    """Return the readings of each GPU by time."""
     gpus: dict[str, _Gpu] = {}
     hosts: dict[str, None] = {}
     for labels, samples in series:
@@ -163,7 +161,6 @@ def _left_out(name: str) -> str:
 
 
 def _texts(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return what labels say of a GPU."""
     driver = labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION"))
     index = labels.get("gpu", "")
     said = {

@@ -121,14 +121,12 @@ def _take(document: Document, builder: ChunkBuilder) -> list[tuple[Mapping[str, 
 
 
 def _whole(content: object) -> bool:
-    """Return whether a document is one of gpustat."""
     if not isinstance(content, dict) or not isinstance(content.get("gpus"), list):
         return False
     return all(isinstance(gpu, dict) for gpu in content["gpus"])
 
 
 def _values(content: Mapping[str, Any], gpu: Mapping[str, Any], builder: ChunkBuilder) -> dict[str, float | bool | str]:
-    """Return what a document says of a GPU."""
     index = quantities.parse_number(gpu.get("index"))
     values: dict[str, float | bool | str] = {}
     if index is not None and index.is_integer() and 0 <= index < 2**14:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Hashable
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 DAY = 86_400_000_000
 _EARLIER = 2 * 3_600_000_000
@@ -32,11 +32,6 @@ def parse_time_of_day(text: str, half: str = "") -> int | None:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000
 
 
-def day_start(day: date) -> int:
-    """Return the midnight a day begins with, in microseconds."""
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
-
-
 def find_dates(text: str) -> list[int]:
     """Return the days a date may mean, as their first moments; the more usual reading first."""
     if match := _YEAR_FIRST.fullmatch(text):
@@ -53,7 +48,7 @@ def _days(parts: list[tuple[str, str, str]]) -> list[int]:
     found = []
     for year, month, day in parts:
         with suppress(ValueError):
-            found.append(day_start(date(int(year), int(month), int(day))))
+            found.append(int(datetime(int(year), int(month), int(day), tzinfo=UTC).timestamp()) * 1_000_000)
     return list(dict.fromkeys(day for day in found if day >= 0))
 
 
@@ -73,11 +68,6 @@ class DayClock:
         self._day: int | None = None
         self._last: dict[Hashable, int] = {}
         self.note = ""
-
-    @property
-    def dated(self) -> bool:
-        """Whether times can be placed."""
-        return self._day is not None or self._around is not None
 
     def date(self, text: str) -> bool:
         """Take the date a banner states; return whether it is one."""

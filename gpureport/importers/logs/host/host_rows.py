@@ -126,7 +126,6 @@ class HostRows:
         return next((row for row in range(start + 1, min(start + _FAR, end)) if self._stamps[row] == said.stamp), None)
 
     def _append(self, stamp: int, number: int) -> int:
-        """Add a row; a line is counted for it."""
         self._rising = self._rising and not (self._stamps and stamp < self._stamps[-1])
         self._continued -= 1
         self._stamps.append(stamp)

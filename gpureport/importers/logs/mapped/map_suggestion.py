@@ -104,7 +104,6 @@ def _suggested(sample: _Sample) -> Suggestion:
 
 
 def _lines(sample: _Sample) -> Iterator[str]:
-    """Yield the lines of the map."""
     yield "# Correct this, save it as map.toml, and give --map map.toml. What no line names is not read."
     times = {place: forms for place, heading in enumerate(sample.header) if (forms := _times(sample, place, heading))}
     time = next(iter(times), None)
@@ -153,7 +152,6 @@ def _column(
 
 
 def _unit_comment(found: ColumnGuess) -> str:
-    """Return what a reader is to fill in for a unit."""
     *some, last = found.units
     choice = f"{', '.join(some)} or {last}" if some else last
     share = "; if it is a share in %, delete the column" if found.metric.endswith("used_bytes") else ""

@@ -126,7 +126,6 @@ class MappedForm:
         return False
 
     def _rows(self, line: TextLine, row: Sequence[str], builder: ChunkBuilder) -> None:
-        """Split a row into one per device."""
         said = dict(zip(self._header, row, strict=False))
         numbers = said
         if self._delimiter == ";":
@@ -147,7 +146,6 @@ class MappedForm:
             builder.add_row(line.number, time, values, host=gpu is None)
 
     def _named(self, said: dict[str, str]) -> int | None:
-        """Return the number of the GPU that a row names."""
         index = said.get(self._map.device, "").lower().removeprefix("gpu").strip(" :_")
         return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
 
@@ -189,7 +187,6 @@ def _put(column: MappedColumn, cell: str, values: Values, builder: ChunkBuilder)
 
 
 def _moment(cell: str, pattern: str) -> Moment | None:
-    """Return a time written in a format of a map."""
     if pattern == ISO:
         return parse_iso_time(cell)
     if pattern in EPOCHS:

@@ -1,13 +1,13 @@
 """Reads the CSV of a ResourceMetricCollector: rows of the machine and of each GPU, at the end of their window."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.nvitop.headings import LAST, Layout, Statistic, recognise_layout
-from gpureport.importers.logs.nvitop.windows import Windows
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.text.chunk_builder import ChunkBuilder
@@ -25,6 +25,53 @@ _CUMULATIVE = (
 )
 _WHOLE = 1.02
 """A part of a whole that exceeds it by the error of the difference of two means is the whole."""
+_OVERSHOOT = 0.02
+"""Share by which the difference of two means may err, since duration and mean are taken a moment apart."""
+
+
+@dataclass(slots=True)
+class Windows:
+    """Means since a collection began to means of the time since the row before.
+
+    `collect()` gives the mean since `activate` or `clear` was called last. A script that never clears, as the one in
+    nvitop's README, writes means over an ever longer time: their differences, weighted with the time, are the means of
+    the windows between the rows.
+
+    Attributes:
+        cumulative: whether any row went on with the collection of the row before.
+    """
+
+    cumulative: bool = False
+    _duration: float | None = None
+    _time: int | None = None
+    _means: dict[int, float] = field(default_factory=dict)
+
+    def row(self, time: int | None, duration: float | None, means: dict[int, float]) -> dict[int, float]:
+        """Return the means of the time since the row before; a column that lacked a mean then has none now.
+
+        Args:
+            time: time of the row in microseconds, None when not recorded.
+            duration: seconds since the collection began, None when not recorded.
+            means: means since then by column.
+        """
+        before, known, earlier = self._duration, self._means, self._time
+        self._duration, self._means, self._time = duration, means, time
+        if before is None or duration is None or time is None or earlier is None:
+            return means
+        # a collection that was cleared is as old as the row before, one that goes on is older by what that was
+        if duration <= max((time - earlier) / 1e6 + before / 2, before):
+            return means
+        self.cumulative = True
+        window = duration - before
+        since = {
+            place: (mean * duration - known[place] * before) / window for place, mean in means.items() if place in known
+        }
+        return {place: _within(value, means[place]) for place, value in since.items()}
+
+
+def _within(value: float, mean: float) -> float:
+    """Return a value that fell below 0 by less than the error as 0."""
+    return 0.0 if -_OVERSHOOT * abs(mean) - 1e-9 <= value < 0 else value
 
 
 class Nvitop:
@@ -86,7 +133,6 @@ class NvitopForm:
             self._rows(line, row, self._layout, builder)
 
     def _rows(self, line: TextLine, row: Sequence[str], header: Layout, builder: ChunkBuilder) -> None:
-        """Take a row apart into one of each device."""
         time = _time(row, header)
         means = self._means(time, row, header)
         devices: dict[int | None, dict[str, float | bool | str]] = {}
@@ -106,7 +152,6 @@ class NvitopForm:
             builder.add_row(line.number, time, values, host=gpu_index is None)
 
     def _means(self, time: int | None, row: Sequence[str], header: Layout) -> dict[int, float]:
-        """Return the means of the window of a row by column."""
         duration = None if header.duration is None else quantities.parse_number(row[header.duration])
         found = {
             each.place: quantities.parse_number(row[each.place]) for each in header.statistics if each.name != LAST
@@ -115,7 +160,6 @@ class NvitopForm:
 
 
 def _value(each: Statistic, row: Sequence[str], means: dict[int, float]) -> float | int | None:
-    """Return what a row says of a metric in its base unit."""
     found = quantities.parse_number(row[each.place]) if each.name == LAST else means.get(each.place)
     if found is None:
         return None

@@ -105,8 +105,6 @@ class TrainingLog:
 
 
 class _Reader:
-    """Reads the lines of one log."""
-
     def __init__(self, name: str) -> None:
         self.points = Points()
         self._tally = Tally()

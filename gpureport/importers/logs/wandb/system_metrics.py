@@ -111,7 +111,6 @@ class WandbForm:
             self._row(line, documents[0], builder)
 
     def _row(self, line: TextLine, cells_by_name: Mapping[str, Any], builder: ChunkBuilder) -> None:
-        """Take a row apart into one of each device."""
         devices: dict[int | None, Values] = {}
         cores: list[float] = []
         shares: dict[int, float] = {}

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gpureport.importers.protocol.tracker import Chosen, Listed, Selection
+from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection
 from gpureport.importers.trackers.mlflow import locators
 from gpureport.importers.trackers.mlflow.metric_names import parse_names
 from gpureport.importers.trackers.mlflow.mlflow_run import MlflowRun
@@ -22,21 +22,21 @@ class Mlflow:
         """Return whether a source is a locator or a store of MLflow."""
         return locators.is_mlflow_source(source)
 
-    def runs(self, source: str, selection: Selection) -> Chosen:
+    def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs of a store that are meant, and those left out."""
         store, named = locators.open_store(source)
         found, skipped = select_runs(store, named, selection)
-        return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
+        return SelectedRuns(runs=tuple(MlflowRun(store, info, selection) for info in found), skipped=tuple(skipped))
 
-    def listed(self, source: str, selection: Selection) -> list[Listed]:
+    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, without reading series."""
         store, _ = locators.open_store(source)
         return [_listed(info) for info in list_runs(store, selection)]
 
 
-def _listed(info: RunInfo) -> Listed:
+def _listed(info: RunInfo) -> ListedRun:
     if info.fault is not None:
-        return Listed(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
+        return ListedRun(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
     found = parse_names(info.hardware)
     gpus = {(name.node, name.index) for name in found if name.index is not None}
     nodes = {name.node for name in found if name.node is not None}
@@ -45,7 +45,7 @@ def _listed(info: RunInfo) -> Listed:
     parts += ["host"] if any(name.index is None for name in found) else []
     parts += [f"{len(info.hardware)} hardware series"] if info.hardware and not found else []
     parts += [f"nested in {info.parent}"] if info.parent else []
-    return Listed(
+    return ListedRun(
         id=info.id,
         name=info.name,
         status=info.status,

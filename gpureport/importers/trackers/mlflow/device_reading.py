@@ -111,7 +111,6 @@ def _add_device(found: ReadDevices, node: Node, index: int | None) -> None:
 def _describe_device(
     device: str, node: str | None, index: int | None, times: IntArray, values: dict[str, FloatArray]
 ) -> tuple[Device, "pa.Table", list[str]]:
-    """Return a device with its rows and what was derived for it."""
     scope = "host" if index is None else "gpu"
     total = derive_total(values.get(f"{scope}_memory_used_bytes"), values.get(f"{scope}_memory_used_ratio"))
     limit = derive_total(values.get("gpu_power_watts"), values.get("gpu_power_ratio"))
@@ -170,10 +169,6 @@ def find_unused_gpus(found: ReadDevices) -> Iterator[str]:
     for device in found.devices:
         rows = found.tables[device.id]
         if device.index is not None and "gpu_utilization_ratio" in rows.column_names:
-            peaks[device.id] = _peak_utilization(rows)
+            peaks[device.id] = float(np.nanmax(floats(rows.column("gpu_utilization_ratio"))))
     if any(peak > 0.01 for peak in peaks.values()):  # noqa: PLR2004 - 1 %
         yield from (device for device, peak in peaks.items() if peak <= 0.01)  # noqa: PLR2004 - as above
-
-
-def _peak_utilization(rows: "pa.Table") -> float:
-    return float(np.nanmax(floats(rows.column("gpu_utilization_ratio"))))

@@ -118,7 +118,6 @@ def _open_folder(path: Path, where: str) -> RunStore:
 
 
 def _suggest_stores(path: Path) -> str:
-    """Return a hint that names the stores in the folder where one was expected."""
     folder = next((each for each in path.parents if each.is_dir()), Path())
     try:
         found = [each for each in sorted(folder.iterdir()) if _is_store(each)]

@@ -170,7 +170,6 @@ class RunContent:
         return repr((self.info.status, self.info.ended, self.info.name, ends, labels))
 
     def _quality(self, found: ReadDevices, said: tuple[str, ...]) -> Quality:
-        """Return what became of every point."""
         torn = sum(each.torn for each in self.series)
         points = sum(map(len, self.series)) + torn
         first = sum(count for (_, reason), count in found.absent.items() if reason == FIRST_VALUE)

@@ -164,6 +164,5 @@ def _memory_used(monitor: Monitor) -> FloatArray | None:
 
 
 def _as_own_node(monitor: Monitor, place: int) -> Node:
-    """Return a monitor as a node named by its place."""
     node = "/".join(part for part in (monitor.node, f"writer_{place + 1}") if part)
     return Node(node=node, monitors=(replace(monitor, node=node),), together=1)

@@ -98,7 +98,7 @@ class RunNotes:
             )
         for node in self.nodes:
             if node.together > 1:
-                where = _format_node(node)
+                where = "" if node.node is None else f" on {node.node}"
                 yield (
                     f"{node.together} processes recorded the same names at the same time{where}, each with a clock "
                     "of its own: their samples were told apart by their steps and are all kept. Give each a node id."
@@ -125,7 +125,3 @@ class RunNotes:
     def _of_training(self) -> Iterator[str]:
         for note in describe_training(self.metrics, self.done, self.selection.throughput):
             yield f"{note[0].upper()}{note[1:]}."
-
-
-def _format_node(node: Node) -> str:
-    return "" if node.node is None else f" on {node.node}"

@@ -80,7 +80,6 @@ class Condition:
 
 
 def _like_pattern(like: str) -> str:
-    """Return the pattern of a SQL `like`."""
     parts = {"%": ".*", "_": "."}
     return "".join(parts.get(character, re.escape(character)) for character in like)
 

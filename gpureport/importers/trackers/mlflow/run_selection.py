@@ -93,7 +93,6 @@ def _require_one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[R
 
 
 def _suggest_runs(name: str, runs: Iterable[RunInfo]) -> str:
-    """Return which runs have a similar name or id."""
     known = {each: run for run in runs for each in (run.id, run.name)}
     close = list(
         {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}.values()
@@ -127,7 +126,6 @@ def _list_skipped_runs(runs: Iterable[RunInfo], found: Sequence[RunInfo]) -> Ite
 
 
 def _add_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs, each followed by those nested in it."""
     kept: dict[str, RunInfo] = {}
     waiting = list(found)
     while waiting:

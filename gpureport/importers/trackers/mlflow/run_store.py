@@ -103,11 +103,6 @@ def order_points(key: str, times: IntArray, values: FloatArray, steps: IntArray,
     return MetricSeries(key, times, values, steps, torn)
 
 
-def is_hardware_name(key: str) -> bool:
-    """Return whether a metric may be a hardware series, by its name."""
-    return key.startswith(HARDWARE_PREFIXES)
-
-
 class RunStore(Protocol):
     """A place that holds runs.
 

@@ -115,7 +115,6 @@ def _sample(process: ProcessContent) -> ProcessContent:
 def _no_hardware_error(
     contents: Sequence[RunContent], locator: str, selection: Selection, chosen: NameMap
 ) -> SourceError:
-    """Return an error that says what the run holds instead of hardware series."""
     spaces: list[namespaces.Namespace] = []
     for content in contents:
         spaces += namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
-from gpureport.importers.trackers.neptune.run_content import RunContent, Scalar
+from gpureport.importers.trackers.neptune.run_content import RunContent
 from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
 from gpureport.importers.trackers.neptune_hardware.process_samples import DeviceRows
@@ -23,7 +23,7 @@ def collect_params(processes: Sequence[ProcessContent]) -> dict[str, str]:
     for each in processes:
         inside = tuple(f"{space.path}/" for space in each.every)
         found |= {
-            path: _format_scalar(value)
+            path: str(value).lower() if isinstance(value, bool) else str(value)
             for path, value in sorted(each.content.scalars.items())
             if not path.startswith((*_OWN_PREFIXES, "monitoring/")) and not _describes_process(path, inside)
         }
@@ -33,10 +33,6 @@ def collect_params(processes: Sequence[ProcessContent]) -> dict[str, str]:
 def _describes_process(path: str, inside: tuple[str, ...]) -> bool:
     rest = next((path[len(start) :] for start in inside if path.startswith(start)), "")
     return rest in _PROCESS_FIELDS or rest.startswith("details/")
-
-
-def _format_scalar(value: Scalar) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def collect_tags(contents: Sequence[RunContent]) -> dict[str, str]:

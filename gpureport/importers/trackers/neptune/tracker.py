@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.protocol.tracker import Chosen, Listed, Selection, Tracked
+from gpureport.importers.protocol.tracker import ListedRun, SelectedRuns, Selection, Tracked
 from gpureport.importers.trackers.neptune import run_assembly, run_selection
 from gpureport.importers.trackers.neptune.exports import export_files
 from gpureport.importers.trackers.neptune.local import client_folders, scale_databases
@@ -38,7 +38,7 @@ class Neptune:
         except OSError:
             return False
 
-    def runs(self, source: str, selection: Selection) -> Chosen:
+    def runs(self, source: str, selection: Selection) -> SelectedRuns:
         """Return the runs that are meant, and those left out.
 
         Raises:
@@ -49,24 +49,25 @@ class Neptune:
         wanted = run_selection.select_runs(held, source, selection, chosen, named=named)
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
         skipped = () if named or selection.runs else run_selection.list_skipped_runs(held, wanted, selection, chosen)
-        return Chosen(runs=tuple(_Run(store, group, selection, chosen) for group in groups), skipped=tuple(skipped))
+        runs = tuple(_Run(store, group, selection, chosen) for group in groups)
+        return SelectedRuns(runs=runs, skipped=tuple(skipped))
 
-    def listed(self, source: str, selection: Selection) -> list[Listed]:
+    def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, with the reason of what cannot be read."""
         chosen = name_map.read_name_map(selection.map)
         return [_list_run(each, chosen) for each in run_selection.open_store(source, selection)[1]]
 
 
-def _list_run(held: NeptuneRun, chosen: NameMap) -> Listed:
+def _list_run(held: NeptuneRun, chosen: NameMap) -> ListedRun:
     if held.fault is not None:
-        return Listed(id=held.id, name=held.id, status="cannot be read", started=None, holds=held.fault.what)
+        return ListedRun(id=held.id, name=held.id, status="cannot be read", started=None, holds=held.fault.what)
     outline = held.outline()
     spaces = run_selection.hardware_namespaces(outline, chosen)
     points = sum(outline.points.get(path, 0) for space in spaces for path in space.leaves)
     nothing = "no hardware series" if outline.surveyed else "series not looked at"
     holds = "; ".join(_format_namespace(space, outline) for space in spaces) or nothing
     project = f"{outline.project}  " if outline.project else ""
-    return Listed(
+    return ListedRun(
         id=held.id,
         name=outline.name,
         status=outline.status or "status not recorded",

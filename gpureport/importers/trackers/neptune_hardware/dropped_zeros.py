@@ -145,7 +145,6 @@ def _gauge_kind(leaf: str) -> str:
 
 
 def _gauge_of_same_gpu(leaf: str, what: str) -> str:
-    """Return the name of another series of the same GPU."""
     match = GAUGE_NAME.match(leaf)
     index = match["index"] if match else None
     return what if index is None else f"{what}_{index}"

@@ -74,7 +74,6 @@ def _read_table(path: Path, said: object, what: str, known: set[str]) -> dict[st
 
 
 def _read_meaning(path: Path, name: str, said: object) -> SeriesMeaning:
-    """Return what a person says of one series."""
     what = f"[{TABLE}.series.{name!r}]"
     table = _read_table(path, said, what, {"metric", "unit", "device"})
     metric = BY_NAME.get(str(table.get("metric", "")))

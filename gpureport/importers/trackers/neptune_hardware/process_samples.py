@@ -149,7 +149,6 @@ def _rows_by_device(
     filled: Mapping[str, BoolArray],
     node: str,
 ) -> tuple[DeviceRows, ...]:
-    """Return the rows of each device: those at which anything of it was recorded."""
     blocks = []
     for gpu in sorted({space.leaves[path].gpu for path in values}, key=lambda each: (each is None, each or 0)):
         paths = [path for path in values if space.leaves[path].gpu == gpu]

@@ -11,6 +11,8 @@ from gpureport.importers.trackers.neptune_hardware.point_series import Series
 from gpureport.importers.trackers.neptune_hardware.series_meanings import SeriesMeaning
 from gpureport.quality import gap_seconds
 
+_NEVER_DROPPED = {"host_memory_used_bytes", "gpu_memory_used_bytes"}
+"""Reported at every tick, since memory is never 0."""
 _SAME = 1_000
 """Points closer together than this, in microseconds, always belong to one tick."""
 _APART = 0.01
@@ -29,13 +31,13 @@ def join_ticks(
     The series of a process usually share their times. If they do not, points close together are one tick.
     """
     points = {path: GaugePoints(each.times, each.values) for path, each in found.items()}
-    steady = [points[path].times for path in points if _is_never_dropped(meanings[path])] or [
+    steady = [points[path].times for path in points if meanings[path].metric in _NEVER_DROPPED] or [
         each.times for each in points.values()
     ]
     if all(np.array_equal(steady[0], each) for each in steady[1:]):
         return points, 0
     whole, most = np.unique(np.concatenate(steady)), max(map(len, steady))
-    if len(whole) <= most * (1 + _APART) or _are_same_ticks(whole, most):
+    if len(whole) <= most * (1 + _APART) or int((np.diff(whole) > _SAME).sum()) + 1 <= most * (1 + _APART):
         return points, 0
     times = np.unique(np.concatenate([each.times for each in points.values()]))
     longest = np.sort(max(steady, key=len))
@@ -67,16 +69,6 @@ def drop_forked_ticks(ticked: RestoredSeries) -> RestoredSeries:
         values={path: each[kept] for path, each in ticked.values.items()},
         imputed={path: each[kept] for path, each in ticked.imputed.items()},
     )
-
-
-def _are_same_ticks(times: IntArray, most: int) -> bool:
-    """Return whether times fall together once those within a millisecond of each other are one."""
-    return int((np.diff(times) > _SAME).sum()) + 1 <= most * (1 + _APART)
-
-
-def _is_never_dropped(meaning: SeriesMeaning) -> bool:
-    """Return whether a series is reported at every tick: memory is never 0."""
-    return meaning.metric in {"host_memory_used_bytes", "gpu_memory_used_bytes"}
 
 
 def to_base_unit(meaning: SeriesMeaning, times: IntArray, values: FloatArray) -> FloatArray:

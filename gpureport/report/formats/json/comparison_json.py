@@ -48,7 +48,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "comparability": [_check(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
         "training": [asdict(entry) for link in found for entry in link.training],
-        "findings": {fate.value: _fates(found, fate) for fate in ChangeKind},
+        "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [asdict(group) for group in summarize_steps(comparison.steps)],
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
@@ -131,10 +131,10 @@ def _check(check: Comparability) -> dict[str, Any]:
     return fields | {"note": describe_check(check), "touches": touches}
 
 
-def _fates(found: Sequence[StepPair], fate: ChangeKind) -> list[dict[str, Any]]:
-    return [_fate(entry) for link in found for entry in link.fates if entry.fate is fate]
+def _finding_changes(found: Sequence[StepPair], change: ChangeKind) -> list[dict[str, Any]]:
+    return [_finding_change(entry) for link in found for entry in link.finding_changes if entry.change is change]
 
 
-def _fate(entry: FindingChange) -> dict[str, Any]:
-    fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "fate"}
+def _finding_change(entry: FindingChange) -> dict[str, Any]:
+    fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "change"}
     return fields | {"reason": describe_unknown_change(entry), "steps": steps_json(entry.steps)}

@@ -181,7 +181,7 @@ def noise_margins(noise: Noise) -> list[str]:
 
 
 def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
-    size = display.percent(noise.margin) if noise.relative else shown.change(noise.margin).removeprefix("+")
+    size = display.percent(noise.margin) if noise.relative else shown.scale.format(noise.margin)
     return f"{shown.noun} {size}"
 
 
@@ -230,7 +230,7 @@ def _link(link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *
         whole=step_table.whole(figures),
         verdicts=tuple(_verdicts(figures)),
         training=tuple(_trained(entry) for entry in link.training),
-        findings=tuple(finding_change_lines.lines(link.fates, inputs)),
+        findings=tuple(finding_change_lines.lines(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
         unknown=_unknown(link.comparability),

@@ -1,12 +1,10 @@
 """Figures of steps as they are printed: a title, a value, a change."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison
-from gpureport.report.wording import display
+from gpureport.report.wording import display, scales
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _HOUR = 3600.0
@@ -16,59 +14,24 @@ LABEL = 24
 """Most characters of a name in a table for a terminal."""
 
 
-def _hours(seconds: float) -> str:
-    return display.precise_number(seconds / _HOUR)
-
-
-def _hours_change(seconds: float) -> str:
-    return display.signed_precise_number(seconds / _HOUR)
-
-
-def _power_change(watts: float) -> str:
-    return f"{display.signed(watts)}{display.GAP}W"
-
-
-def _energy_change(joules: float) -> str:
-    return f"{'-' if joules < 0 else '+'}{display.energy(abs(joules))}"
-
-
-def _rate_change(rate: float) -> str:
-    return display.signed_precise_number(rate)
-
-
-def _clock_change(hertz: float) -> str:
-    return f"{'-' if hertz < 0 else '+'}{display.clock(abs(hertz))}"
-
-
-def _money(amount: float, text: Callable[[float], str], currency: str) -> str:
-    """Return an amount as `text` prints it, in its currency where that is stated."""
-    return f"{text(amount)}{display.GAP}{display.clean(currency)}" if currency else text(amount)
-
-
 SHOWN: dict[str, FigureFormat] = {
-    WORK_RATE: FigureFormat(title="{unit} a second", value=display.precise_number, change=_rate_change),
-    PER_WORK: FigureFormat(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
-    COST_PER_WORK: FigureFormat(
-        title="Cost per {batch}", value=display.precise_number, change=display.signed_precise_number
-    ),
-    "gpu_seconds": FigureFormat(title="GPU-hours", value=_hours, change=_hours_change),
-    ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", value=display.energy, change=_energy_change),
-    "energy_joules": FigureFormat(title="Energy", value=display.energy, change=_energy_change),
-    "idle_ratio": FigureFormat(title="Idle share", value=display.percent, change=display.percentage_points),
-    "gpu_utilization_ratio": FigureFormat(
-        title="GPU utilisation", value=display.percent, change=display.percentage_points
-    ),
-    "gpu_power_watts": FigureFormat(title="Power of a GPU", value=display.power, change=_power_change),
-    "gpu_sm_clock_hertz": FigureFormat(title="SM clock", value=display.clock, change=_clock_change),
-    "gpu_graphics_clock_hertz": FigureFormat(title="Graphics clock", value=display.clock, change=_clock_change),
-    "gpu_memory_used_bytes": FigureFormat(title="Peak memory", value=display.memory, change=display.memory_change),
+    WORK_RATE: FigureFormat(title="{unit} a second"),
+    PER_WORK: FigureFormat(title="GPU-hours per {batch}", scale=scales.GPU_HOURS),
+    COST_PER_WORK: FigureFormat(title="Cost per {batch}"),
+    "gpu_seconds": FigureFormat(title="GPU-hours", scale=scales.GPU_HOURS),
+    ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", scale=scales.ENERGY),
+    "energy_joules": FigureFormat(title="Energy", scale=scales.ENERGY),
+    "idle_ratio": FigureFormat(title="Idle share", scale=scales.POINTS, percent=display.percent),
+    "gpu_utilization_ratio": FigureFormat(title="GPU utilisation", scale=scales.POINTS, percent=display.percent),
+    "gpu_power_watts": FigureFormat(title="Power of a GPU", scale=scales.POWER),
+    "gpu_sm_clock_hertz": FigureFormat(title="SM clock", scale=scales.CLOCK),
+    "gpu_graphics_clock_hertz": FigureFormat(title="Graphics clock", scale=scales.CLOCK),
+    "gpu_memory_used_bytes": FigureFormat(title="Peak memory", scale=scales.MEMORY),
 }
 """By metric, in the order of columns."""
 
 
-_SECONDS = FigureFormat(
-    title="GPU-seconds per {batch}", value=display.precise_number, change=display.signed_precise_number
-)
+_SECONDS = FigureFormat(title="GPU-seconds per {batch}")
 """GPU time per unit of work where all of it is brief."""
 
 
@@ -100,8 +63,7 @@ def shown(metric: str, unit: str | None, currency: str = "", *, brief: bool = Fa
     units = {unit} if unit else set()
     found = _SECONDS if brief and metric == PER_WORK else SHOWN[metric]
     if metric == COST_PER_WORK:
-        value, change = (partial(_money, text=text, currency=currency) for text in (found.value, found.change))
-        found = replace(found, value=value, change=change)
+        found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1.0),)))
     counted = _unit(unit).capitalize() if unit else "Work"
     return replace(found, title=found.title.format(batch=batch(units), unit=counted))
 

@@ -11,7 +11,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.comparison_reasons import describe_unknown_change
 from gpureport.report.wording.grouping import group_holders
 
-_FATES = {
+_NAMES = {
     ChangeKind.NEW: "New",
     ChangeKind.PERSISTING: "Persisting",
     ChangeKind.RESOLVED: "Resolved",
@@ -19,16 +19,16 @@ _FATES = {
 }
 
 
-def lines(fates: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
-    """Yield what became of findings, those of one fate, kind and cause together; the fate is the name.
+def lines(changes: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
+    """Yield what became of findings, those of one kind and cause together under the name of the change.
 
     Args:
-        fates: of one link.
+        changes: of one link.
         inputs: the runs, for the names of their devices.
     """
-    groups = group_holders(((each.fate, each.kind, each.cause, each.unknown, each.judged), each) for each in fates)
+    groups = group_holders(((each.change, each.kind, each.cause, each.unknown, each.judged), each) for each in changes)
     for entries in groups.values():
-        fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
+        change, kind, cause = entries[0].change, entries[0].kind, entries[0].cause
         whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))
         devices = [device for entry in entries for device in entry.devices]
         title = terms.kind_title(display.clean(kind), cause)
@@ -36,11 +36,11 @@ def lines(fates: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterat
         named = f" (cause: {display.clean(cause)})" if cause and cause not in terms.CAUSES else ""
         why = f"; {why}" if (why := _why(entries[0])) else ""
         root = _root(entries[0], inputs)
-        yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
+        yield Fact(name=_NAMES[change], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
 
 
 def _why(entry: FindingChange) -> str:
-    """Return why a fate cannot be told, or on how many repetitions it rests where not on all; empty else."""
+    """Return why the change is not known, or how many repetitions it rests on if not on all; empty otherwise."""
     if entry.judged is None or entry.judged[0] == entry.judged[1]:
         return display.clean(describe_unknown_change(entry))
     count, runs = entry.judged

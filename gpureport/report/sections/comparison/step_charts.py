@@ -65,8 +65,8 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
 
 
 def _percent(ratio: float) -> str:
-    """Return a share with a decimal, so that both ends of a narrow interval can be told apart."""
-    return f"{f'{ratio * 100:.1f}'.removesuffix('.0')}{_PERCENT}"
+    """Return a share in per cent with a decimal, so that both ends of a narrow interval can be told apart."""
+    return f"{round(ratio * 100, 1):g}"
 
 
 def _as_printed(mean: Mean | None, value: Callable[[float], float]) -> Mean | None:
@@ -79,13 +79,17 @@ def _as_printed(mean: Mean | None, value: Callable[[float], float]) -> Mean | No
 
 def _utilisation_rows(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterator[IntervalRow]:
     """Yield utilisation, and where it is not told whether it was recorded for too short."""
-    rows = _rows(steps, [group.utilisation for group in found], _percent, most=1.0)
+    rows = _rows(steps, [group.utilisation for group in found], _percent, unit=_PERCENT, most=1.0)
     for group, row in zip(found, rows, strict=True):
         yield replace(row, text=utilisation_absent(group)) if row.value is None else row
 
 
 def _rows(
-    steps: Sequence[Step], means: Sequence[Mean | None], text: Callable[[float], str], most: float | None = None
+    steps: Sequence[Step],
+    means: Sequence[Mean | None],
+    text: Callable[[float], str],
+    unit: str = "",
+    most: float | None = None,
 ) -> Iterator[IntervalRow]:
     for step, mean in zip(steps, means, strict=True):
         runs = len(step.runs)
@@ -94,6 +98,5 @@ def _rows(
             yield IntervalRow(label=label, value=None, interval=None, text=display.NOT_RECORDED)
             continue
         interval = ends(mean, most)
-        # a unit is said once, behind the last figure
-        between = f" ({text(interval[0]).removesuffix(_PERCENT)} to {text(interval[1])})" if interval else ""
-        yield IntervalRow(label=label, value=mean.value, interval=interval, text=f"{text(mean.value)}{between}")
+        between = f" ({text(interval[0])} to {text(interval[1])}{unit})" if interval else ""
+        yield IntervalRow(label=label, value=mean.value, interval=interval, text=f"{text(mean.value)}{unit}{between}")

@@ -131,13 +131,12 @@ def _meanings(names: Sequence[str]) -> list[HostColumn | None]:
     gpus = {name for name in distinct if _GPU.search(name)}
     known = {name: interpret_heading(name) for name in distinct if len(name) <= _LONGEST and name not in gpus}
     if gpus:
-        known = {name: found for name, found in known.items() if found is None or not _of_gpus(name, found)}
+        known = {
+            name: found
+            for name, found in known.items()
+            if found is None or not found.metric.startswith("host_memory") or _OWN_MEMORY.search(name)
+        }
     return [known.get(name) for name in names]
-
-
-def _of_gpus(name: str, found: HostColumn) -> bool:
-    """Return whether a heading of memory that stands beside those of GPUs means theirs."""
-    return found.metric.startswith("host_memory") and not _OWN_MEMORY.search(name)
 
 
 def _fields(names: Sequence[str], found: Sequence[HostColumn | None]) -> tuple[Field, ...]:

@@ -5,8 +5,8 @@ import sys
 from typing import ClassVar
 
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.host_form import HostForm
-from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
+from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields
+from gpureport.importers.logs.host.sysstat.sysstat_text import SysstatTables
 from gpureport.importers.protocol.reject_reasons import (
     BEFORE_HEADER,
     CUT_LAST_LINE,
@@ -21,30 +21,20 @@ _KEYS = 3
 """Cells before the values: machine, interval, stamp."""
 
 
-class SadfCsv(HostForm):
+class SadfCsv(SysstatTables):
     """Tables of `sadf -d`."""
 
     name: ClassVar[str] = "sadf -d"
     held_back = sys.maxsize
-
-    def __init__(self, around: tuple[int, int] | None = None) -> None:
-        """Start; `around` is as for all host logs."""
-        super().__init__(around)
-        self._fields: Fields | None = None
-        self._untold: dict[str, None] = {}
-        self._machine: str | None = None
-        self._stated: bool | None = None
-        self._text = ""
-        self._stamp: Moment | None = None
+    _machine: str | None = None
+    _stated: bool | None = None
+    _text = ""
+    _stamp: Moment | None = None
 
     @staticmethod
     def identify(lines: list[str]) -> bool:
         """Return whether any of the first lines is a heading of `sadf -d`."""
         return any(_HEADING.match(line) for line in lines)
-
-    def _end(self) -> None:
-        super()._end()
-        self._readings.note_unused_tables(self._untold)
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
         heading = _HEADING.match(line)
@@ -79,7 +69,7 @@ class SadfCsv(HostForm):
             self._readings.lost(number, f"{MALFORMED} timestamp", line)
         else:
             self._machine = cells[0]
-            self._take(fields, at, number, cells, line)
+            self._take(fields, at, number, cells[_KEYS:], line)
 
     def _at(self, text: str) -> int | None:
         """Return the time a stamp states, None where it is none or of another kind than those before."""
@@ -90,11 +80,3 @@ class SadfCsv(HostForm):
         if self._stated is None:
             self._stated, self.zone = self._stamp.utc, "UTC" if self._stamp.utc else None
         return self._stamp.micros if self._stamp.utc == self._stated else None
-
-    def _take(self, fields: Fields, at: int, number: int, cells: list[str], line: str) -> None:
-        block = self._blocks.at(fields.names, at, number)
-        try:
-            fields.take(cells[_KEYS:], block)
-        except MalformedError as error:
-            block.lines -= 1
-            self._readings.lost(number, str(error), line)

@@ -44,21 +44,33 @@ def _times(cells: list[str]) -> int:
     return 2 if len(cells) > 1 and cells[1].upper() in {"AM", "PM"} else 1
 
 
-class SysstatText(HostForm):
-    """Reads a log of such tables; its zone is UTC where its times are seconds since 1970."""
-
-    held_back = 1
+class SysstatTables(HostForm):
+    """A log of tables whose headings name their columns."""
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
         """Start; `around` is as for all host logs."""
         super().__init__(around)
         self._fields: Fields | None = None
-        self._epoch: bool | None = None
         self._untold: dict[str, None] = {}
 
     def _end(self) -> None:
         super()._end()
         self._readings.note_unused_tables(self._untold)
+
+    def _take(self, fields: Fields, stamp: int, number: int, cells: list[str], line: str) -> None:
+        block = self._blocks.at(fields.names, stamp, number)
+        try:
+            fields.take(cells, block)
+        except MalformedError as error:
+            block.lines -= 1
+            self._readings.lost(number, str(error), line)
+
+
+class SysstatText(SysstatTables):
+    """Reads a log of such tables; its zone is UTC where its times are seconds since 1970."""
+
+    held_back = 1
+    _epoch: bool | None = None
 
     def _blank_line(self) -> None:
         self._blocks.close()
@@ -128,14 +140,6 @@ class SysstatText(HostForm):
             return int(cells[0]) * 1_000_000
         since_midnight = self._since_midnight(cells)
         return None if since_midnight is None else self._clock.at(since_midnight, fields.names)
-
-    def _take(self, fields: Fields, stamp: int, number: int, rest: list[str], line: str) -> None:
-        block = self._blocks.at(fields.names, stamp, number)
-        try:
-            fields.take(rest, block)
-        except MalformedError as error:
-            block.lines -= 1
-            self._readings.lost(number, str(error), line)
 
 
 class MpstatText(SysstatText):

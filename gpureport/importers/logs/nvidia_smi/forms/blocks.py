@@ -138,7 +138,6 @@ class Blocks:
         self._number, self._form, self._opening = self._blocks, form, line.strip()
 
     def _part(self, piece: Piece, starts: IntArray, begin: int, end: int) -> Part:
-        """Return the lines from one to another."""
         last = piece.last and end == len(starts)
         if begin == 0 and end == len(starts):
             cut = piece

@@ -55,7 +55,6 @@ class MixedFormsExtraction(FormExtraction):
         self._messages.add(before, rows.lines[kept], placed.times[kept])
 
     def _nothing(self) -> tuple[str, str]:
-        """Return why no row is left, and what to do."""
         what, hint = super()._nothing()
         if hint != INTERVAL:
             return what, hint

@@ -12,7 +12,6 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks, Part
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
-from gpureport.importers.logs.nvidia_smi.forms.query_commands import command_of_header
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.protocol.interpretation import InterpretedBlock
@@ -56,7 +55,6 @@ class MixedForms:
             yield from self._block(block)
 
     def _block(self, parts: Iterator[Part]) -> Iterator[Chunk]:
-        """Yield what one block holds, and note what it was."""
         first = next(parts)
         form = self._reader(first)
         name = command_of_header(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
@@ -91,6 +89,28 @@ class MixedForms:
 def _chain(first: Part, others: Iterator[Part]) -> Iterator[Part]:
     yield first
     yield from others
+
+
+_GPU = {"timestamp", "gpu_name", "gpu_bus_id", "gpu_serial", "gpu_uuid"}
+_CLOCKS = {"memory", "mem", "graphics", "gr"}
+_PAGES = {"retired_pages.address", "retired_pages.timestamp", "retired_pages.cause"}
+_ENDED = {"time", "max_memory_usage"}
+_REMAPPED = "remapped_rows."
+
+
+def command_of_header(header: str) -> str:
+    """Return the command whose header a line of CSV is."""
+    names = {cell.partition("[")[0].strip().lower() for cell in header.split(",")}
+    rest = names - _GPU
+    if rest & _PAGES:
+        return "nvidia-smi --query-retired-pages"
+    if "pid" in rest:
+        return "nvidia-smi --query-accounted-apps" if rest & _ENDED else "nvidia-smi --query-compute-apps"
+    if rest and rest <= _CLOCKS:
+        return "nvidia-smi --query-supported-clocks"
+    if rest and names & _GPU - {"timestamp"} and all(name.startswith(_REMAPPED) for name in rest):
+        return "nvidia-smi --query-remapped-rows"
+    return "nvidia-smi --query-gpu"
 
 
 class _Unread:

@@ -41,7 +41,6 @@ def parse_asctime(line: bytes) -> int | None:
 
 @lru_cache(64)
 def _midnight(month: bytes, day: bytes, year: bytes) -> int | None:
-    """Return the beginning of a day."""
     return _micros(f"{year.decode()}-{_MONTHS.index(month.decode()) + 1:02d}-{int(day):02d}", "00:00:00")
 
 
@@ -59,7 +58,6 @@ def parse_printed_time(text: str) -> int | None:
 
 
 def _micros(day: str, clock: str, half: str | None = None) -> int | None:
-    """Return a date and a time of day in microseconds, None where there is no such time."""
     hours, minutes, seconds = clock.split(":")
     hour = int(hours) if half is None else int(hours) % _NOON + _NOON * (half == "PM")
     whole, _, fraction = seconds.partition(".")

@@ -79,7 +79,6 @@ def read_meta(folder: Path) -> dict[str, str | None] | None:
 
 
 def _missing_meta_error(path: Path, runs: int) -> SourceError:
-    """Return an error: a folder with runs does not state which experiment it is."""
     what = (
         f"does not say that it is of experiment {path.name}, which seems to hold {runs} run{'' if runs == 1 else 's'}"
     )

@@ -157,7 +157,6 @@ class FileStore:
 
 
 def _damaged_run_error(path: Path, *, missing: bool) -> SourceError:
-    """Return that a folder with the name of a run holds nothing that says so."""
     what = f"does not say that it is of run {path.name}: damaged, or of another one"
     if missing:
         what = f"is missing from the folder of run {path.name}"
@@ -165,7 +164,6 @@ def _damaged_run_error(path: Path, *, missing: bool) -> SourceError:
 
 
 def _unreadable_run(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
-    """Return a run of which nothing but its id and its experiment is known."""
     return RunInfo(
         id=run_id,
         name="",

@@ -44,7 +44,6 @@ def _parse_value(lines: list[str]) -> str | None:
 
 
 def _fold_lines(lines: list[str]) -> str:
-    """Return the lines of one text joined."""
     text, breaks = lines[0], 0
     for line in lines[1:]:
         if not line:
@@ -56,8 +55,6 @@ def _fold_lines(lines: list[str]) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Return a text that stood in double quotes."""
-
     def character(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
         if code:

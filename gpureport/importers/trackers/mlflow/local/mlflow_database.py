@@ -42,7 +42,6 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _explain(path: Path, error: sqlite3.Error) -> SourceError:
-    """Return what SQLite complains of, in words a person can act on."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_BUSY") or name == "SQLITE_LOCKED":
         return SourceError(str(path), "the database is locked by a writer", "try again")

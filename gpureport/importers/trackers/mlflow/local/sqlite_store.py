@@ -148,7 +148,6 @@ def _run_info(row: Sequence[Any], hardware: dict[str, list[str]]) -> RunInfo:
 
 
 def _split_by_key(points: npt.NDArray[Any], keys: dict[str, int]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the points of each metric, by name."""
     codes = points["key"]
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(keys) + 1))

@@ -14,10 +14,10 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
+    HARDWARE_PREFIXES,
     MetricSeries,
     RunInfo,
     RunLabels,
-    is_hardware_name,
     order_points,
 )
 
@@ -82,7 +82,6 @@ class ClientStore:
         return {each.experiment_id: each for each in self._paged("search_experiments", view_type=3)}
 
     def _paged(self, name: str, **options: object) -> list[Any]:
-        """Return everything that a method returns page by page."""
         found: list[Any] = []
         token: str | None = None
         while True:
@@ -125,7 +124,7 @@ class ClientStore:
             artifact_uri=info.artifact_uri or "",
             deleted=info.lifecycle_stage == "deleted",
             parent=data.tags.get("mlflow.parentRunId"),
-            hardware=tuple(sorted(key for key in data.metrics if is_hardware_name(key))),
+            hardware=tuple(sorted(key for key in data.metrics if key.startswith(HARDWARE_PREFIXES))),
         )
 
     def labels(self, run: RunInfo) -> RunLabels:

@@ -16,11 +16,11 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
 from gpureport.importers.trackers.mlflow.run_store import (
+    HARDWARE_PREFIXES,
     MetricSeries,
     RunInfo,
     RunLabels,
     RunStore,
-    is_hardware_name,
     order_points,
 )
 from gpureport.importers.trackers.mlflow.server import server_settings
@@ -75,7 +75,6 @@ class RestStore:
         return {str(each["experiment_id"]): each for each in found}
 
     def _pages(self, path: str, asked: dict[str, Any], what: str) -> Iterator[dict[str, Any]]:
-        """Yield everything that a path that takes JSON holds, page by page."""
         token = ""
         while True:
             page = self.transport.post(path, asked | ({"page_token": token} if token else {}))
@@ -135,7 +134,9 @@ class RestStore:
             artifact_uri=info.get("artifact_uri", ""),
             deleted="deleted" in {info.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
             parent=tags.get(_PARENT),
-            hardware=tuple(sorted(each["key"] for each in data.get("metrics", ()) if is_hardware_name(each["key"]))),
+            hardware=tuple(
+                sorted(each["key"] for each in data.get("metrics", ()) if each["key"].startswith(HARDWARE_PREFIXES))
+            ),
         )
 
     def labels(self, run: RunInfo) -> RunLabels:
@@ -157,7 +158,6 @@ class RestStore:
             self.transport.close()
 
     def _history(self, run_id: str, key: str) -> MetricSeries:
-        """Return all points of a metric."""
         parts, token = [], ""
         while True:
             asked: dict[str, str | int] = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}

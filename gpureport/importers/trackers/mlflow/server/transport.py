@@ -7,6 +7,7 @@ import base64
 import http.client
 import json
 import socket
+import ssl
 import threading
 import time
 import weakref
@@ -16,16 +17,43 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow.server.answers import OVERLOADED, Answer, check_answer
-from gpureport.importers.trackers.mlflow.server.connecting import open_connection
 from gpureport.importers.trackers.mlflow.server.connection_errors import (
     CLOSED,
     explain_connection_errors,
     not_mlflow_error,
     unreachable_error,
 )
-from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
+from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT, ServerSettings
 
 _HTTPS, _HTTP = 443, 80
+
+
+def open_connection(host: str, port: int, settings: ServerSettings, *, secure: bool) -> http.client.HTTPConnection:
+    """Return a connection to a server.
+
+    Raises:
+        OSError: when it cannot be reached, or not in time.
+    """
+    if secure:
+        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+            host, port, timeout=CONNECT, context=_tls_context(settings)
+        )
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=CONNECT)
+    connection.connect()
+    if connection.sock is not None:
+        connection.sock.settimeout(max(settings.first, settings.later))
+    return connection
+
+
+def _tls_context(settings: ServerSettings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.authority)
+    if settings.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if settings.certificate:
+        context.load_cert_chain(settings.certificate)
+    return context
 
 
 class Transport:
@@ -94,7 +122,6 @@ class Transport:
         return check_answer(self._send_until_ready(method, path, content), self.where, path, self._settings)
 
     def _send_until_ready(self, method: str, path: str, content: bytes | None) -> Answer:
-        """Return an answer; ask again if the server is overloaded."""
         for again in range(self._settings.retries, -1, -1):
             answer = self._send_or_reconnect(method, path, content)
             if answer.status not in OVERLOADED or not again:
@@ -137,7 +164,6 @@ class Transport:
             return Answer(status=answer.status, headers=dict(answer.headers.items()), body=body)
 
     def _connection(self) -> http.client.HTTPConnection:
-        """Return the connection of this thread."""
         connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None or connection.sock is None:
             connection = open_connection(self._host, self._port, self._settings, secure=self._secure)

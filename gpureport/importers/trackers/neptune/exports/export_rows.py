@@ -90,7 +90,6 @@ class PointCollector:
 
 
 def _rows_of_run(table: "pa.Table", key: Key | None) -> columns.BoolArray:
-    """Return the rows that are points, of one run where a key is given."""
     kinds, kind = encode_texts(table, "attribute_type")
     own: columns.BoolArray = kind == (kinds.index(SERIES) if SERIES in kinds else -1)
     for name, wanted in zip(IDENTITY, key or (), strict=False):
@@ -100,12 +99,10 @@ def _rows_of_run(table: "pa.Table", key: Key | None) -> columns.BoolArray:
 
 
 def _read_points(table: "pa.Table") -> Series:
-    """Return what a row group holds as points, row by row."""
     return Series(_microseconds(table), columns.floats(table.column("float_value")), _steps(table))
 
 
 def _select_points(held: Series, rows: columns.IntArray | None) -> Series:
-    """Return some of the points; all of them as they are."""
     if rows is None or len(rows) == len(held.times):
         return held
     return Series(held.times[rows], held.values[rows], held.steps[rows])

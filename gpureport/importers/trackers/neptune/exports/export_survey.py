@@ -65,7 +65,6 @@ def survey_parts(parts: Iterable[Part], rows: dict[Key, RunRows], faults: list[S
 
 
 def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key, RunRows]) -> Iterator[Key]:
-    """Note what one row group holds of each run, and yield the runs."""
     uniform = _single_series(file, number)
     if uniform is not None:
         project, run, name, kind = uniform

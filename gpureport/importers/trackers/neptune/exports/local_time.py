@@ -79,7 +79,6 @@ def _ticks(series: Sequence[Series], zone: ZoneInfo | None, made: int | None) ->
 
 
 def _find_set_backs(ticks: IntArray) -> IntArray:
-    """Return the ticks before which the clock was set back by an hour."""
     steps = np.diff(ticks)
     pace = int(np.median(steps[steps > 0])) if (steps > 0).any() else 0
     near = np.abs(steps + _HOUR - pace) <= _LAG * max(pace, 1)

@@ -110,7 +110,6 @@ def cell_row(path: str, value: object) -> Row:
 
 
 def _flatten(structure: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield each leaf of a nested structure with its path."""
     for name, value in structure.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, (*above, name))

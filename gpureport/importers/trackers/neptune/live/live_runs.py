@@ -158,7 +158,6 @@ def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str
 
 
 def _client_error(store: str, name: str, what: str) -> SourceError:
-    """Return an error of the client in one line."""
     if name in _HINTS:
         return SourceError(store, *_HINTS[name])
     return SourceError(store, f"the server could not be read ({name}: {what})", _SERVICE)

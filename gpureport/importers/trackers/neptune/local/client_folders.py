@@ -86,8 +86,6 @@ class LocalRun:
 
 
 class _ProcessFolder:
-    """What one process recorded, in a folder of its own."""
-
     def __init__(self, folder: Path) -> None:
         """Take the folder; nothing is read yet."""
         self.folder = folder

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
-from gpureport.importers.logs.nvidia_smi.forms import terminal_codes
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_lines import LineShape, TableLines
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_openings import NOWHERE, Opening, openings, opens
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_rows import TableRow, TableRows, absences
@@ -37,6 +36,33 @@ WATCHED = (
 
 
 _Stretch = tuple[TableLines, list[Opening], int]
+
+
+_CONTROL = re.compile(
+    rb"\x1b(?:\[([0-9;?]*)([@-~])|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[()][A-Z0-9]|[=>78cDEM])|[\x0e\x0f]"
+)
+_MOST_BLANKS = 500
+
+
+def remove_terminal_codes(data: bytes) -> bytes:
+    """Return text without control sequences; where the cursor was put on another line, a line begins."""
+    return _CONTROL.sub(_written, data)
+
+
+def _written(match: re.Match[bytes]) -> bytes:
+    """Return what a control sequence looks like: blanks for a cursor that moves on, a line for one that moves away."""
+    values, final = match[1] or b"", match[2] or b""
+    first, _, second = values.partition(b";")
+    if final == b"C":
+        return b" " * _count(first, 1)
+    if final == b"d":
+        return b"\n"
+    return b"\n" + b" " * (_count(second, 1) - 1) if final in {b"H", b"f"} and final else b""
+
+
+def _count(digits: bytes, otherwise: int) -> int:
+    """Return the number a control sequence names, no more than a screen is wide."""
+    return min(int(digits), _MOST_BLANKS) if digits.isdigit() and len(digits) <= 4 else otherwise  # noqa: PLR2004 - screens are smaller
 
 
 class Tables:
@@ -82,7 +108,7 @@ class Tables:
     def _plain(self, data: bytes) -> bytes:
         """Return text without what only a terminal understands, in lines that damage does not join."""
         if b"\x1b" in data:
-            self._drawn, data = True, terminal_codes.remove_terminal_codes(data)
+            self._drawn, data = True, remove_terminal_codes(data)
         return data.replace(b"\0", b"\n")
 
     def _read(self, lines: TableLines, found: list[Opening], first: int) -> Iterator[Chunk]:
@@ -96,7 +122,6 @@ class Tables:
         self._above = found[-1] if found else self._above
 
     def _rest(self, lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Chunk:
-        """Return the account of the lines that are no rows."""
         good = [row for row in rows.rows if not row.malformed]
         others = [*_classify_lines(lines, rows, found, first), *rows.rejected(first)]
         if not good:
@@ -158,7 +183,6 @@ def _classify_lines(lines: TableLines, rows: TableRows, found: list[Opening], fi
 
 @lru_cache(1024)
 def _heading(line: bytes) -> bool:
-    """Return whether a line of the table of GPUs is one of its headings."""
     return _HEADING.fullmatch(line.decode(errors="replace").strip()) is not None
 
 

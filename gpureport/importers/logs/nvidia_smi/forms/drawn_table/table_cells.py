@@ -76,7 +76,6 @@ def read_line(place: int, line: bytes) -> dict[str, Meaning]:
 
 @lru_cache(100_000)
 def _read(cell: Cell, text: bytes) -> tuple[Meaning, ...]:
-    """Return what a cell holds of each of its fields."""
     match = cell.pattern.fullmatch(text.decode(errors="replace"))
     if match is None:
         return (None,) * len(cell.names)
@@ -88,7 +87,6 @@ def _read(cell: Cell, text: bytes) -> tuple[Meaning, ...]:
 
 
 def _meaning(name: str, text: str) -> Meaning:
-    """Return what a text means as a value of a field."""
     if name == "name" and text.endswith("..."):
         return Absent(SHORTENED)
     if name == "ecc.errors.uncorrected.volatile.total" and text in {"Off", "On"}:

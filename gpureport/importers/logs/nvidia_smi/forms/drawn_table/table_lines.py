@@ -76,7 +76,6 @@ class TableLines:
 
 
 def _shape(line: bytes) -> LineShape:
-    """Return what a line looks like."""
     text = line.strip()
     if not text:
         return LineShape.BLANK

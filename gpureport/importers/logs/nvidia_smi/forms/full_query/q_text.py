@@ -49,7 +49,6 @@ class QueryText:
         self._outdented = False
         self._passages = SubsectionCache()
         self._labelled: dict[str, tuple[int, str, str | None]] = {}
-        self._strays: dict[str, NonDataLine] = {}
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     @staticmethod
@@ -72,7 +71,6 @@ class QueryText:
         yield from self._ready()
 
     def _read(self, data: bytes, first: int) -> None:
-        """Read whole lines, of which the first has a number."""
         numbers, starts = _tops(data)
         known, continued = self._passages.get, 0
         for number, start, stop in zip(numbers, starts[:-1], starts[1:], strict=True):
@@ -90,7 +88,6 @@ class QueryText:
         self._documents.continued += continued
 
     def _passage(self, passage: bytes, number: int) -> None:
-        """Read a line, and those that are indented below it."""
         lines = passage.decode(errors="replace").split("\n")
         if self._section is None or self._outdented or _TOP.match(passage) is None:
             self._lines(lines, number)
@@ -118,18 +115,11 @@ class QueryText:
                 at += 1
 
     def _ready(self) -> Iterator[Chunk]:
-        """Yield what is whole."""
         self.averaged = self._documents.averaged
         yield from self._documents.ready()
 
     def _take(self, number: int, line: str) -> None:
-        """Take one line that is not of a GPU's section."""
         if not line or line.isspace():
-            return
-        known = self._strays.get(line)
-        if known is not None:
-            self._section = None
-            self._documents.add_line(NonDataLine(number, known.kind, known.reason, known.text))
             return
         if self.opens(line):
             self._section = None
@@ -170,7 +160,6 @@ class QueryText:
         return len(lines)
 
     def _join(self, section: Section, part: Subsection) -> None:
-        """Add a passage to a section."""
         section.join(part)
         self._documents.continued += part.lines
 
@@ -203,13 +192,7 @@ class QueryText:
         parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
-            told = classify_stray_line(number, line)
-            self._documents.add_line(told)
-            if len(line) <= _LONGEST and (":" not in line or (parts is not None and label not in _HEAD)):
-                # it is none of any document, wherever it stands
-                if len(self._strays) > _REMEMBERED:
-                    self._strays.clear()
-                self._strays[line] = told
+            self._documents.add_line(classify_stray_line(number, line))
             return
         self._documents.above(NonDataLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":

@@ -80,7 +80,6 @@ class QueryXml:
         yield from self._ready()
 
     def _ready(self) -> Iterator[Chunk]:
-        """Yield what is whole."""
         self.averaged = self._documents.averaged
         yield from self._documents.ready()
 
@@ -118,7 +117,6 @@ class QueryXml:
             number += part.count(b"\n")
 
     def _head(self, text: bytes) -> None:
-        """Take what a document says of all its GPUs."""
         head = self._documents.head
         if head is None:
             return
@@ -131,7 +129,6 @@ class QueryXml:
             head.attached = parse_small_integer(attached[1].decode(errors="replace").strip())
 
     def _line(self, line: str, number: int) -> None:
-        """Count a line that is of no GPU."""
         if line.startswith("<?xml"):
             self._documents.add_line(NonDataLine(number, LineKind.HEADER, "", line))
         elif "<!ENTITY" in line:
@@ -191,7 +188,6 @@ class QueryXml:
         return passage
 
     def _passage(self, top: ET.Element) -> Subsection:
-        """Return what an element within that of a GPU holds."""
         found = Subsection(label=top.tag)
         below = [("", top)]
         while below:
@@ -237,7 +233,6 @@ def _parsed(text: bytes) -> ET.Element:
 
 
 def _short(data: bytes) -> bytes:
-    """Return the element of a GPU without its long lists."""
     for name in _LISTS:
         begin = data.find(b"<%s>" % name)
         end = data.find(b"</%s>" % name, begin)

@@ -144,7 +144,6 @@ class Sections:
         return values
 
     def _note(self, meanings: Sequence[SubsectionValues], values: dict[str, Value]) -> None:
-        """Note what a section lacks, and what its power is."""
         lacking = list(chain.from_iterable(each.absent for each in meanings))
         self.absent.update(lacking)
         self.silent.update(dict.fromkeys(chain.from_iterable(each.silent for each in meanings)))
@@ -154,7 +153,6 @@ class Sections:
             self.notes[INSTANT] = None
 
     def _names(self, document: Document, section: Section) -> dict[str, Value]:
-        """Return what tells the GPU apart besides what its section says."""
         names = {"bus_id": section.bus_id, "index": self._indices.get(section.bus_id), "driver": document.driver}
         return {name: text for name, text in names.items() if text}
 

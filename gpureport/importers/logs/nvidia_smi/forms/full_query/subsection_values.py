@@ -22,13 +22,6 @@ _WORDS = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _Meant = Value | Absent | None
 
 
-class _Unknown:
-    """Stands for a path that was not met yet."""
-
-
-_UNKNOWN = _Unknown()
-
-
 class SubsectionReader:
     """Reads what passages mean, and remembers it of paths and texts."""
 
@@ -40,8 +33,7 @@ class SubsectionReader:
 
     def keeps_path(self, path: str) -> bool:
         """Return whether the value at a path is kept."""
-        found = self._columns.get(path, _UNKNOWN)
-        return (self._column(path) if isinstance(found, _Unknown) else found) is not None
+        return self._column(path) is not None
 
     def _column(self, path: str) -> Column | None:
         """Return how the value at a path is read; None where it is not kept: damage may make up ever new names."""
@@ -85,8 +77,6 @@ class SubsectionReader:
 
 @dataclass(slots=True)
 class _Found:
-    """The cells of a passage so far."""
-
     values: dict[str, Value] = field(default_factory=dict)
     parts: dict[str, dict[str, Value | Absent]] = field(default_factory=dict)
     absent: list[tuple[str, str]] = field(default_factory=list)

@@ -63,7 +63,6 @@ class ComputeApps:
         return self._row(number, text) if self._names else rejected(number, BEFORE_HEADER, text)
 
     def _row(self, number: int, text: str) -> Listed | NonDataLine:
-        """Return what a process is, or why the line is none."""
         row = self._cells(text)
         if row is None:
             return rejected(number, WRONG_CELLS, text)
@@ -98,5 +97,4 @@ class ComputeApps:
 
 
 def _names(line: str) -> list[str]:
-    """Return the headings of a line without their units."""
     return [cell.partition("[")[0].strip() for cell in line.strip().split(",")]

@@ -47,8 +47,6 @@ class _Heading:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Lines of a piece under the same headings."""
-
     begin: int
     end: int
     layout: Layout | None
@@ -81,7 +79,6 @@ class Dmon:
             yield from rows
 
     def _runs(self, lines: AlignedLines, odd: Odd) -> Iterator[_Run]:
-        """Yield stretches under the same headings."""
         begin = 0
         for place in lines.marked.tolist():
             if lines.damaged[place]:
@@ -133,7 +130,6 @@ class Dmon:
                 odd.note(f"dmon wrote no header; its columns are taken for {' '.join(names)}.")
 
     def _rows(self, lines: AlignedLines, run: _Run, odd: Odd) -> Iterator[Chunk]:
-        """Yield the rows of a run."""
         places = run.begin + np.flatnonzero(lines.cells[run.begin : run.end] > 0)
         places = places[~odd.taken[places]]
         wanted = -1 if run.layout is None else len(run.layout.columns)

@@ -74,7 +74,6 @@ class Pmon:
         return Listed(number=number, time=time, gpu={"index": row["gpu"]}, pid=row["pid"], memory=memory)
 
     def _time(self, row: dict[str, str]) -> int | None:
-        """Return the time of a row, None where it is none."""
         if "date" in row:
             return stamps.read(f"{row['date']} {row['time']}")
         clock = day_clock.of_day(row["time"])

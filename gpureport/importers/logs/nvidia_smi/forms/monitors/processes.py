@@ -43,8 +43,6 @@ class Listed:
 
 @dataclass(slots=True)
 class _Gpu:
-    """What one list says of a GPU so far."""
-
     first: Listed
     pids: set[str] = field(default_factory=set)
     memory: int | None = 0

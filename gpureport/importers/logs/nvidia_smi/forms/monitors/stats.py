@@ -37,8 +37,6 @@ _MOST = 500_000
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """One line."""
-
     time: int
     gpu: str
     number: int
