@@ -8,8 +8,8 @@ from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.memory import headroom_of_leaks
-from gpureport.analysis.detectors.throttling import clock_event_ledger
+from gpureport.analysis.detectors.memory import leaks_void_headroom
+from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
@@ -72,7 +72,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         not_judged=missing,
         limits=caveats.list_caveats(context, findings),
         stages=tuple(summarise_stages(recording)),
-        throttle_ledger=tuple(clock_event_ledger.list_throttle_entries(gpus.values())),
+        throttle_ledger=tuple(clock_event_totals.list_clock_event_totals(gpus.values())),
         answers=answerability.answer_kinds(recording.run, rules, findings, missing),
         checklist=checklist.answer_checklist(recording, statistics, known, findings, missing, kinds),
         pauses=None
@@ -143,7 +143,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
                 findings.append(result)
             else:
                 not_judged.append(result)
-    findings, growing = headroom_of_leaks.withdraw_headroom(findings)
+    findings, growing = leaks_void_headroom.withdraw_headroom(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     not_judged.extend(unevaluated_rules.list_unevaluated_kinds(context, rules, answered))

@@ -256,7 +256,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThrottleEntry:
+class ClockEventTotal:
     """What one clock event reason did to one GPU, as far as it was recorded.
 
     Attributes:
@@ -330,7 +330,7 @@ class Analysis:
     not_judged: tuple[NotJudged, ...]
     limits: tuple[str, ...] = ()
     stages: tuple[StageStatistics, ...] = ()
-    throttle_ledger: tuple[ThrottleEntry, ...] = ()
+    throttle_ledger: tuple[ClockEventTotal, ...] = ()
     cost: Cost | None = None
     answers: tuple[Answer, ...] = ()
     checklist: tuple[ChecklistEntry, ...] = ()

@@ -251,7 +251,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     assert view.sentence.startswith(f"From old to new, {title}")
     assert view.steps is not None
     assert title in view.steps.columns

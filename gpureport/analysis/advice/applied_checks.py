@@ -72,7 +72,9 @@ def _large_batch(facts: RunFacts) -> bool | None:
     return False if small else None
 
 
-WORKERS = AppliedCheck(is_applied=_as_many_workers_as_cores, settings=("workers", "cores_per_process", "cores"))
+WORKERS_MATCH_CORES = AppliedCheck(
+    is_applied=_as_many_workers_as_cores, settings=("workers", "cores_per_process", "cores")
+)
 FEWEST_WORKERS = AppliedCheck(is_applied=_no_worker_to_spare, settings=("workers",))
 PREFETCH = AppliedCheck(is_applied=_prefetches_far_ahead, settings=("prefetch_factor", "prefetch"))
 PINNED_MEMORY = _switch("pin_memory")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
-from gpureport.analysis.detectors.memory import headroom_of_leaks
+from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
@@ -70,7 +70,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
     )
-    return (_memory(run), _precision(run), _together(run), _input(run), _batch(run), _throughput(run))
+    return (_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _batch(run), _throughput(run))
 
 
 def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics: Sequence[str] = ()) -> ChecklistEntry:
@@ -137,7 +137,7 @@ def _precision(run: _Run) -> ChecklistEntry:
     return _entry(PRECISION, Practice.CANNOT_JUDGE, reason, told)
 
 
-def _together(run: _Run) -> ChecklistEntry:
+def _cpu_beside_gpu(run: _Run) -> ChecklistEntry:
     absent = [name for name in (UTILISATION, CPU) if name not in run.metrics]
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
@@ -172,7 +172,7 @@ def _batch(run: _Run) -> ChecklistEntry:
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, headroom_of_leaks.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leaks_void_headroom.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         reason = f"only {phrases.percent(1 - peak)} of the memory was never used: no full step to a larger one"

@@ -61,7 +61,7 @@ def _full_precision(facts: RunFacts) -> bool | None:
 CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
 CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
-WORKERS = Condition(words="the loader has workers", holds=_some_workers)
+HAS_WORKERS = Condition(words="the loader has workers", holds=_some_workers)
 ONE_CORE = Condition(words="one CPU core is at its limit while others are free", holds=_pegged)
 GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85 %) and was not preallocated", holds=_gpu_memory)
 GPU_MEMORY_FULL = Condition(

@@ -15,7 +15,7 @@ STEPS = (
         check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
         source=sources.join_sources(sources.NEPTUNE, sources.CLUSTER, sources.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
-        applied_check=applied_checks.WORKERS,
+        applied_check=applied_checks.WORKERS_MATCH_CORES,
     ),
     Step(
         name="persistent_workers",
@@ -25,7 +25,7 @@ STEPS = (
         risk="Workers keep their memory, and a data set object that changes between epochs is not read again.",
         check="The gaps at the ends of epochs shrink or go.",
         source=sources.TORCH_DATA,
-        conditions=(conditions.WORKERS,),
+        conditions=(conditions.HAS_WORKERS,),
         applied_check=applied_checks.PERSISTENT_WORKERS,
     ),
     Step(

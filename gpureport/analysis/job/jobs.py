@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.series import intervals, power_at_rest
+from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -124,7 +124,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
         if known.any():
             in_use = held > level(held)
             busy = known & (used > ACTIVE.value)
-            working = power_at_rest.estimate_working_watts(power, in_use & busy)
+            working = rest_to_work_power.estimate_working_watts(power, in_use & busy)
             windows = power < _estimate_display_watts(power, working)
             busy &= ~windows
             if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from gpureport.analysis.results import Phase
-from gpureport.analysis.series import power_at_rest
+from gpureport.analysis.series import rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
@@ -97,9 +97,9 @@ def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
     if series.interval <= POINT_SAMPLE_SECONDS:
         return active, active
-    power = power_at_rest.scale_power(used, series.values("gpu_power_watts"), slice(None))
+    power = rest_to_work_power.scale_power(used, series.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL.value) & (power.level <= power_at_rest.RESTING_LEVEL.value)
+    stray = alone & (used < STRAY_KERNEL.value) & (power.level <= rest_to_work_power.RESTING_LEVEL.value)
     return active | power.working_samples, (active & ~stray) | power.working_samples
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.job.checkpoint_times import JobEvents, split_words
+from gpureport.analysis.job.job_events import JobEvents, split_words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.owned_time import measure_owned_time
 from gpureport.analysis.series.refresh_interval import Refresh
+from gpureport.analysis.series.sample_extents import measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
@@ -238,7 +238,7 @@ def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceS
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
     else:
-        left, right, gap_rows, pause_rows = measure_owned_time(times, pace)
+        left, right, gap_rows, pause_rows = measure_sample_extents(times, pace)
     return DeviceSeries(
         device=device,
         table=series,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.owned_time import measure_owned_time
+from gpureport.analysis.series.sample_extents import measure_sample_extents
 
 _POWER = "gpu_power_watts"
 
@@ -41,7 +41,7 @@ def integrate_power(series: DeviceSeries) -> PowerIntegral | None:
     if len(rows) == 1:
         # a single value has no neighbour to bridge to
         return _integrate_one_sample(float(power[rows[0]]), float(inside[rows[0]]))
-    left, right, _, _ = measure_owned_time(series.times[rows], series.sampling_rate, bridged=True)
+    left, right, _, _ = measure_sample_extents(series.times[rows], series.sampling_rate, bridged=True)
     widths = (left + right) / 1e6
     beyond = (owned - inside)[rows]
     # never negative: where rows without a value lie between, a sample may own more than its two sides

@@ -11,10 +11,10 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, STRAY_KERNEL, UTILISATION
-from gpureport.analysis.series import power_at_rest, refresh_interval
+from gpureport.analysis.series import refresh_interval, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import find_hysteresis_runs
-from gpureport.analysis.signals.low_run_chance import LowRunChance, LowRunDoubt, find_longest_beat_run
+from gpureport.analysis.signals.chance_runs import ChanceRunDoubt, ChanceRunTest, find_longest_beat_run
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -168,10 +168,10 @@ def measure_averaging_window(series: DeviceSeries) -> float:
 
 def _build_doubt(
     series: DeviceSeries, known_samples: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
-) -> LowRunDoubt:
+) -> ChanceRunDoubt:
     model, coarse = gpus.find_gpu(series.device.model), series.interval > POINT_SAMPLE_SECONDS
-    return LowRunDoubt(
-        chance=LowRunChance(
+    return ChanceRunDoubt(
+        chance=ChanceRunTest(
             low=known_samples.values <= limits.still,
             job=known_samples.job,
             first=first,
@@ -179,10 +179,10 @@ def _build_doubt(
             significance=CHANCE.value,
             neighbours=round(NEIGHBOURS.value),
         ),
-        power=power_at_rest.scale_power(
+        power=rest_to_work_power.scale_power(
             known_samples.values, series.values("gpu_power_watts")[known_samples.rows], known_samples.job
         ),
-        resting=power_at_rest.RESTING_LEVEL.value,
+        resting=rest_to_work_power.RESTING_LEVEL.value,
         decisive=not coarse and model is not None and model.power_window == "1 s",
         fewest=2 if coarse else 1,
     )

@@ -54,7 +54,7 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
     """Return the figures of several GPUs together; each must have episodes."""
     spans = [low.spans[name] for name in devices]
     low_seconds = sum(intervals.total_seconds(one) for one in spans)
-    lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
+    lost = sum(measure_kernel_free_seconds(context, context.series[name], low.spans[name]) for name in devices)
     return LowUseFigures(
         devices=tuple(devices),
         spans=intervals.union(np.concatenate(spans)),
@@ -68,7 +68,7 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
     )
 
 
-def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
+def measure_kernel_free_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
     """Return the GPU time in the stretches in which no kernel ran."""
     start, end = series.averaging_windows(context.whole)
     unused = 1 - np.clip(series.values(UTILISATION), 0, 1)

@@ -22,7 +22,10 @@ SET_BACK = "clock set back"
 RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
 _SERVER = 1_000 * 1_000_000
-"""The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
+"""ntpd never steps a clock further than this (its panic threshold).
+
+If stamps fall further with no break in the log, a different recording begins.
+"""
 _HALF_HOUR = 1_800 * 1_000_000
 _ZONES = 26 * 3_600 * 1_000_000
 """Zones differ by half hours, and by 26 hours at most (the zone database's quarter hours are three small places)."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
 from gpureport.importers.timebase import ambiguous_hour, zones
 from gpureport.importers.timebase.ambiguous_hour import RepeatedHour

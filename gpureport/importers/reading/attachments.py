@@ -37,7 +37,7 @@ class _Log:
     stated: bool
 
 
-def join_attached_logs(tracked: Tracked, placement: ReadOptions) -> Tracked:
+def join_attached_logs(tracked: Tracked, options: ReadOptions) -> Tracked:
     """Return a run with the devices of the logs attached to it in the place of its own.
 
     A log whose stamps name no zone is placed where it shares most time with the run; zones lie quarters of an hour
@@ -45,7 +45,7 @@ def join_attached_logs(tracked: Tracked, placement: ReadOptions) -> Tracked:
     """
     for attachment in tracked.attachments:
         try:
-            log = _read_attachment(attachment, tracked, placement)
+            log = _read_attachment(attachment, tracked, options)
         except SourceError as error:
             tracked = _add_note(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")
             continue
@@ -57,13 +57,13 @@ def _add_note(tracked: Tracked, note: str) -> Tracked:
     return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
 
 
-def _read_attachment(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _Log:
+def _read_attachment(attachment: Attachment, tracked: Tracked, options: ReadOptions) -> _Log:
     """Return an attached log.
 
     Raises:
         SourceError: when it is none, or shares no time with the run.
     """
-    reading = Reading([_identify_attachment(attachment)], placement, Labels(name=attachment.name))
+    reading = Reading([_identify_attachment(attachment)], options, Labels(name=attachment.name))
     recording = reading.recording()
     stated = recording.run.timezone is not None
     offset = 0 if stated else _find_offset(recording, tracked)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
 
 _BINARY = 0.01
-"""Share of characters of no text from which on a file is none."""
+"""A file with more than this share of undecodable characters is not treated as text."""
 
 
 _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")

@@ -86,7 +86,7 @@ class RowOrder:
         return np.union1d(common, own[missed])
 
     def after_line_gaps(self) -> BoolArray:
-        """Return the rows before which a line is missing that is no row, where such lines are rare."""
+        """Return which rows come directly after a line that is not a row; none if such lines are common."""
         seam = np.concatenate([[False], np.diff(self.lines) > 1])
         return seam if seam.sum() <= max(_SEAMS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)
 

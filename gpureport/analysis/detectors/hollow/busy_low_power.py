@@ -18,7 +18,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
-from gpureport.analysis.signals.power_scale import POWER, PowerScale, build_power_scale
+from gpureport.analysis.signals.power_of_limit import POWER, PowerOfLimit, build_power_of_limit
 from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -99,7 +99,7 @@ class HollowUtil(Rule):
         """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
         if context.window is None:
             return
-        scales = {device: build_power_scale(series) for device, series in context.gpus().items()}
+        scales = {device: build_power_of_limit(series) for device, series in context.gpus().items()}
         yield from self._report_unjudged(context, scales)
         needed = max(
             self.shortest.value, hollow_episodes.SHORTEST_ROWS.value * max(c.interval for c in context.gpus().values())
@@ -110,7 +110,7 @@ class HollowUtil(Rule):
         for group in group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER.value):
             yield self._build_finding(context, group, scales)
 
-    def _report_unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
+    def _report_unjudged(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> Iterator[NotJudged]:
         for device, series in context.gpus().items():
             if scales[device] is not None or series.is_recorded(hollow_episodes.SM):
                 continue
@@ -122,7 +122,7 @@ class HollowUtil(Rule):
                 reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
-    def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[HollowGroup]":
+    def _find_episodes(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU on its own, with its signs and cause."""
         limits = read_limits(self, hollow_episodes.Limits)
         episodes = {
@@ -138,7 +138,7 @@ class HollowUtil(Rule):
         return groups
 
     def _build_finding(
-        self, context: Context, group: "HollowGroup", scales: Mapping[str, PowerScale | None]
+        self, context: Context, group: "HollowGroup", scales: Mapping[str, PowerOfLimit | None]
     ) -> Finding:
         seconds = intervals.total_seconds(group.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
@@ -190,7 +190,7 @@ class HollowUtil(Rule):
         yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
 
 
-def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], readings: int) -> Confidence:
+def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerOfLimit | None], readings: int) -> Confidence:
     """Return low confidence if the limit was not logged, high with a logged limit and enough readings."""
     if not np.isnan(signs.active):
         return Confidence.HIGH

@@ -11,7 +11,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
@@ -63,7 +63,7 @@ class HollowSigns:
 
 
 def measure_signs(
-    context: Context, device: str, episodes: Mapping[str, Spans], scales: Mapping[str, PowerScale | None]
+    context: Context, device: str, episodes: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None]
 ) -> HollowSigns:
     """Return the signs in the series of one GPU and its peers during its episodes."""
     series, spans = context.series[device], episodes[device]
@@ -111,7 +111,7 @@ def _average_inside(series: DeviceSeries, values: FloatArray, spans: Spans) -> f
     return float(values[rows].mean()) if rows.any() else float("nan")
 
 
-def _average_power_share(series: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
+def _average_power_share(series: DeviceSeries, scale: PowerOfLimit | None, spans: Spans) -> float:
     return float("nan") if scale is None else _average_inside(series, scale.share, spans)
 
 

@@ -11,7 +11,7 @@ from gpureport.analysis.series.bins import Grid, build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
-from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
@@ -63,7 +63,7 @@ class Limits:
         return max(self.shortest, SHORTEST_ROWS.value * series.interval)
 
 
-def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
+def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits) -> Spans:
     """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
 
     The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
@@ -78,7 +78,7 @@ def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale 
 
 
 def find_episodes(
-    context: Context, bins: Grid, series: DeviceSeries, scale: PowerScale | None, limits: Limits
+    context: Context, bins: Grid, series: DeviceSeries, scale: PowerOfLimit | None, limits: Limits
 ) -> Spans:
     """Return when one GPU was busy in name only, without log gaps and time that other kinds explain."""
     used = bins.average_metric(series, UTILISATION)
@@ -110,7 +110,7 @@ def find_episodes(
 
 
 def _average_per_bin(
-    bins: Grid, series: DeviceSeries, scale: PowerScale | None
+    bins: Grid, series: DeviceSeries, scale: PowerOfLimit | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     share = np.full(bins.count, np.nan) if scale is None else bins.average_values(series, scale.share)
     return share, bins.average_metric(series, SM), bins.average_metric(series, DRAM)
@@ -139,7 +139,7 @@ def _is_little_done(share: FloatArray, active: FloatArray, dram: FloatArray, lim
     return np.asarray((active < ACTIVE.value) | (idling & ~(dram >= BUSY_DRAM.value)), dtype=np.bool_)
 
 
-def _find_explained_rows(series: DeviceSeries, scale: PowerScale | None) -> BoolArray:
+def _find_explained_rows(series: DeviceSeries, scale: PowerOfLimit | None) -> BoolArray:
     """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
     clock, highest = read_clocks(series)
     capped = find_event_rows(series, "sw_power_cap")

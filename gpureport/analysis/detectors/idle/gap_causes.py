@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.job import jobs
-from gpureport.analysis.job.checkpoint_times import JobEvents
+from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.power_scale import draws_working_power
+from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Evidence, Interval
 

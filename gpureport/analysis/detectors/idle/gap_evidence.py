@@ -9,7 +9,7 @@ from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Evidence, Threshold
 
 
-def build_level_evidence(mean: float, still: Threshold) -> Evidence:
+def build_gap_level_evidence(mean: float, still: Threshold) -> Evidence:
     """Return the mean utilisation of a gap; without the limit of single samples if bridged kernels raise it."""
     level = compare_with_limit(UTILISATION, "mean", mean, "<=", still)
     return level if level.meets_limit else replace(level.as_context(), statistic="mean, short kernels included")

@@ -12,19 +12,19 @@ from gpureport.analysis.detectors.idle import (
     gap_evidence,
     gap_wording,
     input_wait_overlap,
-    periodic_stall,
     periodicity,
+    stall_grouping,
 )
 from gpureport.analysis.detectors.idle.gap_causes import Cause
-from gpureport.analysis.job import checkpoint_times, training_signs
-from gpureport.analysis.job.checkpoint_times import JobEvents
+from gpureport.analysis.job import job_events, training_signs
+from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
-from gpureport.analysis.series import intervals, power_at_rest
+from gpureport.analysis.series import intervals, rest_to_work_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
@@ -143,7 +143,7 @@ class IdleGap(Rule):
     null: ClassVar[Threshold] = idle_runs.NULL_SECONDS
     chance: ClassVar[Threshold] = idle_runs.CHANCE
     neighbours: ClassVar[Threshold] = idle_runs.NEIGHBOURS
-    resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
+    resting: ClassVar[Threshold] = rest_to_work_power.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
@@ -186,7 +186,7 @@ class IdleGap(Rule):
         if context.window is None:
             return
         found: list[Finding] = []
-        events = checkpoint_times.find_job_events(context.recording)
+        events = job_events.find_job_events(context.recording)
         for device, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
                 yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
@@ -194,13 +194,13 @@ class IdleGap(Rule):
             else:
                 yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
-        for stall in periodic_stall.find_stalls(context, found):
+        for stall in stall_grouping.find_stalls(context, found):
             share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
             severity = min(
                 self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
             )
             agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
-            yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
+            yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
 
     def _find_gaps(
         self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
@@ -218,7 +218,7 @@ class IdleGap(Rule):
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
-                resting=power_at_rest.RESTING_LEVEL.value,
+                resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,
             )
         ]
@@ -228,7 +228,7 @@ class IdleGap(Rule):
             Cause(name="data") if part.is_wait else cause
             for part, cause in zip(candidates, gap_causes_found, strict=True)
         ]
-        causes = periodic_stall.mark_periodic(spans, gap_causes_found)
+        causes = stall_grouping.mark_periodic(spans, gap_causes_found)
         lost_share = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
         between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
@@ -283,12 +283,12 @@ class IdleGap(Rule):
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
-                gap_evidence.build_level_evidence(run.mean, self.still),
+                gap_evidence.build_gap_level_evidence(run.mean, self.still),
                 compare_with_limit("duration", "length", interval.seconds, ">=", self.shortest),
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *gap_evidence.build_power_evidence(run, power_at_rest.RESTING_LEVEL),
+                *gap_evidence.build_power_evidence(run, rest_to_work_power.RESTING_LEVEL),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -66,7 +66,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     if coarse:
         least = max(shortest, _LONE * series.interval)
         candidates = [
-            _cut_to_longest_outside(series, waits, part, least) if _is_texture(part, resting) else part
+            _cut_to_longest_outside(series, waits, part, least) if _is_part_of_wait(part, resting) else part
             for part in candidates
         ]
     return [part for part in candidates if part.interval.seconds >= shortest]
@@ -83,7 +83,7 @@ def _lie_mostly_inside(episodes: Spans, spans: Sequence[Interval]) -> list[bool]
     return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
 
 
-def _is_texture(part: GapCandidate, resting: float) -> bool:
+def _is_part_of_wait(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting

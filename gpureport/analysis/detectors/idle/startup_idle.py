@@ -12,9 +12,9 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     build_share_evidence,
     count_all_readings,
     count_most_readings,
+    measure_idle_or_unused_seconds,
     measure_no_job_seconds,
     measure_resting_seconds,
-    measure_unused_seconds,
 )
 from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
@@ -235,7 +235,7 @@ class StartupIdle(Rule):
                 build_length_evidence(whole.seconds, 0.0, self.shortest),
                 Evidence(metric=UTILISATION, statistic="share of time at 5 % and less", observed=share, unit="1"),
             ),
-            lost_gpu_seconds=measure_unused_seconds(context),
+            lost_gpu_seconds=measure_idle_or_unused_seconds(context),
             cause=NO_WORK,
             samples=count_all_readings(context, whole, ()),
             summary=(

@@ -30,7 +30,7 @@ def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterab
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 
-def measure_unused_seconds(context: Context) -> float:
+def measure_idle_or_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
     seconds = 0.0
     for series in context.gpus().values():

@@ -14,7 +14,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times
-from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_working_power
+from gpureport.analysis.signals.power_of_limit import AT_WORK, POWER, draws_working_power
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 

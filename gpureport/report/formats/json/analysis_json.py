@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 
 from gpureport.analysis.results import (
     Analysis,
+    ClockEventTotal,
     Cost,
     CounterReading,
     DeviceStatistics,
     GpuTime,
     Job,
     MetricSummary,
-    ThrottleEntry,
 )
 from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
@@ -237,7 +237,7 @@ def _counter(reading: CounterReading | None, unit: str) -> dict[str, Any] | None
     }
 
 
-def _ledger_entry(entry: ThrottleEntry) -> dict[str, Any]:
+def _ledger_entry(entry: ClockEventTotal) -> dict[str, Any]:
     return {
         "device": entry.device,
         "reason": entry.reason,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 
-from gpureport.analysis.results import Effect, ThrottleEntry
+from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.report.model.report_content import RunTable
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.runs.report_run import ReportRun
@@ -41,12 +41,12 @@ def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     )
 
 
-def _has_time(entry: ThrottleEntry) -> bool:
+def _has_time(entry: ClockEventTotal) -> bool:
     counted = entry.counted is not None and entry.counted.total > 0
     return entry.reason not in _SETTING_OR_REST and bool(entry.busy_seconds or counted)
 
 
-def _table(run: ReportRun, shown: Sequence[ThrottleEntry]) -> Table:
+def _table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Table:
     ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
     more = [f"{display.plural(len(ranked) - _LISTED, 'more row')} in the JSON."] if len(ranked) > _LISTED else []
     rows = [_row(run, entry) for entry in ranked[:_LISTED]]
@@ -63,11 +63,11 @@ def _table(run: ReportRun, shown: Sequence[ThrottleEntry]) -> Table:
     )
 
 
-def _seconds(entry: ThrottleEntry) -> float:
+def _seconds(entry: ClockEventTotal) -> float:
     return max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
 
 
-def _row(run: ReportRun, entry: ThrottleEntry) -> Row:
+def _row(run: ReportRun, entry: ClockEventTotal) -> Row:
     seconds = None if entry.counted is None else entry.counted.total
     return Row(
         head=Cell(text=f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}"),
@@ -82,7 +82,7 @@ def _row(run: ReportRun, entry: ThrottleEntry) -> Row:
     )
 
 
-def _counter_note(entry: ThrottleEntry) -> str:
+def _counter_note(entry: ClockEventTotal) -> str:
     """Return how much a counter rose in log gaps, and whether it restarted."""
     if entry.counted is None:
         return ""

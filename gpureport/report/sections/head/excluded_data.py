@@ -31,7 +31,7 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {told}."
 
 
-def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
+def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Yield what idle time is of which no finding was made, where there is a notable share of it."""
     held = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.errors import SourceError
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 
 HOST_COLUMN = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 """Columns that name the machine."""

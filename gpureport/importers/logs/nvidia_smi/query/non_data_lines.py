@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpureport.importers.delimited.layout import Layout, make_layout, split_header
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
+from gpureport.importers.devices.column_values import CLOCK_EVENTS
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headings import is_gpu_heading, read_heading
 from gpureport.importers.logs.nvidia_smi.query.timeless import require_driver_words

@@ -122,7 +122,7 @@ def _describe_ambiguities(lines: Sequence[str], unread: frozenset[str]) -> Itera
         column = headings.read_heading(heading)
         name = heading if column is None else column.source
         yield (
-            f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
+            f"{heading} has no unit and no value above 1, so it could be fractions or per cent. It is kept as text. "
             f"{name} [1] or {name} [%] in its place is read."
         )
     yield from filter(None, [spreadsheet.describe_slashed_dates([line for line in lines if ";" in line])])

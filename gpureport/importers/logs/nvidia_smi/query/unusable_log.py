@@ -4,7 +4,7 @@ from itertools import islice
 
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.devices.series_assembly import Tally
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.opening import iterate_lines
 from gpureport.importers.note_text import format_count

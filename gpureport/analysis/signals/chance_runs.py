@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport.analysis.series.power_at_rest import RelativePower
+from gpureport.analysis.series.rest_to_work_power import RestToWorkPower
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _DENSE = 0.2
@@ -28,7 +28,7 @@ by 15 %, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowRunChance:
+class ChanceRunTest:
     """The samples of one GPU that a run of low ones is judged by.
 
     Attributes:
@@ -53,7 +53,7 @@ class LowRunChance:
         """Count the samples of the job once."""
         object.__setattr__(self, "rows", int(self.job.sum()))
 
-    def find_shortest_surprise(self, begin: int, past: int) -> int:
+    def find_shortest_significant_run(self, begin: int, past: int) -> int:
         """Return the shortest run that surprises in the place of rows [begin, past).
 
         With a share p of low samples around, of m, k in a row are expected m * p^k times by chance. Long low runs
@@ -77,7 +77,7 @@ class LowRunChance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowRunDoubt:
+class ChanceRunDoubt:
     """Whether low samples may be an accident of sampling, by low samples around and by power.
 
     Attributes:
@@ -88,8 +88,8 @@ class LowRunDoubt:
         fewest: samples of a run at least.
     """
 
-    chance: LowRunChance
-    power: RelativePower
+    chance: ChanceRunTest
+    power: RestToWorkPower
     resting: float
     decisive: bool
     fewest: int
@@ -97,7 +97,7 @@ class LowRunDoubt:
     def judge(self, begin: int, past: int, samples: int) -> tuple[int, float | None, bool]:
         """Return how many samples would surprise, the highest power of rows [begin, past), whether doubt remains."""
         needed, highest_power = (
-            max(self.chance.find_shortest_surprise(begin, past), self.fewest),
+            max(self.chance.find_shortest_significant_run(begin, past), self.fewest),
             self.power.highest_level(begin, past),
         )
         doubtful = (samples < needed and not self.is_resting(highest_power)) or self.power.is_working(begin, past)
@@ -108,7 +108,7 @@ class LowRunDoubt:
         return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
-def find_longest_beat_run(values: FloatArray, chance: LowRunChance, covered: float) -> int:
+def find_longest_beat_run(values: FloatArray, chance: ChanceRunTest, covered: float) -> int:
     """Return the readings below which a run may come from a beat of steps and samples, 0 without a beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:

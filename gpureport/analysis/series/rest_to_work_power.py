@@ -20,7 +20,7 @@ RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelativePower:
+class RestToWorkPower:
     """Power of one GPU beside its utilisation samples.
 
     Attributes:
@@ -54,7 +54,7 @@ class RelativePower:
         return np.asarray(self.level > _WORKING_LEVEL.value, dtype=np.bool_)
 
 
-def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
+def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RestToWorkPower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
@@ -69,9 +69,9 @@ def scale_power(utilisation: FloatArray, watts: FloatArray, job: BoolArray | sli
     work, within = watts[(utilisation > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
-        return RelativePower(level=unknown, watts=watts, working_watts=float("inf"))
+        return RestToWorkPower(level=unknown, watts=watts, working_watts=float("inf"))
     full, rest = float(np.quantile(work, _FULL_POWER_QUANTILE.value)), float(within.min(initial=np.inf))
-    return RelativePower(
+    return RestToWorkPower(
         level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
         working_watts=estimate_working_watts(watts, (utilisation > _ACTIVE) & known),

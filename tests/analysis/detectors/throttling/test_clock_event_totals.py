@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.results import Effect, ThrottleEntry
+from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.recording import Recording
 from tests.builders import recording, steps
 
 _BUSY: dict[str, Any] = {"util": 98.0, "power": 300.0, "power_limit": 400.0}
 
 
-def ledger(run: Recording) -> dict[str, ThrottleEntry]:
+def ledger(run: Recording) -> dict[str, ClockEventTotal]:
     """Return the entries of the first GPU by reason."""
     return {entry.reason: entry for entry in analyze(run).throttle_ledger if entry.device == "gpu:0"}
 
@@ -25,7 +25,7 @@ def test_a_reason_has_its_time_its_clock_and_its_cost() -> None:
     clock = steps((1400, 100), (1120, 60), (1400, 140))
     entry = ledger(recording(**_BUSY, clock=clock, sw_thermal_slowdown=bits))["sw_thermal_slowdown"]
     assert entry.lost_ratio == pytest.approx(0.04)
-    assert replace(entry, lost_ratio=None) == ThrottleEntry(
+    assert replace(entry, lost_ratio=None) == ClockEventTotal(
         device="gpu:0",
         reason="sw_thermal_slowdown",
         effect=Effect.HARMFUL,

@@ -10,7 +10,7 @@ from gpureport.sampling_rate import SamplingRate
 _LONGEST_SIDE_INTERVALS = 1.25
 
 
-def measure_owned_time(
+def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds each sample owns before and after it, the rows after gaps, and those after pauses.

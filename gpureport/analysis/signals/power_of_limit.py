@@ -25,7 +25,7 @@ AT_WORK: Threshold = pragmatic(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerScale:
+class PowerOfLimit:
     """Power above idle as a share of what the limit leaves, one value a row, and what it rests on.
 
     Attributes:
@@ -41,7 +41,7 @@ class PowerScale:
     source: str
 
 
-def build_power_scale(series: DeviceSeries) -> PowerScale | None:
+def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
     Idle power is the lowest 2 % of the run or what the GPU table gives, whichever is less; a run that was never
@@ -56,12 +56,12 @@ def build_power_scale(series: DeviceSeries) -> PowerScale | None:
     room = np.where(np.isnan(limit), median_limit, limit) - idle
     if not (room > 0).all():
         return None
-    return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
+    return PowerOfLimit(share=(power - idle) / room, idle_watts=idle, limit_watts=median_limit, source=source)
 
 
 def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
     """Return whether a GPU drew the power of work in the mean; False where that is not known."""
-    scale = build_power_scale(series)
+    scale = build_power_of_limit(series)
     return scale is not None and float(np.nanmean(scale.share)) > limit.value
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.results import CounterReading, Effect, ThrottleEntry
+from gpureport.analysis.results import ClockEventTotal, CounterReading, Effect
 from gpureport.analysis.series import counter_increments
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
@@ -54,7 +54,7 @@ class _ReasonRows:
         return self.counted_time.held_rows if self.counted_time is not None else np.zeros(0, dtype=np.bool_)
 
 
-def list_throttle_entries(gpus: Iterable[DeviceSeries]) -> Iterator[ThrottleEntry]:
+def list_clock_event_totals(gpus: Iterable[DeviceSeries]) -> Iterator[ClockEventTotal]:
     """Yield one entry for each GPU and reason that was recorded, in NVML's order, unnamed bits last."""
     for series in gpus:
         reasons = [*_read_named_reasons(series), *_read_unnamed_bits(series)]
@@ -84,7 +84,7 @@ def _read_unnamed_bits(series: DeviceSeries) -> Iterator[_ReasonRows]:
             yield _ReasonRows(reason=f"{1 << place:#x}", bit=bit, counted_time=None, reading=None)
 
 
-def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator[ThrottleEntry]:
+def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator[ClockEventTotal]:
     signals = gather_signals(series)
     is_held = np.zeros(len(series), dtype=np.bool_)
     for reason_rows in reasons:
@@ -114,9 +114,9 @@ def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator
 
 def _build_entry(
     series: DeviceSeries, reason_rows: _ReasonRows, reference: ReferenceClock | None, *, lost: float | None
-) -> ThrottleEntry:
+) -> ClockEventTotal:
     """Return the entry of a reason that held no clock of a busy sample."""
-    return ThrottleEntry(
+    return ClockEventTotal(
         device=series.device.id,
         reason=reason_rows.reason,
         effect=_classify_effect(reason_rows.reason),
