@@ -49,19 +49,19 @@ class Tally:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
     def take(self, lines: int, rows: int, continued: int, other_lines: Iterable[NonDataLine]) -> None:
-        """Count lines: those rows are counted for, those that say more of a row, and the others."""
+        """Count lines: the rows, the lines that continue a row, and all others."""
         self.lines += lines
         self.rows += rows
         self.continued += continued
-        told = list(other_lines)
-        kinds = Counter([line.kind for line in told])
+        other_lines = list(other_lines)
+        kinds = Counter([line.kind for line in other_lines])
         self.headers += kinds[LineKind.HEADER]
         self.noise += kinds[LineKind.NOISE]
         self.events += kinds[LineKind.EVENT]
-        self._lose([line for line in told if line.kind is LineKind.REJECTED])
-        self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
+        self._count_rejected([line for line in other_lines if line.kind is LineKind.REJECTED])
+        self._tear_off([line for line in other_lines if line.kind is LineKind.TORN_OFF])
 
-    def _lose(self, lines: Sequence[NonDataLine]) -> None:
+    def _count_rejected(self, lines: Sequence[NonDataLine]) -> None:
         """Count and keep rejected lines."""
         numbers: dict[str, list[int]] = {}
         for line in lines:
@@ -93,18 +93,18 @@ class Tally:
             self._stream.write("".join(entries).encode())
 
     def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count rows that were read but do not become part of the series."""
+        """Count rows that were read but stay out of the series."""
         if len(numbers):
             self.rows -= len(numbers)
             self.reject(reason, len(numbers), int(numbers.min()))
 
     def settle(self, section: Section, placed: PlacedRows) -> None:
-        """Count the rows of a section that are left out for where they stand in the log, then keep the others."""
+        """Count the rows of a section that its placement leaves out, then keep the others."""
         self.leave_out(section.numbers, placed)
         self.keep(section, placed.devices >= 0)
 
     def leave_out(self, numbers: IntArray, placed: PlacedRows) -> None:
-        """Count the rows that are left out for where they stand in the log."""
+        """Count the rows that their placement leaves out."""
         for reason, rows in placed.left_out.items():
             self.drop(reason, numbers[rows])
 
@@ -122,7 +122,7 @@ class Tally:
         return self._rejects.getvalue().to_pybytes()
 
     def quality(self, clocks: list[Clock], notes: tuple[str, ...] = ()) -> Quality:
-        """Return the account, with what the clocks of the devices saw and what is noted of the order of the rows."""
+        """Return the account, with the timing of the devices and the notes on the order of the rows."""
         gaps = tuple(gap for clock in clocks for gap in clock.gaps())
         return Quality(
             lines=self.lines,
@@ -143,10 +143,8 @@ class Tally:
     def _unnamed_cell_notes(self) -> Iterator[str]:
         """Yield what a reader must know of cells that no heading names."""
         if self._unnamed_cells:
-            rows, texts = (
-                self._unnamed_cells.total(),
-                [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)],
-            )
+            rows = self._unnamed_cells.total()
+            texts = [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)]
             holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
             yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
 
@@ -154,11 +152,8 @@ class Tally:
         """Yield what a reader must know of the lines of which a part was left out."""
         if self._torn:
             number, first = len(self._torn), min(self._torn)
-            torn = (
-                f"{number} torn lines (the first is line {first}) end"
-                if number > 1
-                else f"Line {first} is torn and ends"
-            )
+            several = f"{number} torn lines (the first is line {first}) end"
+            torn = several if number > 1 else f"Line {first} is torn and ends"
             yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
 
 

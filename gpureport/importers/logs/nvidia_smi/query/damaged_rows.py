@@ -1,4 +1,4 @@
-"""Rows of a section that cannot be believed, or whose GPU cannot be told: torn, cut, damaged, of an incomplete tick."""
+"""Rows that are torn, cut or damaged, or that belong to an incomplete tick, so that their GPU is uncertain."""
 
 from collections.abc import Mapping
 

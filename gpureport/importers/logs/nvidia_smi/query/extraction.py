@@ -76,7 +76,7 @@ class QueryGpuExtraction:
         self._identities = SoundIdentities()
         self._damage: DamagedRows | None = None
         self._zone = zones.load_zone(options.tz) if options.tz else None
-        self._row_placement = RowPlacement(self._zone, self._survey_whole_log)
+        self._row_placement = RowPlacement(self._zone, self._survey)
         self._machines: HostColumnCheck | None = None
         self._ticks: TickAssignment | None = None
         self._tick_times = TickTimes(options.interval) if options.interval else None
@@ -103,9 +103,7 @@ class QueryGpuExtraction:
         if self._events:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
-            problem = self._problem or unusable_log.explain_no_usable_row(
-                self._file, self._tally, self._devices.indices
-            )
+            problem = self._problem or unusable_log.explain_no_rows(self._file, self._tally, self._devices.indices)
             raise SourceError(str(self._file.path), *problem)
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
@@ -134,7 +132,7 @@ class QueryGpuExtraction:
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield section if section.layout.stamp is not None else self._without_printed_text(section)
+                    yield section if section.layout.stamp is not None else self._drop_printed(section)
 
     def _read_opening(self) -> tuple[str, Opening]:
         """Return the beginning of the log, and how its lines are read."""
@@ -145,12 +143,12 @@ class QueryGpuExtraction:
         return text, read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
 
     def _assignment(self) -> TickAssignment:
-        """Return what tells GPUs apart that no column names."""
+        """Return what assigns rows to GPUs where no column names them."""
         whole = self._file.size < PIECE_BYTES
         self._ticks = self._ticks or TickAssignment(rows_per_tick=self._options.gpus_per_tick, whole=whole)
         return self._ticks
 
-    def _without_printed_text(self, section: Section) -> Section:
+    def _drop_printed(self, section: Section) -> Section:
         """Return a section without what a job printed among the rows of a log without time stamps."""
         bad = np.zeros(len(section.numbers), dtype=np.bool_)
         for source, rows in find_rows_without_unit(section):
@@ -172,7 +170,7 @@ class QueryGpuExtraction:
             fractions=bool(self._opening.dialect.fractions),
         )
 
-    def _survey_whole_log(self) -> "PlacementPlan":
+    def _survey(self) -> "PlacementPlan":
         """Read the whole log once more, to see why its stamps run backwards."""
         from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
@@ -233,9 +231,7 @@ class QueryGpuExtraction:
         quality = self._tally.quality(clocks, (*notes, *self._row_placement.notes()))
         return Outcome(
             devices=devices,
-            quality=self._without_recorded_times(
-                replace(quality, log_events=self._messages.events() if self._messages else ())
-            ),
+            quality=self._mark_times(replace(quality, log_events=self._messages.events() if self._messages else ())),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
@@ -246,7 +242,7 @@ class QueryGpuExtraction:
         )
 
     def _understanding(self, plan: "PlacementPlan | None") -> Interpretation:
-        """Return what the columns, the GPUs and the times were told by."""
+        """Return how the columns, the GPUs and the order of the rows were found."""
         header = ("header",) if self._tally.headers else ()
         return Interpretation(
             columns_by=(*filter(None, (self._opening.columns_by,)), *header),
@@ -257,7 +253,7 @@ class QueryGpuExtraction:
         )
 
     def _describe_devices(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
-        """Return the devices, and what a reader must know about how they and the columns were told."""
+        """Return the devices, and what a reader must know about how they and the columns were recognised."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
         by_place = self._ticks.notes() if self._ticks else ()
@@ -270,12 +266,12 @@ class QueryGpuExtraction:
         return tuple(replace(device, mixed=True) for device in devices), (*notes, MIXED_GPUS_NOTE)
 
     def _describe_translations(self) -> tuple[str, ...]:
-        """Return what headings that people wrote were taken for."""
+        """Return which fields the hand-written headings were taken for."""
         taken = ", ".join(self._columns.translated())
         return (f"Headings that nvidia-smi does not write: {taken}.",) if taken else ()
 
-    def _without_recorded_times(self, quality: Quality) -> Quality:
-        """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
+    def _mark_times(self, quality: Quality) -> Quality:
+        """Return the account; in a log without time stamps, times are synthetic."""
         if self._stamped:
             unused = self._tick_times is not None
             note = (UNUSED_INTERVAL,) if unused else ()

@@ -1,4 +1,4 @@
-"""Rows of several machines in one query log: a column of a script's own that names the host tells them."""
+"""Rows of several machines in one query log, recognised by a column that a script adds for the host."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Lines torn by two writers that still have the right number of cells, told by what cannot change on a GPU."""
+"""Finds lines torn by two writers that still have the right number of cells, by values that are constant on a GPU."""
 
 import re
 from collections import Counter

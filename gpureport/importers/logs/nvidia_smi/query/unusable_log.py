@@ -12,7 +12,7 @@ from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
 
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 _SHOWN = 24
-"""Letters of a line that a message bears."""
+"""Characters of a line that a message quotes."""
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
 _TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
 """What people call a column of times."""
@@ -42,7 +42,7 @@ def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bo
     return None
 
 
-def explain_no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
+def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     """Return why no row is left.
 
     Args:
