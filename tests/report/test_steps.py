@@ -310,7 +310,7 @@ def test_a_figure_that_only_the_settled_part_tells_stands_in_the_table_of_steps(
     table = step_table.overview(comparison)
     place = table.columns.index("GPU-hours per 1000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
-    assert table.note == "What whole recordings do not tell is of what had settled."
+    assert table.note == "Figures not available for whole recordings are taken from their settled part."
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:

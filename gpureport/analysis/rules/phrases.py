@@ -18,7 +18,7 @@ PEERS_MEAN = "median of the means of its peers"
 
 
 def percent(ratio: float) -> str:
-    """Return a ratio as a percentage, with a decimal where it is small."""
+    """Return a ratio as a percentage, with a decimal below 10 %; `display.percent` also has one near 100 %."""
     points = 100 * ratio
     if 0 < abs(points) < _LEAST_POINTS:
         return "<0.1 %"

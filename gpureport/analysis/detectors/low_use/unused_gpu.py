@@ -107,7 +107,9 @@ class UnusedGpu(Rule):
         if job.seconds < shortest.value:
             return missing_metrics.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
         if recorded and _average_utilisation(series) > ACTIVE.value:
-            return _report_unjudged(device, f"it was used at times, {_average_utilisation(series):.0%} on average")
+            return _report_unjudged(
+                device, f"it was used at times, {phrases.percent(_average_utilisation(series))} on average"
+            )
         if draws_working_power(series, self.power_at_work):
             return _report_unjudged(
                 device, f"it drew {np.nanmean(series.values(POWER)):.0f} W on average, as a GPU at work does"

@@ -90,9 +90,9 @@ def _analyses(steps: Sequence[Step]) -> list[Analysis]:
 def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
-        f"The verdict is on {title}, {against}. Figures cover whole recordings, or the settled part where whole "
-        "recordings do not show them. Below a figure stands its difference from the row above, with a "
-        f'95{display.GAP}% interval; "settled" marks a difference of the settled part below a figure of the whole.'
+        f"The verdict is on {title}, {against}. Figures are for whole recordings unless only the settled part "
+        f"has them. The small line is the difference from the row above, with its 95{display.GAP}% interval. "
+        '"settled" means that this difference compares only the settled parts.'
     )
 
 
@@ -148,7 +148,7 @@ def overview(comparison: Comparison) -> Table:
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
         notes=_notes(
             note if repeated else "",
-            "What whole recordings do not tell is of what had settled." if filled else "",
+            "Figures not available for whole recordings are taken from their settled part." if filled else "",
             _price_note(comparison.steps, figures),
         ),
     )

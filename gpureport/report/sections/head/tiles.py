@@ -92,14 +92,17 @@ def _idle_in_breakdown(analyses: Sequence[Analysis], idle: float) -> str:
     apart = seconds.get("idle", 0.0) / (covered or 1.0)
     printed = display.percent(seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0))
     if apart - idle > _APART:
-        return f"; idle gaps below hold {printed}, as work of a moment does not end a gap"
+        return f"; idle gaps below hold {printed}, because a brief burst of work does not end an idle gap"
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
     named = display.join_words([terms.CLASSES[name] for name in others])
     if apart < loss_wording.NOTHING:
         return f"; counted below under {named}"
-    return f"; {printed} of all GPU time counts as idle below, the rest under {named}"
+    return (
+        f"; in the breakdown below, {printed} of all GPU time is listed as idle; the rest of this idle time is listed "
+        f"under {named}"
+    )
 
 
 def _lost_tile(step: Step, findings: Findings) -> Tile:

@@ -182,7 +182,7 @@ def _runs(step: Step) -> Iterator[Run]:
 def single_runs(comparison: Comparison) -> Iterator[str]:
     """Yield what single runs cannot tell of steps."""
     if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
-        yield "Each step is a single run: what is said of a pair need not hold when it is run again."
+        yield "Each step is a single run: a repeat may give a different result."
         yield from filter(
             None, (repetition_hint.suggest_by_folder([run for step in comparison.steps for run in _runs(step)]),)
         )
