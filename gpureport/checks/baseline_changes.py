@@ -11,7 +11,7 @@ from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.quantities import POINTS, SHARE
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.difference_estimate import Basis
-from gpureport.comparison.steps.compared_figures import BY_METRIC, Kind
+from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
@@ -85,7 +85,7 @@ def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineCompariso
         return ""
     worked = next(each for each in found.deltas if each.metric == PER_WORK)
     idle = [side for side, value in ((_BASELINE, worked.before), (_CHECKED, worked.after)) if value is None]
-    if BY_METRIC[limit.name].kind is not Kind.WORK or not idle:
+    if BY_METRIC[limit.name].kind is not FigureRole.WORK or not idle:
         return f"{limit.name} was not recorded in {' and in '.join(sides)}"
     steps = {
         _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",

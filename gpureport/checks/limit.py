@@ -50,7 +50,7 @@ class Limit:
     words: str
 
     @property
-    def most(self) -> bool:
+    def is_upper(self) -> bool:
         """Whether it is an upper limit."""
         return self.relation.startswith("<")
 
@@ -60,7 +60,7 @@ class Limit:
         near = abs(value - limit) <= 1e-9 * max(abs(value), abs(limit))
         if near:
             return self.relation.endswith("=")
-        return value < limit if self.most else value > limit
+        return value < limit if self.is_upper else value > limit
 
 
 def parse_limit(text: str) -> Limit:

@@ -61,7 +61,7 @@ def select_worst_device(limit: Limit, found: Sequence[ObservedValue]) -> Observe
     known = [each for each in found if each.value is not None]
     if not known:
         return found[0]
-    sign = 1 if limit.most else -1
+    sign = 1 if limit.is_upper else -1
     chosen = max(known, key=lambda each: sign * (each.value or 0.0))
     lacking = next((each.missing or each.doubt for each in found if each.missing or each.doubt), "")
     return ObservedValue(

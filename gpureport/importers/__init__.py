@@ -1,5 +1,7 @@
 """Sources to recordings: the one place that runs importers.
 
+To follow one log, start at `logs/nvidia_smi/query/extraction.py`: the plain road, which a clean log takes.
+
 Names are loaded when they are asked for, since reading needs NumPy and Arrow, and the command line's help does not.
 """
 

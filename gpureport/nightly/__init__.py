@@ -1,1 +1,1 @@
-"""Night after night: limits and baselines, the history of figures, and a site of static pages."""
+"""Night after night: baselines, the history of figures, changes of level, and a site of static pages."""

@@ -21,14 +21,14 @@ import numpy as np
 import gpureport
 from gpureport.columns import strings_to_arrow
 from gpureport.errors import SourceError
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.identification import Devices
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.ordering.backward_clocks import place_rows
 from gpureport.importers.values import stamps
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.site import site_writing
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.ordering.test_backward_clocks import track
 from tests.importers.written_logs import HEADER
 from tests.nightly.made import year
@@ -111,13 +111,13 @@ INPUTS: dict[str, tuple[Callable[[Path, int], Work], int]] = {
     "recordings in reverse order": (_reversed, 5_000),
     "names of GPUs": (_gpus, 10_000),
     "stamps of a spreadsheet": (_spreadsheet, 50_000),
-    "gpustat": (_lines_of(neighbours.gpustat_log), 500),
-    "nvitop": (_lines_of(neighbours.nvitop_csv), 1_000),
-    "dmon": (_lines_of(neighbours.dmon_log), 1_000),
-    "W&B, a table": (_lines_of(neighbours.wandb_csv), 1_000),
-    "W&B, lines": (_lines_of(neighbours.wandb_lines), 1_000),
-    "DCGM, long": (_lines_of(neighbours.long_csv), 1_000),
-    "DCGM, wide": (_lines_of(neighbours.wide_csv), 1_000),
+    "gpustat": (_lines_of(other_tools.gpustat_log), 500),
+    "nvitop": (_lines_of(other_tools.nvitop_csv), 1_000),
+    "dmon": (_lines_of(other_tools.dmon_log), 1_000),
+    "W&B, a table": (_lines_of(other_tools.wandb_csv), 1_000),
+    "W&B, lines": (_lines_of(other_tools.wandb_lines), 1_000),
+    "DCGM, long": (_lines_of(other_tools.long_csv), 1_000),
+    "DCGM, wide": (_lines_of(other_tools.wide_csv), 1_000),
     "nights of a site": (_nights, 90),
 }
 """Inputs by name: what makes the work of a size, and the smaller of the two sizes."""

@@ -71,7 +71,7 @@ CASES = {
     ("analyze", "good.csv", "--host", "cpu.csv", "--host", "cpu2.csv"): (3, "cpu.csv, cpu2.csv: several host logs for"),
     ("analyze", "good.csv", "good.txt", "--name", "a", "--name", "b"): (
         2,
-        "Invalid value for '--name': given more than once, but it applies to every source; ",
+        "Invalid value for '--name': this option may be given only once, as it applies to all sources. ",
     ),
     ("analyze", "good.csv", "--step", "a", "--step", "b"): (2, "--step: 2 labels for 1 source; give one, or one for"),
     ("analyze", "good.csv", "good.txt", "--as-one-run", "--step", "a", "--step", "b"): (

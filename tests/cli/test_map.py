@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers import neighbours
+from tests.importers import other_tools
 
 
 @pytest.fixture
 def wrapper(tmp_path: Path) -> Path:
     """Return a folder with a table and a map of it, which is the current one."""
-    (tmp_path / "power.csv").write_text(neighbours.wrapper_csv(30).replace("when", "time"))
-    (tmp_path / "map.toml").write_text(neighbours.MAP.replace("when", "time"))
+    (tmp_path / "power.csv").write_text(other_tools.wrapper_csv(30).replace("when", "time"))
+    (tmp_path / "map.toml").write_text(other_tools.MAP.replace("when", "time"))
     return tmp_path
 
 
@@ -67,9 +67,9 @@ def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Prog
 
 def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program) -> None:
     """`zone` is what --tz would say, and --tz wins."""
-    text = neighbours.wrapper_csv(3)
+    text = other_tools.wrapper_csv(3)
     for second in range(3):
-        text = text.replace(f"{neighbours.EPOCH + second},", f"{neighbours.stamp(second)},")
+        text = text.replace(f"{other_tools.EPOCH + second},", f"{other_tools.stamp(second)},")
     (wrapper / "power.csv").write_text(text.replace("when", "time"))
     told = (wrapper / "map.toml").read_text().replace('"epoch_s"', '"iso"\nzone = "Europe/Berlin"')
     (wrapper / "map.toml").write_text(told)

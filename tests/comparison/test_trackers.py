@@ -111,7 +111,7 @@ def test_memory_of_a_tracker_is_not_that_of_nvidia_smi(neptune: list[SampledRun]
         found = delta(comparison, metric)
         assert found.verdict is Verdict.CANNOT_JUDGE
         assert describe_reason(found.reason).startswith("Recorders differ in what they count as memory in use")
-    assert describe_reason(delta(comparison).reason).startswith("One run tells its own scatter from 10 minutes on")
+    assert describe_reason(delta(comparison).reason).startswith("A single run must last at least 10 minutes")
 
 
 def test_a_run_of_a_tracker_against_itself(mlflow: list[SampledRun], neptune: list[SampledRun]) -> None:

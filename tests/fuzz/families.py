@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz import host_mutations, mutations, neighbours
+from tests.fuzz import host_mutations, mutations, other_tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ FAMILIES = {
         mutated=host_mutations.mutated,
         ending=lambda path, _, number: host_mutations.ending(path, number),
     ),
-    "neighbours": Family(
-        forms=tuple(neighbours.FORMS),
-        seeds=neighbours.seeds,
-        mutated=neighbours.mutated,
-        ending=neighbours.ending,
+    "other_tools": Family(
+        forms=tuple(other_tools.FORMS),
+        seeds=other_tools.seeds,
+        mutated=other_tools.mutated,
+        ending=other_tools.ending,
     ),
     "nvidia_smi": Family(
         forms=mutations.FORMS,

@@ -82,12 +82,12 @@ def ending(path: Path, number: int) -> str:
     Raises:
         AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
     """
-    placement = ReadOptions(tz=random.Random(number).choice([None, None, "Europe/Berlin"]), around=AROUND)
+    options = ReadOptions(tz=random.Random(number).choice([None, None, "Europe/Berlin"]), around=AROUND)
     log = HostLog()
     try:
         if not log.identify(head(RawFile(path), importers.HEAD_BYTES)):
             return "not a host log"
-        extraction = log.extract(RawFile(path), placement)
+        extraction = log.extract(RawFile(path), options)
         rows = sum(len(batch) for batch in extraction.batches())
         quality = extraction.outcome().quality
     except GpureportError as error:

@@ -170,7 +170,7 @@ def mutated(form: str, number: int) -> bytes:
     return data[:LARGEST]
 
 
-def placement(number: int) -> ReadOptions:
+def read_options(number: int) -> ReadOptions:
     """Return the options the case is read with; mostly none."""
     chance = random.Random(number + 1_000_000_000)
     return ReadOptions(
@@ -189,7 +189,7 @@ def ending(path: Path, number: int) -> str:
     """
     try:
         (inputs,) = find_runs(path)
-        recording = Reading(inputs, placement(number), Labels()).recording()
+        recording = Reading(inputs, read_options(number), Labels()).recording()
     except GpureportError as error:
         return type(error).__name__
     quality = recording.run.quality

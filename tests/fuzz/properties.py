@@ -103,7 +103,7 @@ def compared(number: int) -> None:
     _strict(analysis_json.render([analysis for _, analysis in runs], tuple(build_steps(sampled))))
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare
-        view = comparison_content.build(runs, sampled, None)
+        view = comparison_content.build_comparison_view(runs, sampled, None)
         assert terminal_comparison.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 

@@ -147,7 +147,7 @@ def test_recorders_of_what_looks_alike_on_any_gpu_are_not_judged(tmp_path: Path)
     analysis = analyze(recording)
     assert [device.mixed for device in recording.run.gpus] == [True]
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
-    assert "Nothing says whether they watched the same GPUs" in " ".join(recording.run.quality.notes)
+    assert "The log does not show whether they watched the same GPUs" in " ".join(recording.run.quality.notes)
 
 
 def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -> None:

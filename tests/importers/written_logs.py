@@ -62,14 +62,14 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
     return columns
 
 
-def read(path: Path, placement: ReadOptions | None = None, labels: Labels | None = None) -> Recording:
+def read(path: Path, options: ReadOptions | None = None, labels: Labels | None = None) -> Recording:
     """Return the one run a path holds."""
     (inputs,) = find_runs(path)
-    return Reading(inputs, placement or ReadOptions(), labels or Labels()).recording()
+    return Reading(inputs, options or ReadOptions(), labels or Labels()).recording()
 
 
-def read_text(folder: Path, content: str | bytes, placement: ReadOptions | None = None) -> Recording:
+def read_text(folder: Path, content: str | bytes, options: ReadOptions | None = None) -> Recording:
     """Return the run a log of this content holds."""
     path = folder / "gpu.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read(path, placement)
+    return read(path, options)

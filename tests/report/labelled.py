@@ -19,7 +19,7 @@ _SENTENCES = (
     (rf"(?:up to|at least) {_SHARE} of all GPU-hours", "lost"),
     (rf"Mean utilisation of (?:the whole run|\d+ whole runs): {_SHARE}", "GPU utilisation"),
     (rf"{terms.CLASSES['short_pauses']} took {_SHARE}", f"time: {terms.CLASSES['short_pauses']}"),
-    (rf"{_SHARE} of all GPU time counts as idle below", f"time: {terms.CLASSES['idle']}"),
+    (rf"{_SHARE} of all GPU time is listed as idle", f"time: {terms.CLASSES['idle']}"),
     (rf"idle gaps below hold {_SHARE}", f"time: {terms.CLASSES['idle']}"),
     (rf"Idle share {_SHARE} \(?of the time covered", "Idle share"),
 )

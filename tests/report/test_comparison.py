@@ -55,7 +55,7 @@ def short_of_steady(name: str) -> examples.Pair:
 
 def test_each_figure_has_before_after_difference_and_interval() -> None:
     """What had settled comes from the series, whole recordings from the analysis: both are shown."""
-    (link,) = comparison_content.build([busy("a", 0.6), busy("b", 0.9)]).links
+    (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).links
     rows = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.figures.rows}
     before, after, difference, between = rows["GPU utilisation once settled"]
     assert (before, after) == ("60 %", "90 %")
@@ -69,19 +69,19 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
 
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
-    pair = comparison_content.build([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
+    pair = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
     assert pair.startswith(
         "From a to b, GPU utilisation once settled went from 60 % to 90 %: differs in this pair, not"
     )
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
-    several = comparison_content.build(runs).sentence.replace(GAP, " ")
+    several = comparison_content.build_comparison_view(runs).sentence.replace(GAP, " ")
     assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")
     assert several.endswith("; 3 and 3 runs).")
 
 
 def test_every_verdict_says_what_would_be_shown() -> None:
     """The detectable difference and the length for two points stand beside a verdict; a missing one has its reason."""
-    (link,) = comparison_content.build([busy("a", 0.6), busy("b", 0.601)]).links
+    (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.601)]).links
     found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
     settled = found["GPU utilisation once settled"]
     assert settled.startswith("No difference shown. Such recordings would show a difference of ")
@@ -92,7 +92,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
 
 def test_what_became_of_findings_is_told_together() -> None:
     """Findings of one kind and change are one line, with their devices and what they cost."""
-    (link,) = comparison_content.build(chain("a", "b")).links
+    (link,) = comparison_content.build_comparison_view(chain("a", "b")).links
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in link.findings] == [
         ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 0.017 GPU-h, then 1 gap, up to 0.006 GPU-h"),
         ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 0.017 GPU-h"),
@@ -104,15 +104,15 @@ def test_hardware_that_makes_a_comparison_doubtful_is_said_once() -> None:
     old, new = chain("a", "b")
     tagged = replace(new[0].run, params=(("gpu_models", "B"),), devices=examples.run("b", model="NVIDIA B200").devices)
     moved = replace(new[0], run=tagged), replace(new[1], run=tagged)
-    (link,) = comparison_content.build([old, moved]).links
+    (link,) = comparison_content.build_comparison_view([old, moved]).links
     assert [doubt.partition(":")[0] for doubt in link.doubts] == ["GPU models"]
     assert [fact.name for fact in link.changes] == ["param gpu_models"]
 
 
 def test_a_pair_needs_no_overview_and_a_chain_has_one() -> None:
     """Three steps, or a repeated one, are shown side by side; every link is told."""
-    assert comparison_content.build(chain("a", "b")).steps is None
-    three = comparison_content.build(chain("a", "b", "c"))
+    assert comparison_content.build_comparison_view(chain("a", "b")).steps is None
+    three = comparison_content.build_comparison_view(chain("a", "b", "c"))
     assert three.steps is not None
     assert [row.head.text for row in three.steps.rows] == ["a", "b", "c"]
     assert [link.label for link in three.links] == ["a to b", "b to c"]
@@ -121,7 +121,7 @@ def test_a_pair_needs_no_overview_and_a_chain_has_one() -> None:
 def test_repetitions_stand_under_their_step() -> None:
     """A step of two runs shows both."""
     runs = [*chain("one", "two", step="slow"), *chain("c")]
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     assert view.steps is not None
     assert [row.head.text for row in view.steps.rows] == ["slow (2 runs)", "- one", "- two", "c"]
     assert view.steps.note
@@ -131,8 +131,8 @@ def test_repetitions_stand_under_their_step() -> None:
 
 def test_single_runs_are_a_caution() -> None:
     """That a pair need not repeat is said in one place, and nothing is called better or worse."""
-    words = text(comparison_content.build(chain("a", "b", "c")))
-    assert words.count("Each step is a single run: what is said of a pair need not hold") == 1
+    words = text(comparison_content.build_comparison_view(chain("a", "b", "c")))
+    assert words.count("Each step is a single run: a repeat may give a different result") == 1
     assert "better" not in words
     assert "worse" not in words
 
@@ -141,7 +141,7 @@ def test_steps_held_back_by_one_reason_are_told_together() -> None:
     """Neither steps that are too short nor those of too little steady state each fill a line of their own."""
     brief = [examples.pair(examples.run(f"b/{k}", seconds=50, work=None)) for k in (1, 2, 3)]
     short = [short_of_steady(f"c/{k}") for k in (1, 2)]
-    view = comparison_content.build([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
+    view = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
     since = "whether GPU utilisation changed since a cannot be judged."
     brief_why = "Less than a minute was recorded, which is too short to set figures against each other."
     short_why = "A run counts from 60 s of steady state on: leave out one that holds less, or run it again."
@@ -158,7 +158,9 @@ def test_what_the_gpu_table_lacks_is_said_once() -> None:
     recorded, found = busy("b", 0.6)
     small = tuple(replace(gpu, memory_peak_bytes=2**30) for gpu in found.statistics)
     words = text(
-        comparison_content.build([busy("a", 0.6), (recorded, replace(found, statistics=small)), busy("c", 0.6)])
+        comparison_content.build_comparison_view(
+            [busy("a", 0.6), (recorded, replace(found, statistics=small)), busy("c", 0.6)]
+        )
     )
     assert words.count("left free.") == 2
     assert words.count("the table does not know the memory.") == 1
@@ -166,13 +168,15 @@ def test_what_the_gpu_table_lacks_is_said_once() -> None:
 
 def test_work_that_is_not_given_is_asked_for() -> None:
     """Shares alone can mislead, and the text says so."""
-    assert "Give the work done with --work" in text(comparison_content.build(chain("a", "b", work=None)))
+    assert "Give the work done with --work" in text(
+        comparison_content.build_comparison_view(chain("a", "b", work=None))
+    )
 
 
 def test_names_from_outside_cannot_steer_the_terminal() -> None:
     """A hostile name is printed without its escape codes, and the JSON holds it as it is."""
     runs = chain(HOSTILE, "b")
-    printed = terminal_comparison.render(comparison_content.build(runs), 80)
+    printed = terminal_comparison.render(comparison_content.build_comparison_view(runs), 80)
     assert "\x1b" not in printed
     assert "\x07" not in printed
     document = json.loads(comparison_json.render(compare([build_sampled_run(*pair) for pair in runs])))
@@ -181,7 +185,7 @@ def test_names_from_outside_cannot_steer_the_terminal() -> None:
 
 def test_colour_is_only_given_when_asked() -> None:
     """Headings carry escape codes on a terminal only."""
-    view = comparison_content.build(chain("a", "b"))
+    view = comparison_content.build_comparison_view(chain("a", "b"))
     assert "\x1b[1m" in terminal_comparison.render(view, colour=True)
     assert "\x1b" not in terminal_comparison.render(view)
 
@@ -195,7 +199,7 @@ def brief(name: str, seconds: int) -> examples.Pair:
 def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
     """Utilisation of 44 s stands in the log; it is too short to judge, and how short is said below."""
     runs = [busy("a", 0.6), busy("b", 0.9), brief("short", 44)]
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     assert view.groups is not None
     assert [row.cells[1].text for row in view.groups.rows][2] == "too short to judge"
     assert "shortest run: short (45 s); a run counts from 1 min on." in text(view)
@@ -207,7 +211,7 @@ def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
 def test_many_that_are_too_short_are_counted_together() -> None:
     """Their names as a list of names, with the least and the most of their lengths."""
     runs = [busy("a", 0.6), *(brief(f"short/{place}", 30 + place) for place in range(1, 7))]
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     assert "shortest run: short/1 to /6 (32 s to 37 s); a run counts from 1 min on." in text(view)
 
 
@@ -226,7 +230,7 @@ def test_what_repetitions_have_in_common_is_told_once() -> None:
         examples.pair(examples.run(name, work=WORK, step=step), found)
         for name, step, found in zip("abcd", ("one", "two", "two", "two"), gaps, strict=True)
     ]
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     told = [fact.text.replace(GAP, " ") for fact in view.advice if fact.name != "Steps"]
     (entry,) = told
     assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 0.020 GPU-h a run, a mean over 3 runs, and in ")
@@ -270,19 +274,19 @@ def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
     """In the table of a link, of steps and of groups; without prices there is no such column."""
     runs = chain("a", "b", "c")
     measured = [build_sampled_run(*pair, gpu_hour_price=3.0 + 3.0 * (place > 0)) for place, pair in enumerate(runs)]
-    view = comparison_content.build(runs, measured)
+    view = comparison_content.build_comparison_view(runs, measured)
     rows = {row.head.text: [cell.text for cell in row.cells] for row in view.links[0].figures.rows}
     assert rows["Cost per 1000 steps"][:3] == ["1.00", "2.00", "+1.00"]
     assert view.steps is not None
     assert view.groups is not None
     assert "Cost per 1000 steps" in view.steps.columns
     assert "Cost per 1000 steps" in view.groups.columns
-    assert "Cost per" not in text(comparison_content.build(runs))
+    assert "Cost per" not in text(comparison_content.build_comparison_view(runs))
 
 
 def test_what_is_left_is_said_of_the_last_step() -> None:
     """Its GPU time and classes lost, and the finding that lost most, of all its GPUs."""
-    view = comparison_content.build(chain("a", "b"))
+    view = comparison_content.build_comparison_view(chain("a", "b"))
     said = {fact.name: fact.text.replace(GAP, " ") for fact in view.remaining}
     assert said["Still lost"] == "Up to 10 % of 0.333 GPU-h in b: all of it idle. In a it was 20 %."
     assert said["Largest left"].startswith("Idle gaps, GPU 0: up to ")

@@ -93,7 +93,7 @@ def test_one_label_has_one_figure_in_a_chain(name: str) -> None:
     content = _report(runs)
     steps = list(dict.fromkeys(recording.run.step or recording.run.name for recording, _ in runs))
     found = _figures(content, steps)
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     found += labelled.sentences(terminal_comparison.render(view, width=400), "compare", steps[-1])
     document = json.dumps(asdict(view))
     found += labelled.figures(document, ".json", steps)

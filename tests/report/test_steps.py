@@ -251,7 +251,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
-    view = comparison_content.build(runs)
+    view = comparison_content.build_comparison_view(runs)
     assert view.sentence.startswith(f"From old to new, {title}")
     assert view.steps is not None
     assert title in view.steps.columns
@@ -310,7 +310,7 @@ def test_a_figure_that_only_the_settled_part_tells_stands_in_the_table_of_steps(
     table = step_table.overview(comparison)
     place = table.columns.index("GPU-hours per 1000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
-    assert table.note == "What whole recordings do not tell is of what had settled."
+    assert table.note == "Figures not available for whole recordings are taken from their settled part."
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:

@@ -1,4 +1,4 @@
-"""Writes the sample logs: made-up jobs in the dialects of nvidia-smi and of its neighbours, always the same bytes.
+"""Writes the sample logs: made-up jobs in the dialects of nvidia-smi and of other tools, always the same bytes.
 
 `python -m tests.samples.generate` rewrites them in sample_logs/.
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
 from tests.samples.kinds import SCENARIOS
-from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
+from tests.samples.other_tools import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
 from tests.samples.scenarios import Faults, Machine, Scenario
 from tests.samples.workload import Course
 

@@ -243,7 +243,7 @@ def test_the_chain_of_steps_is_judged() -> None:
 
 def test_what_differs_by_less_than_is_printed_is_not_told_beside() -> None:
     """Pinned memory takes 2 MiB of 10.2 GiB: the table says so, and the sentence above it does not say `still`."""
-    view = comparison_content.build([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
+    view = comparison_content.build_comparison_view([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
     (beside,) = (line for line in view.notes if line.startswith("Beside it"))
     assert "energy" in beside
     assert "memory" not in beside

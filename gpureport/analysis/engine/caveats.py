@@ -94,7 +94,6 @@ def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
 
 
 def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
-    """Say which power readings cannot be right."""
     everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
     for series in known:
@@ -148,7 +147,6 @@ def _describe_power_sensor(model: str | None) -> str:
 
 
 def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
-    """Say where throttling was seen and its cost was not."""
     unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
     if unknown:
         clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)

@@ -18,7 +18,7 @@ PEERS_MEAN = "median of the means of its peers"
 
 
 def percent(ratio: float) -> str:
-    """Return a ratio as a percentage, with a decimal where it is small."""
+    """Return a ratio as a percentage, with a decimal below 10 %; `display.percent` also has one near 100 %."""
     points = 100 * ratio
     if 0 < abs(points) < _LEAST_POINTS:
         return "<0.1 %"
@@ -38,7 +38,6 @@ def duration(seconds: float) -> str:
 
 
 def _two_units(amount: int, large: str, small: str) -> str:
-    """Return an amount of small units, of which sixty make a large one."""
     parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
     return " ".join(f"{count} {unit}" for count, unit in parts if count)
 

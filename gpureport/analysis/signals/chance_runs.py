@@ -96,13 +96,7 @@ class ChanceRunDoubt:
     fewest: int
 
     def judge(self, begin: int, past: int, samples: int) -> tuple[int, float | None, bool]:
-        """Return how many samples rule out chance, the highest power of rows [begin, past), and whether doubt remains.
-
-        Args:
-            begin: first row of a run.
-            past: past-the-end row.
-            samples: its readings.
-        """
+        """Return how many samples rule out chance, the highest power of rows [begin, past), whether doubt remains."""
         needed, highest_power = (
             max(self.chance.find_shortest_significant_run(begin, past), self.fewest),
             self.power.highest_level(begin, past),

@@ -140,15 +140,15 @@ def _compared(
     from gpureport.checks.baseline_changes import compare_with_baseline  # noqa: PLC0415 - as above
     from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.verdicts.calibration import alike  # noqa: PLC0415 - as above
+    from gpureport.comparison.verdicts.calibration import repetition_key  # noqa: PLC0415 - as above
 
     key = options.tracker.throughput
     before = run_sampling.sample_runs(analyze_runs(_baseline(baseline, options), analysis).runs, key)
-    tonight = run_sampling.sample_runs(analysed.runs, key)
-    steps = {alike(run.analysis.run) for run in (*tonight, *before)}
+    latest_runs = run_sampling.sample_runs(analysed.runs, key)
+    steps = {repetition_key(run.analysis.run) for run in (*latest_runs, *before)}
     repeated = measure_noise(options, analysis, steps, _REPEATED)
     groups: dict[str, list[SampledRun]] = {}
-    for run in tonight:
+    for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)
     return {label: compare_with_baseline(before, runs, repeated) for label, runs in groups.items()}
 

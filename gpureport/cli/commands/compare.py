@@ -28,7 +28,11 @@ _SIDES = 2
 @click.command()
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option("--calibrate", is_flag=True, help="Judge single runs by how much repetitions in the store differ.")
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Judge a difference of single runs against how much repeated runs in the store differ.",
+)
 @step_options
 @analysis_options
 @source_options

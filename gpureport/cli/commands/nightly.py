@@ -35,7 +35,7 @@ _ORDER = (_UNREADABLE, _BROKEN, _CANNOT_JUDGE)
 
 
 @dataclass(slots=True)
-class _Tonight:
+class _CapturedNight:
     """What the sources of tonight gave."""
 
     parts: "list[NightlyRun]" = field(default_factory=list)
@@ -138,11 +138,13 @@ def _night(
     )
 
 
-def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
+def _read(
+    store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str
+) -> _CapturedNight:
     """Return the runs of every source, and a part without data for each that gives none."""
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    tonight, recorded = _Tonight(), history.read_all() if named else []
+    tonight, recorded = _CapturedNight(), history.read_all() if named else []
     together = [(named, options)] if options.input.as_one_run and named else []
     for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
         step = own.labels.step[0] if own.labels.step else ""
@@ -202,7 +204,9 @@ def _recordings(
             yield store.read(entry)
 
 
-def _measured(tonight: _Tonight, fresh: analyses.AnalysedRuns | None, throughput: str | None) -> "Iterator[NightlyRun]":
+def _measured(
+    tonight: _CapturedNight, fresh: analyses.AnalysedRuns | None, throughput: str | None
+) -> "Iterator[NightlyRun]":
     """Yield every run as the history keeps it. A run that gpureport fails on is a part without data."""
     from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
     from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy

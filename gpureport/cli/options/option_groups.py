@@ -43,6 +43,9 @@ def take_values(group: type[Values], values: dict[str, Any]) -> Values:
 def refuse_repetition(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value
     """Return the value of an option, and refuse a second one, which click would let win in silence."""
     if len(values) > 1:
-        msg = "given more than once, but it applies to every source; ingest each log with its own, then name the runs"
+        msg = (
+            "this option may be given only once, as it applies to all sources. To use different values, run "
+            "`gpureport ingest` for each log, then pass the names of the stored runs"
+        )
         raise click.BadParameter(msg, param=param)
     return values[0] if values else None

@@ -73,7 +73,9 @@ _PLACEMENT = (
         help="TOML file that says what the columns of an unknown table, or your own series in a tracker, mean.",
     ),
     click.option(
-        "--mlflow-raw-times", is_flag=True, help="Leave MLflow's system metrics at the times they were logged at."
+        "--mlflow-raw-times",
+        is_flag=True,
+        help="Use the times MLflow logged for its system metrics, without correction.",
     ),
 )
 

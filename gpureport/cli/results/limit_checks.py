@@ -73,7 +73,7 @@ def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -
     """Return the policy for a command without a baseline.
 
     Raises:
-        SettingsError: as `policy` does, and when a limit of the command line needs a baseline.
+        SettingsError: as `read_policy` does, and when a limit of the command line needs a baseline.
     """
     from gpureport.checks.policy import Policy  # noqa: PLC0415 - loads numpy
 

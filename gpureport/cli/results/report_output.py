@@ -82,7 +82,7 @@ def print_comparison(analysed: "AnalysedRuns", measured: "Sequence[SampledRun]",
     from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    view = comparison_content.build(analysed.runs, measured, noise)
+    view = comparison_content.build_comparison_view(analysed.runs, measured, noise)
     click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 

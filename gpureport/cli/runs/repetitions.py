@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.runs import run_sampling, source_names
 from gpureport.cli.runs.analyses import analyze_runs
-from gpureport.comparison.verdicts.calibration import alike, calibrated
+from gpureport.comparison.verdicts.calibration import measure_store_noise, repetition_key
 
 if TYPE_CHECKING:
     from gpureport.cli.options.analysis_options import AnalysisOptions
@@ -29,7 +29,7 @@ def measure_noise(
     """
     place = source_names.find_store(options)
     entries = [entry for entry in place.entries() if entry.run.step is not None]
-    groups = [alike(entry.run) for entry in entries]
+    groups = [repetition_key(entry.run) for entry in entries]
     repeated = [
         entry
         for entry, group in zip(entries, groups, strict=True)
@@ -38,4 +38,4 @@ def measure_noise(
     chosen = repeated if newest is None else repeated[-newest:]
     key = options.tracker.throughput
     analysed = (analyze_runs([place.read(entry)], analysis, fewest_runs=0) for entry in chosen)
-    return calibrated([run for each in analysed for run in run_sampling.sample_runs(each.runs, key)])
+    return measure_store_noise([run for each in analysed for run in run_sampling.sample_runs(each.runs, key)])

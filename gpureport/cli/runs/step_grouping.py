@@ -89,7 +89,7 @@ def step_options(command: Command) -> Command:
 def read_steps(
     source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
 ) -> "list[Recording]":
-    """Return the runs with their steps, from the command line or from a file; the rest as `sources` takes it.
+    """Return the runs with their steps, from the command line or from a file; the rest as `read_recordings` takes it.
 
     Raises:
         UsageError: when there is neither, or both.

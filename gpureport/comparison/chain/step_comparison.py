@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.comparison.statistics.difference_estimate import LEVEL
-from gpureport.comparison.steps.batch_size import in_samples
+from gpureport.comparison.steps.batch_size import convert_work_to_samples
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -15,7 +15,7 @@ from gpureport.comparison.verdicts.comparability import check_comparability, is_
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.comparison.verdicts.significance import (
-    Judgement,
+    SignificanceResult,
     Trial,
     compute_holm_levels,
     estimate_needed_data,
@@ -35,7 +35,7 @@ class _Entry:
     base: Step
     step: Step
     evidence: Evidence
-    obstacle: Judgement | None
+    obstacle: SignificanceResult | None
 
     @property
     def testable(self) -> bool:
@@ -50,7 +50,7 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
         runs: in the order of their steps; those of one label are repetitions of it.
         noise: what repetitions in a store differ by, where that was measured.
     """
-    steps = tuple(build_steps(in_samples(runs)))
+    steps = tuple(build_steps(convert_work_to_samples(runs)))
     entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
     primary = PER_WORK if _one_work(steps) else UTILISATION
     tested = [entry for entry in entries if entry.testable and entry.evidence.figure.metric == primary]

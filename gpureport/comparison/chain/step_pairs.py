@@ -24,7 +24,7 @@ class StepPair:
     training: tuple[TrainingChange, ...]
 
     @property
-    def brief(self) -> tuple[Step, ...]:
+    def too_short_steps(self) -> tuple[Step, ...]:
         """Those of the two that are too short to be set against another."""
         return tuple(one for one in (self.base, self.step) if recorded_seconds(one.analyses) < SHORTEST_SECONDS)
 

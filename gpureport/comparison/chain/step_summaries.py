@@ -58,12 +58,12 @@ class StepSummary:
         runs: how many it has.
         gpus: GPUs of a run; None where its runs differ.
         models: of its GPUs.
-        utilisation: GPU utilisation of what had settled; None where not recorded, or `brief`.
+        utilisation: GPU utilisation of what had settled; None where not recorded, or `too_short_run`.
         work_unit: what work is counted in; None where not known.
         work_per_gpu_hour: work a GPU did in an hour; None where not known.
         gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
         cost_per_1000_work: what 1000 units of work cost; None where either is not known.
-        brief: the run that is too short for it; None where utilisation is given, or was not recorded.
+        too_short_run: the run that is too short for it; None where utilisation is given, or was not recorded.
     """
 
     label: str
@@ -75,7 +75,7 @@ class StepSummary:
     work_per_gpu_hour: Mean | None
     gpu_hour_price: float | None = None
     cost_per_1000_work: Mean | None = None
-    brief: ShortRun | None = None
+    too_short_run: ShortRun | None = None
 
 
 def summarize_steps(steps: Sequence[Step]) -> tuple[StepSummary, ...]:
@@ -92,22 +92,22 @@ def gpu_count(step: Step) -> int | None:
 def _group(step: Step) -> StepSummary:
     models = {gpu.model for analysis in step.analyses for gpu in analysis.run.gpus if gpu.model}
     prices = {run.gpu_hour_price for run in step.runs}
-    seconds, brief = _per_work(step, PER_WORK), _brief(step)
+    seconds, too_short_run = _per_work(step, PER_WORK), _find_too_short_run(step)
     return StepSummary(
         label=step.label,
         runs=len(step.runs),
         gpus=gpu_count(step),
         models=tuple(sorted(models)),
-        utilisation=None if brief else _utilisation(step),
+        utilisation=None if too_short_run else _utilisation(step),
         work_unit=step.work_unit,
         work_per_gpu_hour=None if seconds is None else _turned(seconds, WORK_BATCH * HOUR),
         gpu_hour_price=prices.pop() if len(prices) == 1 else None,
         cost_per_1000_work=_per_work(step, COST_PER_WORK),
-        brief=brief,
+        too_short_run=too_short_run,
     )
 
 
-def _brief(step: Step) -> ShortRun | None:
+def _find_too_short_run(step: Step) -> ShortRun | None:
     """Return which run holds too little utilisation that had settled; None where none does, or one recorded none."""
     interval = find_coarsest_interval(step.runs)
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):

@@ -41,7 +41,7 @@ def _number(params: dict[str, str], pattern: re.Pattern[str]) -> float | None:
     return None
 
 
-def in_samples(runs: Sequence[SampledRun]) -> list[SampledRun]:
+def convert_work_to_samples(runs: Sequence[SampledRun]) -> list[SampledRun]:
     """Return runs with work counted in samples where all count steps, and a step is not of one size in all of them."""
     sizes = [batch_size(run.analysis.run) for run in runs]
     if len(set(sizes)) < 2 or None in sizes or any(run.work_unit != STEPS for run in runs):  # noqa: PLR2004 - differ

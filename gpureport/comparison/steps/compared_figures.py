@@ -16,7 +16,7 @@ SM_CLOCK, GRAPHICS_CLOCK, MEMORY = "gpu_sm_clock_hertz", "gpu_graphics_clock_her
 GPU_SECONDS, ENERGY = "gpu_seconds", "energy_joules"
 
 
-class Kind(StrEnum):
+class FigureRole(StrEnum):
     """How a figure comes about, which decides how sure it can be.
 
     A mean over time scatters within a run. A peak and a total are one figure a run. Figures per unit of work are means
@@ -43,7 +43,7 @@ class Figure:
 
     metric: str
     unit: str
-    kind: Kind
+    kind: FigureRole
     better: int
     finest: float = 0.0
 
@@ -53,18 +53,18 @@ class Figure:
 
 
 FIGURES: tuple[Figure, ...] = (
-    Figure(metric=WORK_RATE, unit="1/s", kind=Kind.WORK, better=1),
-    Figure(metric=PER_WORK, unit="s", kind=Kind.WORK, better=-1),
-    Figure(metric=COST_PER_WORK, unit="currency", kind=Kind.WORK, better=-1),
-    Figure(metric=GPU_SECONDS, unit="s", kind=Kind.TOTAL, better=-1),
-    Figure(metric=ENERGY_PER_WORK, unit="J", kind=Kind.WORK, better=-1),
-    Figure(metric=ENERGY, unit="J", kind=Kind.TOTAL, better=-1),
-    Figure(metric=IDLE, unit="1", kind=Kind.MEAN, better=-1, finest=0.01),
-    Figure(metric=UTILISATION, unit="1", kind=Kind.MEAN, better=1, finest=0.01),
-    Figure(metric=POWER, unit="W", kind=Kind.MEAN, better=0, finest=0.01),
-    Figure(metric=SM_CLOCK, unit="Hz", kind=Kind.MEAN, better=0, finest=1e6),
-    Figure(metric=GRAPHICS_CLOCK, unit="Hz", kind=Kind.MEAN, better=0, finest=1e6),
-    Figure(metric=MEMORY, unit="By", kind=Kind.PEAK, better=0, finest=2.0**20),
+    Figure(metric=WORK_RATE, unit="1/s", kind=FigureRole.WORK, better=1),
+    Figure(metric=PER_WORK, unit="s", kind=FigureRole.WORK, better=-1),
+    Figure(metric=COST_PER_WORK, unit="currency", kind=FigureRole.WORK, better=-1),
+    Figure(metric=GPU_SECONDS, unit="s", kind=FigureRole.TOTAL, better=-1),
+    Figure(metric=ENERGY_PER_WORK, unit="J", kind=FigureRole.WORK, better=-1),
+    Figure(metric=ENERGY, unit="J", kind=FigureRole.TOTAL, better=-1),
+    Figure(metric=IDLE, unit="1", kind=FigureRole.MEAN, better=-1, finest=0.01),
+    Figure(metric=UTILISATION, unit="1", kind=FigureRole.MEAN, better=1, finest=0.01),
+    Figure(metric=POWER, unit="W", kind=FigureRole.MEAN, better=0, finest=0.01),
+    Figure(metric=SM_CLOCK, unit="Hz", kind=FigureRole.MEAN, better=0, finest=1e6),
+    Figure(metric=GRAPHICS_CLOCK, unit="Hz", kind=FigureRole.MEAN, better=0, finest=1e6),
+    Figure(metric=MEMORY, unit="By", kind=FigureRole.PEAK, better=0, finest=2.0**20),
 )
 """Every figure, in the order shown."""
 

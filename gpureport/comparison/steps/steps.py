@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
+class WholeRecordingFigure:
     """One figure over whole recordings, start-up and end included.
 
     Attributes:
@@ -126,7 +126,7 @@ class Delta:
     verdict: Verdict
     reason: Reason | None
     window: str
-    whole: Plain
+    whole: WholeRecordingFigure
     primary: bool
     runs: tuple[int, int]
     needed: Needed | None

@@ -68,7 +68,7 @@ class Throughput:
         return np.asarray(rates[~np.isnan(rates)], dtype=np.float64)
 
 
-def named(name: str) -> tuple[str, bool] | None:
+def parse_work_unit(name: str) -> tuple[str, bool] | None:
     """Return the unit of work a metric's name speaks of, and whether it is time for each; None when it is neither."""
     plain = _CAMEL.sub("_", name).lower()
     for patterns, each in ((_PER_SECOND, False), (_SECONDS_EACH, True)):
@@ -93,7 +93,7 @@ def throughput(training: "pa.Table", key: str | None = None) -> Throughput | Non
     times, values = columns.integers(training.column("timestamp")), columns.floats(training.column("value"))
     known = columns.valid(training.column("timestamp")) & np.isfinite(values)
     for name in [key] if key else sorted(set(names), key=_rank):
-        kind = named(name) or (("work", False) if key else None)
+        kind = parse_work_unit(name) or (("work", False) if key else None)
         if kind is None:
             continue
         rows = known & (names == name) & (values > 0)
@@ -105,7 +105,7 @@ def throughput(training: "pa.Table", key: str | None = None) -> Throughput | Non
 
 def _rank(name: str) -> tuple[int, int, str]:
     """Sort samples and tokens before steps, rates before times, and metrics of training before those of evaluation."""
-    unit, each = named(name) or ("", False)
+    unit, each = parse_work_unit(name) or ("", False)
     order = ("samples", "tokens", STEPS, "epochs")
     place = order.index(unit) if unit in order else len(order)
     aside = re.search(r"val|eval|test", name.lower()) is not None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log
 
-from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, Kind
+from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step, build_steps
@@ -16,13 +16,13 @@ SHARES = (UTILISATION, IDLE)
 """Figures whose scatter is measured in points; that of all others is relative."""
 
 
-def alike(run: Run) -> tuple[object, ...]:
+def repetition_key(run: Run) -> tuple[object, ...]:
     """Return what runs must have in common to be repetitions of one step: label, params and GPUs."""
     models = tuple((gpu.model, gpu.power_limit_watts) for gpu in run.gpus)
     return run.step, tuple(sorted(run.params)), models
 
 
-def calibrated(runs: Sequence[SampledRun]) -> Noise:
+def measure_store_noise(runs: Sequence[SampledRun]) -> Noise:
     """Return the scatter of repetitions, figure by figure; of those only those that two runs at least recorded.
 
     Args:
@@ -31,9 +31,9 @@ def calibrated(runs: Sequence[SampledRun]) -> Noise:
     groups: dict[tuple[object, ...], list[SampledRun]] = {}
     for run in runs:
         if run.analysis.run.step is not None:
-            groups.setdefault(alike(run.analysis.run), []).append(run)
+            groups.setdefault(repetition_key(run.analysis.run), []).append(run)
     repeated = [step for group in groups.values() for step in build_steps(group)]
-    found = (_noise(repeated, figure) for figure in FIGURES if figure.kind is not Kind.TOTAL)
+    found = (_noise(repeated, figure) for figure in FIGURES if figure.kind is not FigureRole.TOTAL)
     return Noise(metrics=tuple(each for each in found if each is not None))
 
 
@@ -41,7 +41,7 @@ def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
     relative = figure.metric not in SHARES
     groups = []
     for step in steps:
-        if figure.kind is Kind.WORK and step.work_unit is None:
+        if figure.kind is FigureRole.WORK and step.work_unit is None:
             continue
         values = [
             value for run in step.runs if (value := _value(run, figure, find_coarsest_interval(step.runs))) is not None
@@ -52,7 +52,7 @@ def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
 
 def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
     """Return a figure of one run as a comparison would take it; None where it was not recorded, or for too short."""
-    if figure.kind is Kind.WORK:
+    if figure.kind is FigureRole.WORK:
         return _per_work(run, figure.metric)
     if figure.metric == MEMORY:
         peaks = [device.memory_peak_bytes for device in run.analysis.statistics if device.memory_peak_bytes]

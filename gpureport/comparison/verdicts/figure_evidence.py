@@ -7,7 +7,7 @@ from math import fsum
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.step_figures import measures
-from gpureport.comparison.steps.steps import Plain, Step
+from gpureport.comparison.steps.steps import Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 
 _SURE_WITHOUT_FIGURES = {ReasonKind.OTHER_WORK_UNIT, ReasonKind.NO_PRICE}
@@ -38,7 +38,7 @@ class Evidence:
     steady: bool
     contrast: DifferenceEstimate | None
     reason: Reason | None
-    whole: Plain
+    whole: WholeRecordingFigure
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     seconds: float | None = None
     lone: bool = False
@@ -50,9 +50,9 @@ class Evidence:
         return replace(self.whole, before=self.before, after=self.after).difference
 
 
-def read_whole_recordings(base: Step, step: Step, figure: Figure) -> Plain:
+def read_whole_recordings(base: Step, step: Step, figure: Figure) -> WholeRecordingFigure:
     """Return a figure over whole recordings."""
-    return Plain(before=base.value(figure.metric), after=step.value(figure.metric))
+    return WholeRecordingFigure(before=base.value(figure.metric), after=step.value(figure.metric))
 
 
 def compare_whole_recordings(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:

@@ -19,7 +19,7 @@ from gpureport.comparison.verdicts.repetition_noise import Noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class SignificanceResult:
     """A verdict, and the reason why it is not a surer one; None where it is certain."""
 
     verdict: Verdict
@@ -64,7 +64,7 @@ def _excludes(evidence: Evidence, level: float) -> bool:
     return evidence.contrast is not None and evidence.contrast.excludes_zero(level)
 
 
-def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
+def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> SignificanceResult | None:
     """Return the verdict on a figure that must not be compared; None where it may be.
 
     Args:
@@ -73,14 +73,16 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
         same: whether the same recordings stand on both sides.
     """
     if same:
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
     failed = find_barrier(checks, metric)
     if failed is None:
         return None
-    return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
+    return SignificanceResult(
+        verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check)
+    )
 
 
-def judge_difference(evidence: Evidence, trial: Trial) -> Judgement:
+def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
     """Return the verdict on a figure that may be compared."""
     contrast = evidence.contrast
     if contrast is None:
@@ -88,22 +90,22 @@ def judge_difference(evidence: Evidence, trial: Trial) -> Judgement:
     if not contrast.excludes_zero(trial.level):
         chance = trial.family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=many)
+        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=many)
     if contrast.basis is Basis.WITHIN_RUN or min(map(len, evidence.figures)) == 1:
         return _pair(evidence, trial.noise)
     better = evidence.figure.better * contrast.difference
     verdict = Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS
-    return Judgement(verdict=verdict)
+    return SignificanceResult(verdict=verdict)
 
 
-def _without_interval(evidence: Evidence, noise: Noise | None) -> Judgement:
+def _without_interval(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
     """Judge one figure a run by what repetitions commonly differ by; a mean without its scatter not at all."""
     if not evidence.lone:
-        return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=evidence.reason)
+        return SignificanceResult(verdict=Verdict.CANNOT_JUDGE, reason=evidence.reason)
     return _pair(evidence, noise)
 
 
-def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
+def _pair(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
     """Judge a run without repetition: it differs in this pair where it does by more than repeating commonly changes."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
     margin, noise_kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
@@ -112,8 +114,8 @@ def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
     if noise is not None and (measured := noise.margin(metric, before)) is not None:
         margin, noise_kind = measured, ReasonKind.WITHIN_STORE_NOISE
     if abs(after - before) <= margin:
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=noise_kind))
-    return Judgement(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=noise_kind))
+    return SignificanceResult(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
 def estimate_needed_data(evidence: Evidence) -> Needed | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
-from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, Kind
+from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
@@ -23,7 +23,12 @@ STEADY_SECONDS = 60.0
 
 def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return what two steps hold on a figure."""
-    made = {Kind.MEAN: _mean, Kind.PEAK: _single, Kind.TOTAL: _single, Kind.WORK: gather_work_evidence}
+    made = {
+        FigureRole.MEAN: _mean,
+        FigureRole.PEAK: _single,
+        FigureRole.TOTAL: _single,
+        FigureRole.WORK: gather_work_evidence,
+    }
     return made[figure.kind](base, step, figure)
 
 

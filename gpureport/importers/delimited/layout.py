@@ -58,7 +58,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: Collection[str] = (), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which every target is filled once; what else names one becomes an extra column.
+    """Return a layout in which one column fills each target; any further one becomes an extra column.
 
     Args:
         columns: columns in the order of the header.
@@ -84,7 +84,7 @@ def make_layout(
 def split_header(line: str) -> tuple[str, list[str]]:
     """Return the delimiter of a header line, and its cells; one of `,`, `;` and a tabulator.
 
-    What stands behind a delimiter at the end has no heading, and gets one by its place.
+    A cell after a trailing delimiter has no heading and is named after its position.
     """
     delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
     found = [cell.strip() for cell in line.split(delimiter)]

@@ -1,7 +1,7 @@
-"""The lines of a piece that is not clean, told apart: rows, headers, messages, and what is damaged.
+"""Sorts the lines of a piece that is not clean into rows, headers, messages and damage.
 
-Lines that look like rows stay together and are parsed at once; only the others are looked at one by one. A run of
-NUL bytes breaks a line in two, and what is left on either side is believed only where it must be whole.
+Lines that look like rows are parsed together; only the others are examined one by one. A run of NUL bytes breaks a
+line in two, and either part counts only where it must be whole.
 """
 
 import re
@@ -31,14 +31,14 @@ from gpureport.importers.protocol.reject_reasons import MALFORMED, NUL_BYTES, TO
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
 _TRIED = 8
-"""Places in a line at which a header may begin that are looked at, those at its end."""
+"""How many places in a line, counted from its end, are tried as the beginning of a header."""
 _SHORT, _KNOWN = 64, 10_000
-"""Length of a line that is remembered at most, and how many are: what is no row comes again as a rule."""
+"""Longest line that is remembered, and how many: a line that is no row usually comes again."""
 
 
 ReadRows = Callable[[bytes, Layout, IntArray], tuple[Section, dict[str, BoolArray]] | None]
 _Known = NonDataLine | str
-"""What a line is: none of the log's rows, or the text of one."""
+"""What a line is: a line that is no row, or the text of a row."""
 
 
 class LineByLineParser:
@@ -104,7 +104,7 @@ class LineByLineParser:
             self._lines += end - begin
 
     def _repeat(self, known: _Known, number: int, rows: RowsByLayout) -> None:
-        """Take a line that says what another one said below the same header."""
+        """Take a line that equals an earlier one below the same header."""
         self._lines += 1
         if isinstance(known, str):
             rows.add_one(known, number)
@@ -112,13 +112,13 @@ class LineByLineParser:
             self._other_lines.append(NonDataLine(number, known.kind, known.reason, known.text, known.cells))
 
     def _look(self, raw: bytes, number: int, rows: RowsByLayout, *, last: bool) -> _Known | None:
-        """Look at one line; return what it is where another one that says the same is that too."""
+        """Examine one line; return what it is if an equal line would be the same."""
         parts = split_fragments(raw, number, last=last)
         found = [self._sort(part, rows) for part in parts]
         return found[0] if len(found) == 1 and b"\0" not in raw else None
 
     def _sort(self, fragment: Fragment, rows: RowsByLayout) -> _Known | None:
-        """Put one line, or what is left of it, where it belongs; return what it is when it is one thing."""
+        """Sort one line, or what is left of it; return what it is when it is one thing."""
         self._lines += 1
         layout = rows.layout
         header = self._header(fragment, layout)

@@ -1,4 +1,4 @@
-"""One line that does not look like a row, or what is left of it on one side of damage, and the row it may be."""
+"""A line that does not look like a row, or its part on one side of damage, and the row that it may hold."""
 
 import re
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def split_fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
 
 
 def _decode_part(part: bytes) -> tuple[str, str]:
-    """Return bytes as text, and why they are none."""
+    """Return bytes as text, and why they are not valid text, empty when they are."""
     try:
         return part.decode().strip("\r\ufeff"), ""
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What a piece of a log turns into: sections of rows, and lines that are none."""
+"""What a piece of a log turns into: sections of rows, and all other lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class LineKind(StrEnum):
     EVENT = "event"
     REJECTED = "rejected"
     TORN_OFF = "torn off"
-    """What stands on one line with a row, before it: the line is counted for the row."""
+    """The torn part before a row on the same line, which counts as the row's."""
 
 
 class Dialect(Protocol):
@@ -42,7 +42,7 @@ class NonDataLine:
         kind: what it is.
         reason: why it is no row.
         text: what it says.
-        cells: how many cells it has, where their number is what is wrong with it; else 0.
+        cells: number of its cells when that number is the fault, else 0.
     """
 
     number: int

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.columns import IntArray, present
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.recording import Device
 
 IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}

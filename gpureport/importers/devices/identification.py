@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray, present
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_description import (
     IDENTITY,
     GpuDescription,
@@ -12,7 +13,6 @@ from gpureport.importers.devices.gpu_description import (
     make_device,
     note_attributes,
 )
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.devices.shared_indices import BoardsByIndex
 from gpureport.recording import Device
 

@@ -8,8 +8,8 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import IntArray, present
 from gpureport.importers.delimited.row_sections import Section
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_description import IDENTITY
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.values.cells import CUT
 
 Identity = tuple[str | None, ...]

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 
 _MODEL, _TOTAL = "model", "gpu_memory_total_bytes"
 _DIFFERENT_MEMORY = 1.1

@@ -27,11 +27,11 @@ _FINEST = 1e-3
 class MergedLogs:
     """The logs of one run being read."""
 
-    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> None:
+    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], options: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._inputs = inputs
         self._files = files
-        self._placement = placement
+        self._options = options
         self._plan = DevicePlan(order=(), names=(), devices=())
         self._outcomes: list[Outcome] = []
         self._bases: list[Outcome] = []
@@ -47,7 +47,7 @@ class MergedLogs:
             SourceError: when a log holds nothing that can be used, or their times cannot be compared.
         """
         logs = [self._learned(place) for place in range(len(self._inputs))]
-        time_bases.check_time_bases(self._inputs, self._bases, self._placement.tz)
+        time_bases.check_time_bases(self._inputs, self._bases, self._options.tz)
         untold = [pair for pair, relation in compare_logs(logs).items() if relation is Relation.UNTOLD]
         self._plan = plan_devices(logs, find_equal_logs(logs, untold, self._aside))
         self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
@@ -66,17 +66,17 @@ class MergedLogs:
             self._outcomes[place] = outcome.noted(self._files[place].account.notes())
 
     def _extraction(self, place: int) -> Extraction:
-        placement = self._placement
+        options = self._options
         logs = [outcome for outcome, given in zip(self._bases, self._inputs, strict=False) if not given.beside]
         if self._inputs[place].beside and logs:
             starts, ends = zip(*(outcome.span for outcome in logs), strict=True)
-            placement = placement.for_companion((min(starts), max(ends)))
-        return self._inputs[place].importer.extract(self._files[place], placement)
+            options = options.for_companion((min(starts), max(ends)))
+        return self._inputs[place].importer.extract(self._files[place], options)
 
     def _aside(self, place: int) -> Iterator["pa.Table"]:
         """Yield the batches of one log, read for nothing but to be compared."""
         again = self._files[place].again()
-        return self._read(self._inputs[place].importer.extract(again, self._placement), place)
+        return self._read(self._inputs[place].importer.extract(again, self._options), place)
 
     def _read(self, extraction: Extraction, place: int) -> Iterator["pa.Table"]:
         """Yield the batches of one log, in time order even where the log has its rows in another."""

@@ -13,16 +13,18 @@ from gpureport.columns import IntArray
 from gpureport.importers.ordering import repeated_stretches
 from gpureport.importers.recorders import interleaved_writers, writer_streams
 from gpureport.importers.timebase import dst_set_back
-from gpureport.importers.timebase.row_order import RowOrder, split_at
+from gpureport.importers.timebase.row_order import RowOrder, split_at, stamps_before_gap
 from gpureport.importers.timebase.time_index import TimeIndex
-from gpureport.quality import gap_seconds
 
 DAYLIGHT_SAVING = "daylight saving"
 SET_BACK = "clock set back"
 RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
 _SERVER = 1_000 * 1_000_000
-"""The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
+"""ntpd never steps a clock further than this (its panic threshold).
+
+If stamps fall further with no break in the log, a different recording begins.
+"""
 _HALF_HOUR = 1_800 * 1_000_000
 _ZONES = 26 * 3_600 * 1_000_000
 """Zones differ by half hours, and by 26 hours at most (the zone database's quarter hours are three small places)."""
@@ -140,7 +142,7 @@ def _place_without_copies(track: RowOrder, pace: int) -> RowTimes:
     cuts = track.reversals(pace)
     ones = np.ones(len(track), dtype=np.int64)
     if cuts is None or not len(cuts):
-        return RowTimes(_hold_jitter(track, ones), ones)
+        return RowTimes(track.hold_jitter(ones), ones)
     together = (
         _place_by_writer(track, cuts, pace) if pace and interleaved_writers.are_interleaved(track, cuts, pace) else None
     )
@@ -161,7 +163,7 @@ def _place_by_writer(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes | N
         return None
     torn, damaged = interleaved_writers.find_torn_rows(track, found)
     found[torn] = TORN_ROW
-    return RowTimes(_hold_jitter(track, numbers), found, torn=damaged)
+    return RowTimes(track.hold_jitter(numbers), found, torn=damaged)
 
 
 def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
@@ -169,8 +171,8 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
 
     A segment over the same time as those before it is that of another writer.
     """
-    times = _hold_jitter(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
-    before, seams = track.previous_rows(), track.after_line_gaps()
+    times = track.hold_jitter(np.searchsorted(cuts, np.arange(len(track)), "right"))
+    before, line_gaps = track.previous_rows(), track.after_line_gaps()
     steps: list[BackwardStep] = []
     shift = 0
     earlier = TimeIndex()
@@ -179,19 +181,18 @@ def _place_segments(track: RowOrder, cuts: IntArray, pace: int) -> RowTimes:
     for (begin, start), (_, end) in pairwise(segments):
         earlier.add(track.stamps[begin:start])
         fall = int(track.stamps[start - 1] - track.stamps[start])
-        seam = bool(seams[start])
+        line_gap = bool(line_gaps[start])
         zoned = _is_zone_change(fall, pace)
-        apart = seam or (fall > _SERVER and not zoned)
+        separate = line_gap or (fall > _SERVER and not zoned)
         begins_again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
         begins_again &= end - start <= _LONGER * start
-        if (
-            (apart or begins_again)
-            and not zoned
-            and _is_second_recorder(earlier, track.stamps[:start], track.stamps[start:end])
-        ):
+        candidate = (separate or begins_again) and not zoned
+        if candidate and _is_second_recorder(earlier, track.stamps[:start], track.stamps[start:end]):
             writer[start:end], shift = writer.max() + 1, 0
             continue
-        if apart and _is_restart(earlier, start, _before_first_gap(track.stamps[start:end], pace), seam=seam):
+        if separate and _is_restart(
+            earlier, start, stamps_before_gap(track.stamps[start:end], pace), line_gap=line_gap
+        ):
             cause, shift = RESTARTED, 0
         else:
             # had the clock gone on, the row would lie one interval after the one before of its device
@@ -226,25 +227,19 @@ def _is_zone_change(fall: int, pace: int) -> bool:
     return fall <= _ZONES and 2 * min(rest, _HALF_HOUR - rest) <= _PUNCTUAL * pace
 
 
-def _before_first_gap(stamps: IntArray, pace: int) -> IntArray:
-    """Return the stamps of a segment up to its first gap."""
-    gaps = np.diff(stamps) > gap_seconds(pace / 1e6) * 1e6
-    return stamps[: int(np.argmax(gaps)) + 1] if gaps.any() else stamps
-
-
-def _is_restart(earlier: TimeIndex, count: int, head: IntArray, *, seam: bool) -> bool:
+def _is_restart(earlier: TimeIndex, count: int, head: IntArray, *, line_gap: bool) -> bool:
     """Return whether a segment is another recording: it shares no time with what comes before it in the log.
 
     Args:
         earlier: the stamps before it.
         count: how many they are.
         head: its own stamps up to the first gap.
-        seam: whether a header or a broken line stands before it.
+        line_gap: whether a header or a broken line stands before it.
     """
     low, high = int(head.min()), int(head.max())
     if earlier.count_within(low, high) > _DISJOINT * min(len(head), count):
         return False
-    return (seam and low > _EPOCHS_END) or earlier.distance_to(low, high) <= _RESET
+    return (line_gap and low > _EPOCHS_END) or earlier.distance_to(low, high) <= _RESET
 
 
 def _steps_of_segment(
@@ -258,13 +253,3 @@ def _steps_of_segment(
         for device, row in zip(devices.tolist(), (start + first).tolist(), strict=True)
         if before[row] >= 0
     ]
-
-
-def _hold_jitter(track: RowOrder, segments: IntArray) -> IntArray:
-    """Return the times, those that jitter back within a segment of a device held at the time before."""
-    times = track.stamps.copy()
-    order = np.lexsort((track.devices, segments))
-    bounds = np.flatnonzero((np.diff(segments[order]) != 0) | (np.diff(track.devices[order]) != 0)) + 1
-    for rows in np.split(order, bounds):
-        times[rows] = np.maximum.accumulate(times[rows])
-    return times

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import FloatArray
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.note_text import format_count
 from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, RowTimes, place_rows
 from gpureport.importers.ordering.placement_plan import PlacementPlan
@@ -26,7 +26,8 @@ _WRITERS = {
         "for each."
     ),
     Agreement.UNKNOWN: (
-        "Nothing says whether they watched the same GPUs, so nothing is judged that needs to know. Record the uuid."
+        "The log does not show whether they watched the same GPUs, so checks that depend on that are skipped. "
+        "Add uuid to the query."
     ),
 }
 """What a reader must know of several writers."""

@@ -1,4 +1,4 @@
-"""Where every row of a log belongs whose stamps run backwards: looked up by its line as the log is read again."""
+"""The place in time of every row of a log that runs backwards, looked up by line as the log is read again."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -54,13 +54,13 @@ class PlacementPlan:
         return f"writer_{writer}/{self.ids[device]}" if self.apart else self.ids[device]
 
     def renamed(self) -> dict[str, str]:
-        """Return how devices are called now whose first rows were handed on before a second writer was met."""
+        """Return the new ids of devices whose first rows were handed on before a second writer appeared."""
         if not self.apart:
             return {}
         return {self.ids[device]: self.named(device, self._writers(device)[0]) for device in self._devices()}
 
     def _devices(self) -> list[int]:
-        """Return the devices that have rows; one whose name was torn may have none left."""
+        """Return the devices that still have rows; a torn name leaves a device without any."""
         return [int(device) for device in np.unique(self.track.devices[self.verdict.writers > 0])]
 
     def devices(self, devices: Iterable[Device]) -> Iterator[Device]:

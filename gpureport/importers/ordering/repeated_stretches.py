@@ -15,7 +15,7 @@ _DEVICES = 1024
 """More than the GPUs of a log; times it, a stamp of this millennium still fits 64 bits."""
 _SEAM_ROWS = 2
 """Rows that damage at the beginning or the end of a copy may cost or change."""
-_TOLD = 8
+_ENOUGH = 8
 """Rows that chance would have to repeat: one in a thousand each at millisecond stamps (pragmatic)."""
 _SECOND = 1_000_000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +23,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def find_copies(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArray:
-    """Return the rows that say again what a row before a reversal said: same device, stamp and values.
+    """Return the rows that repeat a row before a reversal: same device, stamp and values.
 
     Args:
         track: rows with their stamps as written.
@@ -40,20 +40,21 @@ def find_copies(track: RowOrder, cuts: IntArray, folds: BoolArray, pace: int) ->
     pauses = np.flatnonzero(np.diff(track.stamps) > gap_seconds(pace / 1e6) * 1e6) + 1
     bounds = np.unique(np.concatenate([cuts, pauses, np.flatnonzero(track.after_line_gaps())]))
     starts = {0, *bounds.tolist()}
-    telling = _telling(track)
+    distinctive = _find_distinctive_rows(track)
     for start, end in split_at(bounds, len(track)):
         last = int(reversal[start]) - 1
         if last < 0 or (folds[last] and not copy[cuts[last] - 1]):
             continue
         repeated = start + np.flatnonzero(again[start:end])
-        if not len(repeated) or not (_from_a_start(first, repeated, starts) or telling[first[repeated]].any()):
+        if not len(repeated):
+            continue
+        originals, from_start = first[repeated], _repeats_a_start(first, repeated, starts)
+        if not from_start and not distinctive[originals].any():
             continue
         damaged = int((place[start:end] & ~again[start:end]).sum())
         if len(repeated) == end - start - damaged and damaged <= _SEAM_ROWS:
             copy[start:end] = True
-        elif _is_copy(
-            repeated, (start, end), sure=_from_a_start(first, repeated, starts) or _sure(telling, first[repeated])
-        ):
+        elif _is_copy(repeated, (start, end), sure=from_start or _has_enough_evidence(distinctive, originals)):
             copy[start:end] = again[start:end] | place[start:end]
     return copy
 
@@ -63,11 +64,11 @@ def _with_stamps(track: RowOrder) -> npt.NDArray[np.uint64]:
     return track.keys ^ (track.stamps.astype(np.uint64) * _ODD)
 
 
-def _telling(track: RowOrder) -> BoolArray:
+def _find_distinctive_rows(track: RowOrder) -> BoolArray:
     """Return the rows that a clock set back by whole seconds does not repeat by chance.
 
-    An idle GPU says the same row for row. It does not say it at the same moments, unless stamps are whole seconds; a
-    row that says something else than the one before it, or comes at another part of the second, is one to tell by.
+    An idle GPU repeats its values row after row, but not the moments, unless stamps are whole seconds. A distinctive
+    row has other values than the row before it, or comes at another fraction of the second.
     """
     before = track.previous_rows()
     parts = track.stamps % _SECOND
@@ -75,7 +76,7 @@ def _telling(track: RowOrder) -> BoolArray:
     return other & (before >= 0)
 
 
-def _from_a_start(first: IntArray, repeated: IntArray, starts: set[int]) -> bool:
+def _repeats_a_start(first: IntArray, repeated: IntArray, starts: set[int]) -> bool:
     """Return whether repeated rows begin with the first of an earlier segment."""
     origin = int(first[repeated[0]])
     return bool(starts & set(range(origin - _SEAM_ROWS, origin + 1)))
@@ -88,9 +89,9 @@ def _first(keys: npt.NDArray[np.integer[Any]]) -> IntArray:
     return rows
 
 
-def _sure(telling: BoolArray, originals: IntArray) -> bool:
-    """Return whether rows hold so much to tell by that chance cannot have repeated them."""
-    return int(telling[originals].sum()) >= _TOLD
+def _has_enough_evidence(distinctive: BoolArray, originals: IntArray) -> bool:
+    """Return whether so many rows are distinctive that chance cannot have repeated them."""
+    return int(distinctive[originals].sum()) >= _ENOUGH
 
 
 def _is_copy(repeated: IntArray, span: tuple[int, int], *, sure: bool) -> bool:

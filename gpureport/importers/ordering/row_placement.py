@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
 from gpureport.importers.timebase import ambiguous_hour, zones
 from gpureport.importers.timebase.ambiguous_hour import RepeatedHour
@@ -91,7 +91,7 @@ class RowPlacement:
         known = len(self._recent_stamps)
         around = np.concatenate([self._recent_stamps, stamps])
         outliers = np.zeros(len(stamps), dtype=np.bool_)
-        if _leaps(around[: known + _REMEMBERED]) or _leaps(stamps):
+        if _has_leap(around[: known + _REMEMBERED]) or _has_leap(stamps):
             outliers = find_outliers(around, np.concatenate([self._recent_devices, devices]))[known:]
         # outliers are remembered as well: a leap that lasts is no damage
         stamps, devices = stamps[-_REMEMBERED:], devices[-_REMEMBERED:]
@@ -171,8 +171,8 @@ _SHARE = 16
 """Devices among which rows are shared evenly at most, if those of all of them are to be converted in one go."""
 
 
-def _leaps(stamps: IntArray) -> bool:
-    """Return whether neighbours lie far apart anywhere."""
+def _has_leap(stamps: IntArray) -> bool:
+    """Return whether any two neighbours lie far apart."""
     if not len(stamps) or stamps.max() - stamps.min() <= LONGEST_STEP:
         return False
     return bool(np.abs(np.diff(stamps)).max() > LONGEST_STEP)

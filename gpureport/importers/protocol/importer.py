@@ -155,7 +155,7 @@ class Importer(DescribedSource, Protocol):
         """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
         ...
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a source.
 
         Raises:

@@ -158,7 +158,7 @@ class TrackerRun(Protocol):
         """Why the run is skipped: it is known to be unreadable, and nobody named it. None where it can be read."""
         ...
 
-    def read(self, placement: ReadOptions) -> Tracked:
+    def read(self, options: ReadOptions) -> Tracked:
         """Read the run.
 
         Raises:

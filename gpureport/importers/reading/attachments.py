@@ -1,4 +1,4 @@
-"""Logs that are attached to a run of a tracker: they say more of the devices they cover than the tracker does."""
+"""Logs attached to a run of a tracker, which replace what the tracker recorded of the devices they cover."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,15 +37,15 @@ class _Log:
     stated: bool
 
 
-def join_attached_logs(tracked: Tracked, placement: ReadOptions) -> Tracked:
-    """Return a run with the devices of the logs attached to it in the place of its own.
+def join_attached_logs(tracked: Tracked, options: ReadOptions) -> Tracked:
+    """Return a run in which the devices of the attached logs replace its own.
 
-    A log whose stamps name no zone is placed where it shares most time with the run; zones lie quarters of an hour
-    apart. What is not used is said.
+    A log without a time zone is placed where it shares the most time with the run, in steps of a quarter of an hour.
+    A note names each log that is not used.
     """
     for attachment in tracked.attachments:
         try:
-            log = _read_attachment(attachment, tracked, placement)
+            log = _read_attachment(attachment, tracked, options)
         except SourceError as error:
             tracked = _add_note(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")
             continue
@@ -57,13 +57,13 @@ def _add_note(tracked: Tracked, note: str) -> Tracked:
     return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
 
 
-def _read_attachment(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _Log:
+def _read_attachment(attachment: Attachment, tracked: Tracked, options: ReadOptions) -> _Log:
     """Return an attached log.
 
     Raises:
         SourceError: when it is none, or shares no time with the run.
     """
-    reading = Reading([_identify_attachment(attachment)], placement, Labels(name=attachment.name))
+    reading = Reading([_identify_attachment(attachment)], options, Labels(name=attachment.name))
     recording = reading.recording()
     stated = recording.run.timezone is not None
     offset = 0 if stated else _find_offset(recording, tracked)
@@ -83,9 +83,9 @@ def _identify_attachment(attachment: Attachment) -> Input:
 
 
 def _find_offset(recording: Recording, tracked: Tracked) -> int:
-    """Return what to add to stamps without a zone: what makes the log share most time with the run.
+    """Return what to add to stamps without a zone, so that the log shares the most time with the run.
 
-    Where several do, that with which its utilization is most like what the tracker recorded.
+    Of several such offsets, the one wins at which the utilization fits the tracker best.
     """
     shared = {
         quarters * _QUARTER: _shared_time(recording, tracked, quarters * _QUARTER)
@@ -150,7 +150,7 @@ def _use_log(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
 
 
 def _complete_device(device: Device, own: Device | None) -> Device:
-    """Return a device of a log with what only the tracker says of it."""
+    """Return a device of a log, completed with what only the tracker knows."""
     if own is None:
         return device
     return replace(
@@ -162,7 +162,7 @@ def _complete_device(device: Device, own: Device | None) -> Device:
 
 
 def _covers_device(tracked: Tracked, log: _Log, device: Device) -> bool:
-    """Return whether a log covers most of what the tracker recorded of a device; of one it did not, of the run."""
+    """Return whether a log covers most of the time of a device, or of the run where the tracker lacks the device."""
     start, end = tracked.window
     if device.id in tracked.series:
         times = columns.integers(tracked.series[device.id].column("timestamp"))
@@ -189,7 +189,7 @@ def _shift_times(table: "pa.Table", offset: int) -> "pa.Table":
 
 
 def _merge_accounts(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int) -> Quality:
-    """Return the account of both: what the tracker recorded of the devices counts as left out."""
+    """Return the account of both; the values that the log replaces count as left out."""
     one, other = tracked.quality, log.recording.run.quality
     left = [Rejected(reason=BESIDE_A_LOG, rows=instead, first_line=None)] if instead else []
     return replace(

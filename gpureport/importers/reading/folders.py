@@ -35,9 +35,9 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
 
 
 def list_unrecognised_files(source: str | Path) -> list[Path]:
-    """Return the files right in a folder that are not read, those that are plainly no logs aside.
+    """Return the files of a folder, not of those below, that look like logs and are not read.
 
-    A host CSV beside several logs is one: nobody can say whose it is.
+    A host CSV beside several logs is one of them: it may belong to any.
     """
     folder = Path(source)
     if not folder.is_dir():
@@ -91,10 +91,10 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
 
 def find_training_logs(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
-    """Return the training logs that lie in the folder of a run's only log, as a host log does.
+    """Return the training logs in the folder of a run's only log.
 
     Args:
-        source: what a person named; beside a log that is named itself, nothing is looked for.
+        source: what a person named; only a folder is searched.
         inputs: the log, and the files joined to it already.
     """
     folders = {each.path.parent for each in inputs}

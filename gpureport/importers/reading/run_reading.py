@@ -41,7 +41,7 @@ class Reading:
     def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
         self,
         inputs: Sequence[Input],
-        placement: ReadOptions,
+        options: ReadOptions,
         labels: Labels,
         *,
         strict: bool = False,
@@ -52,7 +52,7 @@ class Reading:
 
         Args:
             inputs: the log, then files beside it.
-            placement: options that select or place rows.
+            options: how to select and place rows.
             labels: what a person says about the run.
             strict: whether a line that was not understood is an error.
             as_one_run: whether there may be several logs, which are one run.
@@ -62,7 +62,7 @@ class Reading:
         self._inputs = inputs
         self._files = [RawFile(each.path) for each in inputs]
         self._merged = as_one_run and len(inputs) > 1
-        self._placement = placement
+        self._options = options
         self.labels = labels
         self._extractions: list[Extraction] = []
         self._several: MergedLogs | None = None
@@ -122,10 +122,10 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        placement = self._placement
-        if placement.columns is not None or placement.interval is not None:
-            placement = drop_unused_options(self._inputs, self._files, placement)
-        return compute_run_id(sources, placement)
+        options = self._options
+        if options.columns is not None or options.interval is not None:
+            options = drop_unused_options(self._inputs, self._files, options)
+        return compute_run_id(sources, options)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -141,7 +141,7 @@ class Reading:
         if self._merged:
             from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
 
-            self._several = MergedLogs(self._inputs, self._files, self._placement)
+            self._several = MergedLogs(self._inputs, self._files, self._options)
             yield from self._read(self._several, None)
         else:
             yield from self._read_each_log()
@@ -155,8 +155,8 @@ class Reading:
         """Yield the log, then what lies beside it; several logs of the machine as one series."""
         hosts: list[list[pa.Table]] = []
         for each, file in zip(self._inputs, self._files, strict=True):
-            placement = self._placement if not self._extractions else self._companion_options()
-            extract = partial(each.importer.extract, file, placement)
+            options = self._options if not self._extractions else self._companion_options()
+            extract = partial(each.importer.extract, file, options)
             batches = self._read(_with_locator(extract, each.locator), each.locator)
             if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
                 yield from batches
@@ -167,7 +167,7 @@ class Reading:
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
         if len(outcomes) > 1:
-            time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
+            time_bases.check_time_bases(self._inputs, outcomes, self._options.tz)
         if hosts:
             self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
@@ -181,9 +181,9 @@ class Reading:
         base = self._extractions[0].outcome()
         for each, file in self._trainings:
             try:
-                read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
+                read = TrainingLog().read(file, self._options, base.span[0], each.locator)
                 if read.dated:
-                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
@@ -196,7 +196,7 @@ class Reading:
 
     def _companion_options(self) -> ReadOptions:
         """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
-        return self._placement.for_companion(self._extractions[0].outcome().span)
+        return self._options.for_companion(self._extractions[0].outcome().span)
 
     def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
         self._extractions.append(extraction)
@@ -238,7 +238,7 @@ class Reading:
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         if len(outcomes) > 1 and not self._merged:
-            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
+            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._options.tz)
             quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
@@ -247,7 +247,7 @@ class Reading:
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
-            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._placement.tz,
+            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),

@@ -1,4 +1,4 @@
-"""Finding out what a path holds: which importer reads a file, told by its beginning, and which tracker a store."""
+"""Recognises what a path holds: the importer of a file by its beginning, and the tracker of a store."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
 
 _BINARY = 0.01
-"""Share of characters of no text from which on a file is none."""
+"""A file with more than this share of undecodable characters is not treated as text."""
 
 
 _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
@@ -60,7 +60,7 @@ def _find_store_path(source: str) -> str:
 
 
 def _may_be_store(path: Path) -> bool:
-    """Return whether a path can be what a tracker keeps; of an empty file only its name tells."""
+    """Return whether a path can be a tracker's store; an empty file can be one by its name."""
     try:
         # a pipe can be read only once
         if not path.is_file():
@@ -73,7 +73,7 @@ def _may_be_store(path: Path) -> bool:
 
 
 def _missing_source_hint(source: str) -> str:
-    """Return what to do about a source that is not there: a tracker's address is no path."""
+    """Return what to do about a missing source, which may be the address of a tracker."""
     if source.startswith(_ADDRESSES):
         return "put mlflow: before the address of a store of MLflow; a log is read from a file"
     if path := _find_store_path(source):
@@ -93,7 +93,7 @@ def read_head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
 
 
 def recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
-    """Return the importer that recognises a file by its beginning, or further down by what stands below other text."""
+    """Return the importer that recognises a file by its beginning, or by text further down."""
     found = next((each for each in importers if each.identify(head)), None)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found

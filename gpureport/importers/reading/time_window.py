@@ -33,12 +33,12 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The part of a run that is wanted, as a person says it; None where it is open.
+    """The part of a run that a person asks for; a bound is None where the part is open.
 
     Attributes:
         start: time since the start of the run, or a moment; rows at it are kept.
         end: as `start`; rows at it are left out.
-        job: number of the job of the log that it is, which its name then ends with; None for any other part.
+        job: number of the job in the log, which becomes part of the name; None for any other part.
     """
 
     start: str | None = None
@@ -129,7 +129,7 @@ def _clip_stages(run: Run, start: int, end: int) -> Iterator[Stage]:
 
 
 def _cut_account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
-    """Return the account of a part: what lies outside is counted, and no gap or event of it is kept."""
+    """Return the account of a part: rows outside are counted, gaps and events outside are dropped."""
     quality, (start, end) = run.quality, span
     gaps = tuple(
         LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))

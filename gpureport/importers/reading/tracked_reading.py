@@ -26,14 +26,14 @@ class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
     def __init__(  # noqa: PLR0913 - each is given by name or says what it is
-        self, kind: str, run: TrackerRun, placement: ReadOptions, labels: Labels, *, strict: bool, join: JoinLogs
+        self, kind: str, run: TrackerRun, options: ReadOptions, labels: Labels, *, strict: bool, join: JoinLogs
     ) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:
             kind: kind of the tracker.
             run: the run.
-            placement: options that select or place rows.
+            options: how to select and place rows.
             labels: what a person says about the run.
             strict: whether a point that was not understood is an error.
             join: what puts the logs kept with a run in the place of what the tracker recorded.
@@ -41,19 +41,19 @@ class TrackedReading:
         Raises:
             SettingsError: when there is no zone of the name given.
         """
-        if placement.tz:
-            zones.load_zone(placement.tz)
+        if options.tz:
+            zones.load_zone(options.tz)
         self._kind = kind
         self._of = run
-        self._placement = placement
+        self._options = options
         self.labels = labels
         self._strict = strict
         self._join = join
 
     @cached_property
     def _tracked(self) -> Tracked:
-        tracked = self._of.read(self._placement)
-        tracked = self._join(tracked, self._placement)
+        tracked = self._of.read(self._options)
+        tracked = self._join(tracked, self._options)
         rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
@@ -88,7 +88,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from that of the tracker and the options that select or place rows."""
-        identity = f"{self._kind} {self._of.key}\n{format_identity_options(self._placement)}"
+        identity = f"{self._kind} {self._of.key}\n{format_identity_options(self._options)}"
         return sha256(identity.encode()).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -104,7 +104,7 @@ class TrackedReading:
                 name=tracked.name,
                 started=tracked.span[0],
                 ended=tracked.span[1],
-                timezone=self._placement.tz or "UTC",
+                timezone=self._options.tz or "UTC",
                 interval=tracked.interval,
                 sources=self.sources,
                 devices=tracked.devices,

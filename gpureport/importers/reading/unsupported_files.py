@@ -19,7 +19,7 @@ _WANDB = (
 )
 _TRAINING = "give the log of the GPUs as a source, and this one with --training"
 _SHOWN = 120
-"""Letters of a message that are shown."""
+"""Characters of a message that are shown."""
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 _WANTED_BESIDE = (
@@ -34,7 +34,7 @@ _MOST_CELLS = 50
 
 
 def _recognise_other_file(text: str) -> tuple[str, str] | None:
-    """Return what a text is that is no log of GPUs, and what to do about it; None where that is not known.
+    """Return what a text that is not a GPU log is, and what to do about it; None when that is unknown.
 
     Args:
         text: its beginning.
@@ -66,14 +66,14 @@ def _recognise_script_output(first: str, text: str) -> tuple[str, str] | None:
 
 
 def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: bool, other: object) -> SourceError:
-    """Return why a file is no known log; of a table with columns of GPUs, with a map to start from.
+    """Return why a file is no known log; for a table of GPU metrics, with a map to start from.
 
     Args:
         source: what a person called it.
         name: its name.
         head: the beginning of its text.
         beside: whether a host log is wanted, not one of GPUs.
-        other: the importer of the other kind that recognises it, None where none does.
+        other: the importer of the other kind that recognises it, or None.
     """
     if other:
         what = "a log of GPUs, not of a host" if beside else "a host log, which says nothing of GPUs"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.identities import MOST_IDENTITIES, Identity, number_identities
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _HANDFUL, _OFTEN = 5, 20

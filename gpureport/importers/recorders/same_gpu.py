@@ -21,8 +21,9 @@ _TEMPERATURES = 5
 _CHANCE = 0.5
 """Readings of one GPU differ by at most this share of what readings at any two moments do (pragmatic)."""
 _SUCCESSIVE = 2.0
-"""Readings of one GPU less than an interval apart differ by no more than successive ones do, or lie as rarely aside of
-those before and after; those of two GPUs that work at other times do so by more than so many times as much (pragmatic).
+"""Two recorders of one GPU disagree about as much as successive readings of one recorder do.
+
+If they disagree by more than this factor, they watched different GPUs (pragmatic).
 """
 _STANDARD_ERRORS = 3.0
 """Means of two series of one GPU differ by less, one time in 400 aside."""

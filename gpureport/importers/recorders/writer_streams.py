@@ -1,4 +1,4 @@
-"""Rows of several writers to streams: each run of rows to the writer whose beat it keeps."""
+"""Rows of several writers to streams: each run of rows goes to the writer whose interval it continues."""
 
 from dataclasses import dataclass, field
 
@@ -74,15 +74,15 @@ def split_streams(track: RowOrder, cuts: IntArray, pace: int) -> "IntArray | Non
         cuts: rows before which they run back.
         pace: interval of the log, in microseconds.
     """
-    seams = track.after_line_gaps()
-    seams[cuts] = True
-    paces = _run_intervals(track, np.flatnonzero(seams), pace)
+    run_starts = track.after_line_gaps()
+    run_starts[cuts] = True
+    paces = _run_intervals(track, np.flatnonzero(run_starts), pace)
     numbers = np.zeros(len(track), dtype=np.int64)
     known: list[_Stream] = []
     current = 0
-    breaks = np.flatnonzero(seams | _off_beat(track, paces))
+    breaks = np.flatnonzero(run_starts | _off_beat(track, paces))
     for start, end in split_at(breaks[breaks > 0], len(track)):
-        current = _closest_stream(known, track, start, int(paces[start]), None if seams[start] else current)
+        current = _closest_stream(known, track, start, int(paces[start]), None if run_starts[start] else current)
         if current == len(known):
             known.append(_Stream(int(paces[start])))
         if len(known) > _MOST:
@@ -94,10 +94,10 @@ def split_streams(track: RowOrder, cuts: IntArray, pace: int) -> "IntArray | Non
     return numbers
 
 
-def _run_intervals(track: RowOrder, seams: IntArray, pace: int) -> IntArray:
-    """Return the interval of the run between seams that each row lies in, that of the log where a run is short."""
+def _run_intervals(track: RowOrder, run_starts: IntArray, pace: int) -> IntArray:
+    """Return the interval of the run between run_starts that each row lies in, that of the log where a run is short."""
     paces = np.full(len(track), pace, dtype=np.int64)
-    for start, end in split_at(seams[seams > 0], len(track)):
+    for start, end in split_at(run_starts[run_starts > 0], len(track)):
         run = track.between(start, end)
         differences = run.differences()
         if (differences > 0).sum() >= _FEW_ROWS:

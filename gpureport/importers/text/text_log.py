@@ -13,9 +13,10 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_description import ATTRIBUTES
 from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, Devices
-from gpureport.importers.devices.series_assembly import Tally, Values
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import Interpretation
@@ -150,26 +151,26 @@ class FormExtraction:
     """One log of GPUs, or of GPUs and their machine, being read by a form."""
 
     def __init__(
-        self, file: RawFile, placement: ReadOptions, form: Callable[[], Form], longest: int = LONGEST_LINE
+        self, file: RawFile, options: ReadOptions, form: Callable[[], Form], longest: int = LONGEST_LINE
     ) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:
             file: the log.
-            placement: options that select or place rows.
+            options: how to select and place rows.
             form: makes the form.
             longest: bytes of a line at most; a longer one is shortened.
         """
         self._file = file
-        self._placement = placement
+        self._options = options
         self._make, self._form = form, form()
         self._longest = longest
         self._tally = Tally()
-        self._devices = Devices(placement.gpus)
+        self._devices = Devices(options.gpus)
         self._suspects = DamagedIdentities()
-        self._zone = zones.load_zone(placement.tz) if placement.tz else None
-        self._assembly = RowPlacement(self._zone, self._survey)
-        self._tick_times = TickTimes(placement.interval) if placement.interval else None
+        self._zone = zones.load_zone(options.tz) if options.tz else None
+        self._row_placement = RowPlacement(self._zone, self._survey)
+        self._tick_times = TickTimes(options.interval) if options.interval else None
         self._stamped: bool | None = None
         self._notes: dict[str, None] = {}
         self._untimed = 0
@@ -181,11 +182,11 @@ class FormExtraction:
             SourceError: when no row can be used.
         """
         for rows in self._rows():
-            placed = self._assembly.place(rows)
+            placed = self._row_placement.place(rows)
             self._tally.leave_out(rows.lines, placed)
             self._note(rows, placed)
             series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
-            yield from self._assembly.batches(placed, series)
+            yield from self._row_placement.batches(placed, series)
         # no delimiter parts the cells of such a log
         self._file.account.delimiter = ""
         if self._tally.rows == 0:
@@ -236,7 +237,7 @@ class FormExtraction:
             times = self._tick_times.times(codes, ids)
         if part.times is None or self._form.zone:
             # counted times are no local ones, and UTC is not local either
-            self._assembly.zone = None
+            self._row_placement.zone = None
         return AssignedRows(lines=part.numbers, stamps=times, devices=codes, ids=ids, data=part.data)
 
     def _dated(self, part: Chunk) -> bool:
@@ -249,8 +250,8 @@ class FormExtraction:
         """Read the whole log once more, to see why its stamps run backwards."""
         from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
-        again = FormExtraction(self._file.again(), self._placement, self._make, self._longest)
-        return survey_log(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
+        again = FormExtraction(self._file.again(), self._options, self._make, self._longest)
+        return survey_log(again._rows(), self._row_placement.zone, sure=lambda: again._devices.sure)
 
     def _nothing(self) -> tuple[str, str]:
         rejected = self._tally.rejected
@@ -266,14 +267,14 @@ class FormExtraction:
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
-        clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
+        clocks, plan = list(self._row_placement.clocks.values()), self._row_placement.plan
         devices = self._devices.devices(averaged=self._form.averaged)
         devices += (Device(id=HOST),) if any(clock.device.endswith(HOST) for clock in clocks) else ()
         unused = (UNUSED_INTERVAL,) if self._stamped and self._tick_times is not None else ()
         if self._untimed > self._tally.rows and self._tick_times is None:
             # a few rows with a time beside many without may not be what the log is about
             unused = (f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.",)
-        notes = (*self._notes, *unused, *self._devices.notes(), *self._assembly.notes())
+        notes = (*self._notes, *unused, *self._devices.notes(), *self._row_placement.notes())
         quality = self._tally.quality(clocks, notes)
         if not self._stamped:
             quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())

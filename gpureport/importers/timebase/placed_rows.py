@@ -13,7 +13,7 @@ class PlacedRows:
         times: time of each row, in microseconds.
         devices: index into `ids` for each row; negative for a row to leave out.
         ids: device ids.
-        left_out: rows that are left out for where they stand in the log, by the reason.
+        left_out: rows that their placement leaves out, by reason.
     """
 
     times: IntArray

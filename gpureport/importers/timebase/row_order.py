@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.quality import gap_seconds
 
 _BACKWARD = 0.5
-"""A step back by more than this share of the interval is a reversal, less is jitter (pragmatic)."""
-_SEAMS = 0.1
-"""Where more lines than this share of the rows are none, one more at a reversal says nothing (pragmatic)."""
+"""A step back by more than this share of the interval is a reversal; a smaller one is jitter (pragmatic)."""
+_MOST_LINE_GAPS = 0.1
+"""Line gaps at more than this share of the rows are too common to explain a reversal (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,9 @@ class RowOrder:
 
     Attributes:
         lines: line of each row in the log, rising.
-        stamps: stamps, in microseconds.
-        devices: number of the device each row speaks of.
-        keys: a hash of device and all values of each row, its stamp left out.
+        stamps: stamp of each row, in microseconds.
+        devices: number of the device of each row.
+        keys: hash of the device and all values of each row, without the stamp.
     """
 
     lines: IntArray
@@ -44,7 +45,7 @@ class RowOrder:
         return RowOrder(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
     def with_stamps(self, stamps: IntArray) -> "RowOrder":
-        """Return the same rows at other times."""
+        """Return the same rows with other stamps."""
         return RowOrder(self.lines, stamps, self.devices, self.keys)
 
     def reversed(self) -> "RowOrder":
@@ -71,7 +72,7 @@ class RowOrder:
         return int(np.median(positive)) if len(positive) else 0
 
     def reversals(self, pace: int) -> "IntArray | None":
-        """Return the rows before which the log runs back; None when its devices run by clocks of their own.
+        """Return the rows at which the log runs back; None when each device has a clock of its own.
 
         One process writes with one clock, so the rows of all devices fall at the same place in the log.
         """
@@ -86,12 +87,27 @@ class RowOrder:
         return np.union1d(common, own[missed])
 
     def after_line_gaps(self) -> BoolArray:
-        """Return the rows before which a line is missing that is no row, where such lines are rare."""
-        seam = np.concatenate([[False], np.diff(self.lines) > 1])
-        return seam if seam.sum() <= max(_SEAMS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)
+        """Return which rows follow a line that is no row; none of them in a log where such lines are common."""
+        gaps = np.concatenate([[False], np.diff(self.lines) > 1])
+        return gaps if gaps.sum() <= max(_MOST_LINE_GAPS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)
+
+    def hold_jitter(self, segments: IntArray) -> IntArray:
+        """Return the stamps without jitter: within a segment, none of a device lies below the one before it."""
+        times = self.stamps.copy()
+        order = np.lexsort((self.devices, segments))
+        bounds = np.flatnonzero((np.diff(segments[order]) != 0) | (np.diff(self.devices[order]) != 0)) + 1
+        for rows in np.split(order, bounds):
+            times[rows] = np.maximum.accumulate(times[rows])
+        return times
 
 
 def split_at(cuts: IntArray, length: int) -> list[tuple[int, int]]:
     """Return the segments between cuts as pairs of first row and row after the last."""
     bounds = [0, *cuts.tolist(), length]
     return list(pairwise(bounds))
+
+
+def stamps_before_gap(stamps: IntArray, pace: int) -> IntArray:
+    """Return the stamps of a segment up to its first gap."""
+    gaps = np.diff(stamps) > gap_seconds(pace / 1e6) * 1e6
+    return stamps[: int(np.argmax(gaps)) + 1] if gaps.any() else stamps

@@ -1,4 +1,4 @@
-"""Times of rows that carry none, counted from the interval a person says the log was recorded with."""
+"""Times for rows without time stamps, counted from the interval that a person names."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What a log held so far, in a form that answers for each of many stretches without another look at all rows."""
+"""Indexes of the stamps and the time ranges of a log so far, for quick look-ups."""
 
 from bisect import bisect_left, bisect_right
 
@@ -16,7 +16,7 @@ class TimeIndex:
         self._bounds: list[tuple[int, int]] = []
 
     def add(self, stamps: IntArray) -> None:
-        """Add the stamps of one stretch."""
+        """Add stamps, in any order."""
         run = np.sort(stamps)
         while self._runs and 2 * len(run) > len(self._runs[-1]):
             self._bounds.pop()
@@ -26,14 +26,14 @@ class TimeIndex:
         self._bounds.append((int(run[0]), int(run[-1])))
 
     def count_within(self, start: int, end: int) -> int:
-        """Return how many stamps lie from one time to another."""
+        """Return how many stamps lie between two times, both included."""
         inside = [
             run for run, (low, high) in zip(self._runs, self._bounds, strict=True) if low <= end and high >= start
         ]
         return sum(int(np.searchsorted(run, end, "right") - np.searchsorted(run, start)) for run in inside)
 
     def distance_to(self, start: int, end: int) -> int:
-        """Return how far the nearest stamp lies from a stretch of time, 0 when it lies within."""
+        """Return the distance from a time range to the nearest stamp, 0 when a stamp lies inside."""
         if self.count_within(start, end):
             return 0
         distances = []
@@ -45,7 +45,7 @@ class TimeIndex:
 
 
 class CoveredTime:
-    """The stretches of time so far, those that overlap made one."""
+    """The time ranges so far; overlapping ones are merged."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -53,11 +53,11 @@ class CoveredTime:
         self._ends: list[int] = []
 
     def __len__(self) -> int:
-        """Return the number of stretches."""
+        """Return the number of ranges."""
         return len(self._starts)
 
     def add(self, start: int, end: int) -> None:
-        """Add a stretch."""
+        """Add a range."""
         first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
         if first < last:
             start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
@@ -65,7 +65,7 @@ class CoveredTime:
         self._ends[first:last] = [end]
 
     def count_within(self, times: IntArray) -> int:
-        """Return how many of some times, in rising order, lie in a stretch."""
+        """Return how many of these rising times lie in a range."""
         first, last = bisect_left(self._ends, int(times[0])), bisect_right(self._starts, int(times[-1]))
         ends = np.searchsorted(times, self._ends[first:last], "right")
         return int((ends - np.searchsorted(times, self._starts[first:last])).sum())

@@ -1,4 +1,4 @@
-"""Local stamps to UTC, once a person has said which zone the recording machine was in."""
+"""Local stamps to UTC, by the zone that a person names."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,7 +11,7 @@ from gpureport.errors import SettingsError
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
 _SEVERAL = 3
-"""Stamps in a skipped hour from which on the zone is wrong, and not a stamp."""
+"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged stamps."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +35,7 @@ def _utc_offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
 
 
 def fold_size(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return by how much the clock is set back in the night of each local stamp that occurs twice, else 0."""
+    """Return for each local stamp that occurs twice by how much the clock is set back that night, else 0."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     both = [(_utc_offset(int(quarter), zone, 0), _utc_offset(int(quarter), zone, 1)) for quarter in quarters]
     return np.array([max(first - second, 0) for first, second in both], dtype=np.int64)[inverse]

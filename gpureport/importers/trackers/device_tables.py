@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.importers.devices.series_assembly import coverage_ratio
+from gpureport.importers.devices.line_tally import coverage_ratio
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
 from gpureport.recording import HOST

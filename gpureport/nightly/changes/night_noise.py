@@ -58,11 +58,11 @@ class NightNoise:
         Generalised least squares: where a night resembles the one before, the first night of a level tells more than
         any later one. Values far from the median of their level are pulled in.
         """
-        values = np.concatenate([self._held(before), self._held(after)])
+        values = np.concatenate([self._clip_to_median(before), self._clip_to_median(after)])
         places = np.arange(len(values)) >= len(before)
-        design = self._white(np.column_stack([~places, places]).astype(np.float64))
+        design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
-        old, new = spread @ (design.T @ self._white(values[:, None])[:, 0])
+        old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
         error = self._shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
         return float(old), float(new), error
 
@@ -71,12 +71,12 @@ class NightNoise:
         """Standard deviation of what a night adds to what it takes from the one before."""
         return self.deviation * sqrt(1 - self.correlation**2)
 
-    def _held(self, values: "FloatArray") -> "FloatArray":
+    def _clip_to_median(self, values: "FloatArray") -> "FloatArray":
         median = float(np.median(values))
         reach = _CENTRE_REACH * self.deviation
         return np.clip(values, median - reach, median + reach)
 
-    def _white(self, rows: "FloatArray") -> "FloatArray":
+    def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
         """Return rows less what they take from the one before, so that each is as uncertain as any other."""
         first = sqrt(1 - self.correlation**2) * rows[:1]
         return np.concatenate([first, rows[1:] - self.correlation * rows[:-1]])

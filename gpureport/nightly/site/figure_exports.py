@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from gpureport.comparison.statistics.difference_estimate import LEVEL
-from gpureport.comparison.steps.compared_figures import FIGURES, Figure, Kind
+from gpureport.comparison.steps.compared_figures import FIGURES, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.findings import Check, CheckOutcome
@@ -40,7 +40,7 @@ def _export_run(run: SampledRun, name: str) -> Iterator[ExportedFigure]:
     plain = {each.metric: each.value for each in measures([run.analysis], [run.gpu_hour_price])}
     interval = run.series.interval if run.series else 0.0
     for figure in FIGURES:
-        if figure.kind is Kind.MEAN and run.steady_seconds(figure.metric, interval) >= _SHORTEST_STEADY_SECONDS:
+        if figure.kind is FigureRole.MEAN and run.steady_seconds(figure.metric, interval) >= _SHORTEST_STEADY_SECONDS:
             estimate = run.estimate(figure.metric, interval, figure.finest)
             low, high = estimate.interval(LEVEL)
             # an interval of a share is wider than what a share can be where the share is near its ends

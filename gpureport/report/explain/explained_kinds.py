@@ -30,7 +30,7 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         *_limits(rule),
         Section(title="What it needs", facts=tuple(_needs(rule))),
         Section(title="What to do", facts=tuple(_advice(kinds, rule))),
-        *advice_steps.sections(kinds),
+        *advice_steps.build_guide_sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
 
@@ -44,7 +44,7 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
         rule: the rule that finds them, with its limits.
     """
     whole = explain_kinds(name, kinds, rule)
-    steps = advice_steps.titles(kinds)
+    steps = advice_steps.guide_titles(kinds)
     return Explanation(
         title=whole.title,
         sections=(

@@ -38,7 +38,7 @@ _WIDTH = 680.0
 _LISTED = 20
 """Most characters without a glyph that are named."""
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ def _missing_note(missing: Sequence[int]) -> str:
     )
 
 
-def _plain(value: object) -> Plain:
+def _plain(value: object) -> JsonValue:
     """Return a part of the content as JSON holds it; series are left out, as the figures show them."""
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]

@@ -17,6 +17,7 @@ from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.wording import display
 
 _TITLE = 120
@@ -53,8 +54,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version=display.clean(version),
         verdict=verdict.build_verdict(comparison, findings),
         tiles=tiles.build_tiles(comparison, findings),
-        steps=step_table.table(comparison) if several else None,
-        comparison=comparison_content.part(comparison, inputs, found, grouped) if several else None,
+        steps=step_table.build_step_table(comparison) if several else None,
+        comparison=comparison_content.build_comparison_part(comparison, inputs, found, grouped) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
@@ -67,16 +68,16 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         method=method.method(inputs, rules, command, version),
         clocks=clock_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=kind_answers.matrices(inputs, found),
+        answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
-        policy=policy_table.table(checks),
+        policy=policy_table.build_policy_table(checks),
     )
 
 
-def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
+def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
     judged, missing, _ = judgement.judged_kinds(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
-    return verdict.Findings(
+    return Findings(
         cards=found,
         judged=judged,
         missing=missing,

@@ -20,8 +20,8 @@ _REASONS = {
     ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and that both did the same work is not known.",
     ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
     ReasonKind.SINGLE_FIGURE: (
-        "It is one figure a run, so one run on each side shows no scatter: only a difference larger than repeating a "
-        "run usually makes is reported."
+        "This figure has a single value per run, so with one run per step its variation is unknown. A difference is "
+        "reported only if it exceeds what repeating a run usually changes."
     ),
     ReasonKind.FEW_BATCHES: f"Too little is left between gaps for {{least:.0f}} batches: {_REPEAT}.",
     ReasonKind.SAME_RECORDING: "The same recording stands on both sides.",
@@ -129,8 +129,9 @@ def _short_steady_state(reason: Reason) -> str:
 
 
 def _short_run(reason: Reason, least: str, amount: str) -> str:
-    missing = f", and {reason.run} holds {amount}" if reason.run else ""
-    return f"One run tells its own scatter from {least} on{missing}: {_REPEAT}."
+    must, has = ("last", "lasts") if reason.kind is ReasonKind.SHORT_RUN else ("hold", "holds")
+    missing = f"; {reason.run} {has} only {amount}" if reason.run else ""
+    return f"A single run must {must} at least {least} for its variation to be estimated{missing}: {_REPEAT}."
 
 
 def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and log text as people read them: the only place where units leave the base unit.
+"""Numbers and log text as reports print them. Sentences of findings use `analysis.rules.phrases` instead.
 
 Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.

@@ -10,7 +10,7 @@ from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict, build_steps
-from gpureport.comparison.steps.throughput import named, throughput
+from gpureport.comparison.steps.throughput import parse_work_unit, throughput
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.training_quality import compare_training
 from gpureport.findings import Severity
@@ -58,7 +58,7 @@ def run(name: str, training: Points, **more: object) -> SampledRun:
 )
 def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | None) -> None:
     """What is counted, and whether the value is the time for each."""
-    assert named(name) == expected
+    assert parse_work_unit(name) == expected
 
 
 def test_throughput_is_what_a_chain_is_judged_by() -> None:
@@ -190,9 +190,9 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
         )
     )
     assert short.utilisation is None
-    assert short.brief == ShortRun(run="a", seconds=45.0, least=60.0)
-    assert (long.utilisation is None, long.brief) == (False, None)
-    assert (none.utilisation, none.brief) == (None, None)
+    assert short.too_short_run == ShortRun(run="a", seconds=45.0, least=60.0)
+    assert (long.utilisation is None, long.too_short_run) == (False, None)
+    assert (none.utilisation, none.too_short_run) == (None, None)
 
 
 def test_the_largest_batch_that_fits() -> None:

@@ -8,7 +8,7 @@ import pytest
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.verdicts.calibration import calibrated
+from gpureport.comparison.verdicts.calibration import measure_store_noise
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise
 from gpureport.recording import Work
 from tests.comparison.runs import compared, delta, level, sampled
@@ -25,7 +25,7 @@ def repeated(*speeds: float, step: str = "s") -> list[SampledRun]:
 
 def noise_of(metric: str, *runs: SampledRun) -> MetricNoise:
     """Return the noise of one figure."""
-    found = calibrated(runs).noise_of(metric)
+    found = measure_store_noise(runs).noise_of(metric)
     assert found is not None
     return found
 
@@ -38,12 +38,12 @@ def test_figures_per_unit_of_work_are_calibrated() -> None:
         found = noise_of(metric, *runs)
         assert (found.relative, found.groups) == (True, 1)
         assert found.deviation == pytest.approx(expected, rel=0.03)
-    assert calibrated(runs).noise_of(COST_PER_WORK) is None
+    assert measure_store_noise(runs).noise_of(COST_PER_WORK) is None
 
 
 def test_what_a_store_differs_by_stands_in_for_the_usual() -> None:
     """Ten per cent are beyond three, and within what this store changes; cost scatters as GPU time does."""
-    noise = calibrated(repeated(100.0, 109.0, 118.0))
+    noise = measure_store_noise(repeated(100.0, 109.0, 118.0))
     assert exp(noise_of(PER_WORK, *repeated(100.0, 109.0, 118.0)).deviation) > 1.05
     pair = [
         replace(
@@ -67,4 +67,4 @@ def test_totals_of_work_are_calibrated_where_nothing_else_tells() -> None:
     assert noise_of(PER_WORK, *runs).groups == 2
     assert noise_of(PER_WORK, *runs).deviation == pytest.approx(log(1.1) / 2**0.5, rel=1e-6)
     mixed = [replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="s"))) for run in runs[::2]]
-    assert calibrated(mixed).noise_of(PER_WORK) is None
+    assert measure_store_noise(mixed).noise_of(PER_WORK) is None

@@ -108,7 +108,7 @@ def test_the_same_work_in_less_time_is_no_doubt() -> None:
 def test_less_than_a_minute_is_too_short() -> None:
     """A link with a short step cannot be compared."""
     (link,) = pair_steps(compare(examples.sampled(analysis("a"), analysis("b", examples.run("b", seconds=50)))))
-    assert [step.label for step in link.brief] == ["b"]
+    assert [step.label for step in link.too_short_steps] == ["b"]
     assert not link.comparable
     assert {check.check: check.comparable for check in link.comparability}["observed_time"] is False
 

@@ -96,7 +96,7 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
     (entry,) = compare_analyses(*runs)
     assert (entry.change, entry.unknown, entry.judged) == (ChangeKind.RESOLVED, None, (2, 3))
-    view = comparison_content.build([(examples.recording(each.run), each) for each in runs])
+    view = comparison_content.build_comparison_view([(examples.recording(each.run), each) for each in runs])
     (line,) = (fact.text for link in view.links for fact in link.findings)
     assert line.endswith("; only 2 of 3 runs of s could be judged")
     content = build(

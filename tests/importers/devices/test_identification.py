@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from gpureport import columns
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.identification import Devices
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.quality import Rejected
 from tests.importers.written_logs import read_text
 

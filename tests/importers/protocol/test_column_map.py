@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.errors import SettingsError
 from gpureport.importers.protocol.column_map import Mapping, read_column_map
-from tests.importers import neighbours
+from tests.importers import other_tools
 
 COLUMN = '[columns."a"]\nmetric = "gpu_power_watts"\n'
 
@@ -20,7 +20,7 @@ def made(folder: Path, text: str) -> Mapping:
 
 def test_a_map_says_what_columns_are(tmp_path: Path) -> None:
     """Units that a table is written in anyway may be left out, so may the machine's device."""
-    found = made(tmp_path, neighbours.MAP)
+    found = made(tmp_path, other_tools.MAP)
     assert (found.time, found.format, found.zone) == ("when", "epoch_s", None)
     assert [(each.heading, each.unit, each.gpu) for each in found.columns] == [
         ("GPU0 power", "W", 0),
@@ -31,9 +31,9 @@ def test_a_map_says_what_columns_are(tmp_path: Path) -> None:
 
 def test_what_is_read_hangs_on_the_map_alone(tmp_path: Path) -> None:
     """Blanks and comments do not change a run's identity; another unit does."""
-    same = made(tmp_path, "# as before\n" + neighbours.MAP)
-    other = made(tmp_path, neighbours.MAP.replace('"MiB"', '"B"'))
-    first = made(tmp_path, neighbours.MAP)
+    same = made(tmp_path, "# as before\n" + other_tools.MAP)
+    other = made(tmp_path, other_tools.MAP.replace('"MiB"', '"B"'))
+    first = made(tmp_path, other_tools.MAP)
     assert str(first) == str(same) != str(other)
 
 

@@ -14,11 +14,11 @@ from gpureport.importers.protocol.source_summary import FirstLine, SourceSummary
 from tests.importers.written_logs import HEADER, log, row, stamp
 
 
-def read(path: Path, content: str, placement: ReadOptions | None = None) -> SourceSummary:
+def read(path: Path, content: str, options: ReadOptions | None = None) -> SourceSummary:
     """Return the one source of a log of this content."""
     path.write_text(content)
     (inputs,) = find_runs(path)
-    reading = Reading(inputs, placement or ReadOptions(), Labels())
+    reading = Reading(inputs, options or ReadOptions(), Labels())
     reading.recording()
     (source,) = reading.sources_read()
     return source

@@ -12,15 +12,15 @@ from gpureport.recording import Recording
 from tests.importers.written_logs import log
 
 
-def recorded(folder: Path, placement: ReadOptions | None = None) -> Recording:
+def recorded(folder: Path, options: ReadOptions | None = None) -> Recording:
     """Return a recording of two GPUs and 300 s from 09:00."""
     (folder / "gpu.csv").write_text(log(300, gpus=2))
-    return reading(folder, placement).recording()
+    return reading(folder, options).recording()
 
 
-def reading(folder: Path, placement: ReadOptions | None = None) -> Reading:
+def reading(folder: Path, options: ReadOptions | None = None) -> Reading:
     """Return that recording, not read yet."""
-    return Reading(find_runs(folder / "gpu.csv")[0], placement or ReadOptions(), Labels())
+    return Reading(find_runs(folder / "gpu.csv")[0], options or ReadOptions(), Labels())
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ class Run:
         """Nothing: it can be read."""
         return
 
-    def read(self, placement: ReadOptions) -> Tracked:
+    def read(self, options: ReadOptions) -> Tracked:
         """Return it."""
-        del placement
+        del options
         return self.tracked
 
 
@@ -76,11 +76,11 @@ def _used(seconds: "columns.FloatArray") -> "columns.FloatArray":
 
 
 def reading(
-    one: Tracked, placement: ReadOptions | None = None, *, strict: bool = False, key: str = "run 1"
+    one: Tracked, options: ReadOptions | None = None, *, strict: bool = False, key: str = "run 1"
 ) -> TrackedReading:
     """Return a reading of a run."""
     return TrackedReading(
-        "mlflow", Run(one, key), placement or ReadOptions(), Labels(), strict=strict, join=join_attached_logs
+        "mlflow", Run(one, key), options or ReadOptions(), Labels(), strict=strict, join=join_attached_logs
     )
 
 

@@ -35,10 +35,10 @@ class Pairs:
             yield make_chunk(records, lines=len(records) + len(odd), other_lines=odd)
 
 
-def read(path: Path, text: str, placement: ReadOptions | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:
+def read(path: Path, text: str, options: ReadOptions | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:
     """Return the extraction after its last batch, and its rows."""
     path.write_text(text)
-    extraction = FormExtraction(RawFile(path), placement or ReadOptions(), Pairs)
+    extraction = FormExtraction(RawFile(path), options or ReadOptions(), Pairs)
     return extraction, [row for batch in extraction.batches() for row in batch.to_pylist()]
 
 

@@ -24,11 +24,10 @@ def test_every_check_that_fails_is_a_sentence(check: str) -> None:
 
 def test_a_reason_names_its_run_or_none() -> None:
     """So that several differences share it."""
+    least = "A single run must last at least 10 minutes for its variation to be estimated"
     repeat = "record longer, or repeat each step three times."
-    assert (
-        describe_reason(SHORT) == f"One run tells its own scatter from 10 minutes on, and a holds 8 min 19 s: {repeat}"
-    )
-    assert describe_reason(SHORT.of_any_run) == f"One run tells its own scatter from 10 minutes on: {repeat}"
+    assert describe_reason(SHORT) == f"{least}; a lasts only 8 min 19 s: {repeat}"
+    assert describe_reason(SHORT.of_any_run) == f"{least}: {repeat}"
     assert describe_reason(None) == ""
 
 

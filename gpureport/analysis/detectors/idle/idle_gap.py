@@ -21,6 +21,7 @@ from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, rest_to_work_power
@@ -140,12 +141,7 @@ class IdleGap(Rule):
     )
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
-    wants = (
-        gap_causes.POWER,
-        gap_causes.IOWAIT,
-        gap_causes.READS,
-        gap_causes.WRITES,
-    )
+    wants = (gap_causes.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
@@ -212,7 +208,7 @@ class IdleGap(Rule):
             severity = min(
                 self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
             )
-            agree = self.agree_few if stall.gap_count < self.few.value else self.agree
+            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
             yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
 
     def _find_gaps(
@@ -231,7 +227,7 @@ class IdleGap(Rule):
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
-                resting=self.resting.value,
+                resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,
             )
         ]
@@ -262,19 +258,13 @@ class IdleGap(Rule):
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        evidence = () if not is_little else (gap_evidence.build_sparse_evidence(between, self.sparse),)
-        return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
+        sparse = compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", self.sparse)
+        return _GapCost(ratio=lost_share, severity=severity, evidence=(sparse,) if is_little else ())
 
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, all `requests` if none is known and there is little work between the gaps.
 
         Gaps of one period count as requests only if they take most of the job, since requests have no period.
-
-        Args:
-            gaps: the gaps of a GPU.
-            causes: what is known of each.
-            lost: share of the job they take.
-            between: mean utilisation between them.
         """
         open_causes = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
         if len(gaps) < self.many_bursts.value or any(cause.name not in open_causes for cause in causes):
@@ -283,14 +273,7 @@ class IdleGap(Rule):
         long_work = float(np.quantile(work, _NEARLY_ALL))
         if long_work > self.burst.value:
             return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        evidence = Evidence(
-            metric="work between two gaps",
-            statistic="90 % quantile",
-            observed=long_work,
-            unit="s",
-            threshold=self.burst,
-            relation="<=",
-        )
+        evidence = compare_with_limit("work between two gaps", "90 % quantile", long_work, "<=", self.burst)
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
     def _rate_severity(self, lost_share: float) -> Severity:
@@ -310,18 +293,11 @@ class IdleGap(Rule):
             intervals=(interval,),
             evidence=(
                 gap_evidence.build_gap_level_evidence(run.mean, self.still),
-                Evidence(
-                    metric="duration",
-                    statistic="length",
-                    observed=interval.seconds,
-                    unit="s",
-                    threshold=self.shortest,
-                    relation=">=",
-                ),
+                compare_with_limit("duration", "length", interval.seconds, ">=", self.shortest),
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *gap_evidence.build_power_evidence(run, self.resting),
+                *gap_evidence.build_power_evidence(run, rest_to_work_power.RESTING_LEVEL),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -167,7 +167,6 @@ class StartupIdle(Rule):
         )
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
-        """Return a remark on light work in the stretch; empty without any."""
         if bursts > self.bursts.value:
             return f" Short bursts fill {phrases.percent(bursts)} of it."
         if light > self.light.value:

@@ -28,7 +28,7 @@ class Dcgm:
         text = head_text(head)
         return _form(text) is not None or prometheus.is_snapshot(text)
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> FormExtraction:
         """Begin to read a log.
 
         Raises:
@@ -45,7 +45,7 @@ class Dcgm:
             raise SourceError(str(file.path), what, hint)
         # Prometheus answers in one line
         longest = 2 * prometheus.MOST if form is prometheus.PrometheusForm else LONGEST_LINE
-        return FormExtraction(file, placement, form, longest)
+        return FormExtraction(file, options, form, longest)
 
 
 def _form(text: str) -> type[Form] | None:

@@ -56,9 +56,9 @@ class Gpustat:
         text = head_text(head)
         return bool(_TIME.search(text) and _GPUS.search(text))
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> FormExtraction:
         """Begin to read a log."""
-        return FormExtraction(file, placement, partial(GpustatForm, str(file.path)))
+        return FormExtraction(file, options, partial(GpustatForm, str(file.path)))
 
 
 class GpustatForm:

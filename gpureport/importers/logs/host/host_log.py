@@ -53,7 +53,7 @@ class HostLog:
         """Return whether the first lines are those of any form."""
         return HostCsv().identify(head) or _form(head) is not None
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a host log.
 
         Raises:
@@ -61,11 +61,11 @@ class HostLog:
         """
         head = text_head(file.again(), HEAD_BYTES)
         if HostCsv().identify(head):
-            return HostCsv().extract(file, placement)
+            return HostCsv().extract(file, options)
         form = _form(head)
         if form is None:
             raise SourceError(str(file.path), "not a known host log", "copy it again: it changed while it was read")
-        return HostExtraction(file, placement, form)
+        return HostExtraction(file, options, form)
 
 
 def _form(head: bytes) -> type[HostForm] | None:
@@ -76,9 +76,9 @@ def _form(head: bytes) -> type[HostForm] | None:
 class HostExtraction(FormExtraction):
     """One host log being read by a form."""
 
-    def __init__(self, file: RawFile, placement: ReadOptions, form: type[HostForm]) -> None:
+    def __init__(self, file: RawFile, options: ReadOptions, form: type[HostForm]) -> None:
         """Prepare to read; nothing is read yet."""
-        super().__init__(file, ReadOptions(tz=placement.tz), partial(form, placement.around))
+        super().__init__(file, ReadOptions(tz=options.tz), partial(form, options.around))
 
     def _nothing(self) -> tuple[str, str]:
         rejected = self._tally.rejected

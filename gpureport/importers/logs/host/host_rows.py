@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.text.text_log import Chunk
 from gpureport.metrics import BY_NAME
 

@@ -40,17 +40,17 @@ class Mapped:
         del head
         return False
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> FormExtraction:
         """Begin to read a table.
 
         Raises:
             SourceError: when no map was given.
         """
-        mapping = placement.map
+        mapping = options.map
         if mapping is None:
             raise _unmapped(file)
 
-        return FormExtraction(file, placement, partial(MappedForm, mapping))
+        return FormExtraction(file, options, partial(MappedForm, mapping))
 
 
 def _unmapped(file: RawFile) -> SourceError:

@@ -49,34 +49,34 @@ class NvidiaSmi:
             return True
         return not declared and is_headerless(take_first_lines(text))
 
-    def drop_unused_options(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
+    def drop_unused_options(self, file: RawFile, options: ReadOptions) -> ReadOptions:
         """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
 
         Raises:
             SettingsError: when a name is no query field.
         """
-        given = placement.columns is not None or placement.interval is not None
-        if not given or (placement.columns is None and _is_in_other_form(_read_beginning(file))):
-            return placement
+        given = options.columns is not None or options.interval is not None
+        if not given or (options.columns is None and _is_in_other_form(_read_beginning(file))):
+            return options
         try:
-            found = read_opening(str(file.path), read_beginning(file), placement.columns, lambda: iterate_lines(file))
+            found = read_opening(str(file.path), read_beginning(file), options.columns, lambda: iterate_lines(file))
         except SourceError:
             # what is wrong with it is said when it is read
-            return placement
+            return options
         stamped = found.stamped or (found.layout is not None and found.layout.stamp is not None)
         return replace(
-            placement,
-            columns=placement.columns if found.columns_by == "--columns" else None,
-            interval=None if stamped else placement.interval,
+            options,
+            columns=options.columns if found.columns_by == "--columns" else None,
+            interval=None if stamped else options.interval,
         )
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
-        if placement.columns is None and _is_in_other_form(_read_beginning(file)):
+        if options.columns is None and _is_in_other_form(_read_beginning(file)):
             from gpureport.importers.logs.nvidia_smi.forms.extraction import MixedFormsExtraction  # noqa: PLC0415 - as below
 
-            return MixedFormsExtraction(file, placement)
-        return QueryGpuExtraction(file, placement)
+            return MixedFormsExtraction(file, options)
+        return QueryGpuExtraction(file, options)
 
 
 def _read_beginning(file: RawFile) -> Piece:

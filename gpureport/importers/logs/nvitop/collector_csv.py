@@ -88,9 +88,9 @@ class Nvitop:
         lines = head_text(head).splitlines()[:5]
         return any("/" in line and recognise_layout(split_cells(line)) is not None for line in lines)
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> FormExtraction:
         """Begin to read a CSV."""
-        return FormExtraction(file, placement, NvitopForm)
+        return FormExtraction(file, options, NvitopForm)
 
 
 class NvitopForm:

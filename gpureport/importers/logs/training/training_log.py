@@ -19,7 +19,7 @@ from gpureport.importers.decoding.pieces import head_text, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import split_header as header_cells
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
-from gpureport.importers.devices.series_assembly import Tally
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.training.points import Points
 from gpureport.importers.logs.training.rows import find_time_and_step, normalise_name, read_row
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
@@ -84,12 +84,12 @@ class TrainingLog:
             return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _has_training_columns(found))
         return self.identify(head) and _has_training_columns(header_cells(text.partition("\n")[0].strip())[1])
 
-    def read(self, file: RawFile, placement: ReadOptions, started: int, name: str) -> Training:
+    def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
         """Read a training log.
 
         Args:
             file: the log.
-            placement: the zone of its stamps.
+            options: the zone of its stamps.
             started: when the run began, in microseconds, for a log of elapsed times.
             name: what a person called it; TensorBoard's export names its metric nowhere else.
 
@@ -101,7 +101,7 @@ class TrainingLog:
         reader.read(lines)
         if not len(reader.points):
             raise SourceError(str(file.path), "it holds no training metric", WANTED)
-        return reader.training(placement, started)
+        return reader.training(options, started)
 
 
 class _Reader:
@@ -164,12 +164,12 @@ class _Reader:
             return f"{MALFORMED} time"
         return "" if self.points.add(found.when, found.step, found.values) else NO_TIME
 
-    def training(self, placement: ReadOptions, started: int) -> Training:
+    def training(self, options: ReadOptions, started: int) -> Training:
         """Return the points on the time base of the run."""
         kind, times = self.points.kind, self.points.times
         placed = times + (started if kind == "elapsed" else 0)
-        if kind == "local" and placement.tz is not None:
-            placed = zones.to_utc(times, zones.load_zone(placement.tz), np.zeros(len(times), dtype=np.bool_))
+        if kind == "local" and options.tz is not None:
+            placed = zones.to_utc(times, zones.load_zone(options.tz), np.zeros(len(times), dtype=np.bool_))
         self._tally.notes += self._notes()
         return Training(
             self.points.table(placed),

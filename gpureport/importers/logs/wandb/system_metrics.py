@@ -47,9 +47,9 @@ class Wandb:
         """Return whether one of the first lines names metrics as W&B does, and a time."""
         return any(_names(line) for line in head_text(head).splitlines()[:_FEW])
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
+    def extract(self, file: RawFile, options: ReadOptions) -> FormExtraction:
         """Begin to read an export."""
-        return FormExtraction(file, placement, WandbForm)
+        return FormExtraction(file, options, WandbForm)
 
 
 def _names(line: str) -> bool:

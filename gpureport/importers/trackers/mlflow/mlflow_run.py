@@ -61,7 +61,7 @@ class MlflowRun:
         """Why it cannot be read."""
         return self.info.fault
 
-    def read(self, placement: ReadOptions) -> Tracked:
+    def read(self, options: ReadOptions) -> Tracked:
         """Read the run.
 
         Raises:
@@ -74,8 +74,8 @@ class MlflowRun:
         content = RunContent(
             self.info, tuple(series), labelled, tuple(find_nodes(parse_names(by_key), by_key, self.info.started))
         )
-        found = read_devices(content.nodes, placement.gpus, as_logged=placement.as_logged)
-        if (neptune := read_neptune_devices(by_key, labelled.params, placement.gpus)) is not None:
+        found = read_devices(content.nodes, options.gpus, as_logged=options.as_logged)
+        if (neptune := read_neptune_devices(by_key, labelled.params, options.gpus)) is not None:
             found.add_neptune(neptune)
         if self.selection.require_hardware and not found.tables:
             raise SourceError(self.locator, "no hardware series in this run", notes.HOW_TO_RECORD)

@@ -25,7 +25,7 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
     locator: str,
     selection: Selection,
     chosen: NameMap,
-    placement: ReadOptions,
+    options: ReadOptions,
 ) -> Tracked:
     """Return a run as a recording.
 
@@ -35,16 +35,16 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
         locator: the locator of the run.
         selection: what a person selects of it, and adds to it.
         chosen: the meaning of names that a person chose.
-        placement: options that select or place rows.
+        options: how to select and place rows.
 
     Raises:
         SourceError: when it holds no hardware series, or none that was selected.
     """
-    processes = [_correct_times(content, selection.stage, chosen, placement.tz) for content in contents]
+    processes = [_correct_times(content, selection.stage, chosen, options.tz) for content in contents]
     if not any(each.spaces for each in processes):
         raise _no_hardware_error(contents, locator, selection, chosen)
     taken = [_sample(each) for each in processes]
-    arranged, unselected = _arrange(taken, locator, placement.gpus)
+    arranged, unselected = _arrange(taken, locator, options.gpus)
     series = device_rows.build_tables(arranged)
     clocks = read_clocks(series.values())
     span = min(each.first or 0 for each in clocks), max(each.last or 0 for each in clocks)

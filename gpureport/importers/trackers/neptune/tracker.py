@@ -111,7 +111,7 @@ class _Run:
         asked = self.selection.group is not None or self.selection.runs
         return None if asked else self.held[0].fault
 
-    def read(self, placement: ReadOptions) -> Tracked:
+    def read(self, options: ReadOptions) -> Tracked:
         """Read it.
 
         Raises:
@@ -127,5 +127,5 @@ class _Run:
             locator=self.locator,
             selection=self.selection,
             chosen=self.chosen,
-            placement=placement,
+            options=options,
         )

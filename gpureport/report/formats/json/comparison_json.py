@@ -12,7 +12,7 @@ from typing import Any
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.chain.step_summaries import summarize_steps
+from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
@@ -50,7 +50,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "training": [asdict(entry) for link in found for entry in link.training],
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
-        "groups": [asdict(group) for group in summarize_steps(comparison.steps)],
+        "groups": [_group(group) for group in summarize_steps(comparison.steps)],
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
         "across_runs": across_runs_json(comparison.steps),
@@ -129,6 +129,10 @@ def _check(check: Comparability) -> dict[str, Any]:
     del fields["agree"]
     touches = fields.pop("touches")
     return fields | {"note": describe_check(check), "touches": touches}
+
+
+def _group(summary: StepSummary) -> dict[str, Any]:
+    return {{"too_short_run": "brief"}.get(name, name): value for name, value in asdict(summary).items()}
 
 
 def _finding_changes(found: Sequence[StepPair], change: ChangeKind) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from gpureport.report.wording.display import GAP
 
 _DIGITS = 6
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 def render(report: Report) -> str:
@@ -21,7 +21,7 @@ def render(report: Report) -> str:
     return json.dumps(_plain(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: object) -> Plain:
+def _plain(value: object) -> JsonValue:
     if isinstance(value, np.ndarray):
         return [_plain(float(entry)) for entry in value]
     if isinstance(value, float):

@@ -44,7 +44,7 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     yield MarkdownPart("events of the log", MIDDLE, tuple(_events(report)))
     yield MarkdownPart("", ALWAYS, ("## What could not be judged", "", escape(report.judgement.sentence), ""))
     yield MarkdownPart("why kinds could not be judged", MIDDLE, tuple(_not_judged(report)))
-    yield MarkdownPart("how many kinds became what", LAST, tuple(_answer_summaries(report)))
+    yield MarkdownPart("how many kinds had which result", LAST, tuple(_answer_summaries(report)))
     command = display.shorten(report.method.command, _COMMAND)
     yield MarkdownPart("", ALWAYS, ("", f"gpureport {escape(report.version)}, made with {inline_code(command)}"))
 

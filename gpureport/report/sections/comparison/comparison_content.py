@@ -74,7 +74,7 @@ class ComparisonView:
     advice: tuple[Fact, ...]
 
 
-def build(
+def build_comparison_view(
     runs: Sequence[tuple[Recording, Analysis]],
     measured: Sequence[SampledRun] | None = None,
     noise: Noise | None = None,
@@ -96,16 +96,18 @@ def build(
         sentence=_sentence(comparison, found),
         notes=tuple(_notes(comparison, found, noise)),
         steps=step_table.overview(comparison) if several else None,
-        links=views(comparison, found, inputs),
+        links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
-        groups=step_summary_table.table(comparison.steps) if several else None,
+        groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         remaining=tuple(_remaining(comparison, found, inputs)),
-        across=tuple(step_summary_table.facts(comparison.steps)),
-        advice=tuple(open_findings.facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))),
+        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        advice=tuple(
+            open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
+        ),
     )
 
 
-def part(
+def build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
@@ -120,26 +122,31 @@ def part(
     return ComparisonPart(
         grouped=display.clean(grouped),
         charts=step_charts.charts(comparison, grouped),
-        estimates=step_summary_table.table(comparison.steps, bars=False),
-        links=views(comparison, found, inputs),
+        estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
+        links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
-        across=tuple(step_summary_table.facts(comparison.steps)),
+        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
     )
 
 
-def views(comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun]) -> tuple[StepPairView, ...]:
+def build_step_pair_views(
+    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun]
+) -> tuple[StepPairView, ...]:
     """Return every step against the one before, and where that is another one against the first."""
     first = comparison.steps[0].label
     since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
-    brief = figure_formats.brief(comparison)
-    return tuple(_link(link, inputs, deltas, brief=brief) for link, deltas in zip(found, since, strict=True))
+    in_seconds = figure_formats.uses_seconds(comparison)
+    return tuple(
+        _build_step_pair_view(link, inputs, deltas, in_seconds=in_seconds)
+        for link, deltas in zip(found, since, strict=True)
+    )
 
 
 def _remaining(
     comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
-    if not found[-1].brief:
+    if not found[-1].too_short_steps:
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
@@ -150,7 +157,7 @@ def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
 
 
 def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
-    short = dict.fromkeys(step.label for link in found for step in link.brief)
+    short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
     if short:
         steps = numbered_labels.list_labels(list(short))
         yield f"Less than a minute was recorded of {steps}: too short to be set against another."
@@ -192,7 +199,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
     judged = [delta for delta in found if delta is not None and delta.difference is not None]
     for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
-        shown = figure_formats.shown(metric, unit, brief=figure_formats.brief(comparison))
+        shown = figure_formats.shown(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
         if len(deltas) > 1:
             yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:
@@ -219,18 +226,20 @@ def _doubts(link: StepPair) -> Iterator[Comparability]:
     return (check for check in link.comparability if check.comparable is False)
 
 
-def _link(link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, brief: bool) -> StepPairView:
-    figures = step_table.compared(link.base, link.step, link.deltas, brief=brief)
+def _build_step_pair_view(
+    link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, in_seconds: bool
+) -> StepPairView:
+    figures = step_table.pair_formats_with_deltas(link.base, link.step, link.deltas, in_seconds=in_seconds)
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
         figures=step_table.differences(figures, (link.base, link.step)),
-        effects=step_table.effects(figures, since, (link.base, link.step)),
-        whole=step_table.whole(figures),
+        effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
+        whole=step_table.build_whole_recording_table(figures),
         verdicts=tuple(_verdicts(figures)),
         training=tuple(_trained(entry) for entry in link.training),
-        findings=tuple(finding_change_lines.lines(link.finding_changes, inputs)),
+        findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
         unknown=_unknown(link.comparability),

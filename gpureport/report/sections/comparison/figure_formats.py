@@ -35,7 +35,7 @@ _SECONDS = FigureFormat(title="GPU-seconds per {batch}")
 """GPU time per unit of work where all of it is brief."""
 
 
-def brief(comparison: Comparison) -> bool:
+def uses_seconds(comparison: Comparison) -> bool:
     """Return whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
     deltas = [delta for delta in comparison.deltas if delta.metric == PER_WORK]
     values = [
@@ -46,22 +46,22 @@ def brief(comparison: Comparison) -> bool:
     return bool(known) and max(known) < _BRIEF
 
 
-def per_work(seconds: float, *, brief: bool) -> float:
+def per_work(seconds: float, *, in_seconds: bool) -> float:
     """Return GPU time per unit of work in the unit in which it is printed."""
-    return seconds if brief else seconds / _HOUR
+    return seconds if in_seconds else seconds / _HOUR
 
 
-def shown(metric: str, unit: str | None, currency: str = "", *, brief: bool = False) -> FigureFormat:
+def shown(metric: str, unit: str | None, currency: str = "", *, in_seconds: bool = False) -> FigureFormat:
     """Return how a figure is printed.
 
     Args:
         metric: its name.
         unit: what work is counted in; None when not known.
         currency: what prices are stated in; empty when not known.
-        brief: whether GPU time per unit of work is printed in seconds, as `brief` tells.
+        in_seconds: whether GPU time per unit of work is printed in seconds, see `uses_seconds`.
     """
     units = {unit} if unit else set()
-    found = _SECONDS if brief and metric == PER_WORK else SHOWN[metric]
+    found = _SECONDS if in_seconds and metric == PER_WORK else SHOWN[metric]
     if metric == COST_PER_WORK:
         found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1.0),)))
     counted = _unit(unit).capitalize() if unit else "Work"

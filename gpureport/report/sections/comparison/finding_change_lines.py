@@ -19,7 +19,7 @@ _NAMES = {
 }
 
 
-def lines(changes: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
+def build_finding_change_facts(changes: Sequence[FindingChange], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
     """Yield what became of findings, those of one kind and cause together under the name of the change.
 
     Args:

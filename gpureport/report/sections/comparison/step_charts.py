@@ -40,9 +40,11 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     """Yield the figure that the chain is judged by, then utilisation."""
     steps = comparison.steps
     if comparison.primary == PER_WORK:
-        brief = figure_formats.brief(comparison)
-        means = [_as_printed(per_work_mean(step), partial(figure_formats.per_work, brief=brief)) for step in steps]
-        title = figure_formats.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
+        in_seconds = figure_formats.uses_seconds(comparison)
+        means = [
+            _as_printed(per_work_mean(step), partial(figure_formats.per_work, in_seconds=in_seconds)) for step in steps
+        ]
+        title = figure_formats.shown(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
         title = title_of_means(title, means)
         yield IntervalChart(
             title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))

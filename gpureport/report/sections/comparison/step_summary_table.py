@@ -26,7 +26,7 @@ CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure l
 """Said where an interval, which is symmetrical, reaches further."""
 
 
-def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
+def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     """Return one row a step: utilisation and work per GPU-hour with their intervals.
 
     Args:
@@ -63,7 +63,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
     numeric = (True, *(True, True, False) * len(shown))
-    notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
+    notes = (CUT if cut else "", too_short_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
     return whole if bars else _without_bars(whole)
 
@@ -110,15 +110,15 @@ def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
 
 def utilisation_absent(group: StepSummary) -> str:
     """Return what stands in the place of a utilisation that is not told."""
-    return TOO_SHORT if group.brief else display.NOT_RECORDED
+    return TOO_SHORT if group.too_short_run else display.NOT_RECORDED
 
 
-def brief_note(found: Sequence[StepSummary]) -> str:
+def too_short_note(found: Sequence[StepSummary]) -> str:
     """Return why the utilisation of some steps is not told though it was recorded; empty where that is so of none."""
-    short = [(group.label, group.brief) for group in found if group.brief]
+    short = [(group.label, group.too_short_run) for group in found if group.too_short_run]
     if not short:
         return ""
-    steps = [f"{display.clean(label)} ({display.duration(brief.seconds)})" for label, brief in short]
+    steps = [f"{display.clean(label)} ({display.duration(run.seconds)})" for label, run in short]
     named = display.join_words(steps) if len(steps) <= _NAMED else _together(short)
     least = display.duration(short[0][1].least)
     return (
@@ -129,7 +129,7 @@ def brief_note(found: Sequence[StepSummary]) -> str:
 
 def _together(short: Sequence[tuple[str, ShortRun]]) -> str:
     """Return steps with the least and the most of their lengths."""
-    seconds = [brief.seconds for _, brief in short]
+    seconds = [run.seconds for _, run in short]
     shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))
     length = shortest if shortest == longest else f"{shortest} to {longest}"
     return f"{numbered_labels.list_labels([display.clean(label) for label, _ in short])} ({length})"
@@ -162,7 +162,7 @@ def _shown(
     yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 
 
-def facts(steps: Sequence[Step]) -> Iterator[Fact]:
+def build_scaling_facts(steps: Sequence[Step]) -> Iterator[Fact]:
     """Yield how work scales with GPUs, and the largest batch that fits, where either can be told."""
     for found in scaling(steps):
         yield Fact(name="Scaling", text=_scaled(found))

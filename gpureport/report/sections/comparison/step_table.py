@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
-from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats
@@ -19,15 +19,15 @@ _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
 
 
-def table(comparison: Comparison) -> Table:
+def build_step_table(comparison: Comparison) -> Table:
     """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
     steps = comparison.steps
-    brief = figure_formats.brief(comparison)
-    figures = _beside(_figures(steps, brief=brief), [step.value for step in steps])
+    in_seconds = figure_formats.uses_seconds(comparison)
+    figures = _align_columns(_figures(steps, in_seconds=in_seconds), [step.value for step in steps])
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
-    title = _named(steps, (comparison.primary,), brief=brief)[comparison.primary]
+    title = _formats_of(steps, (comparison.primary,), in_seconds=in_seconds)[comparison.primary]
     reasons: list[tuple[Reason | None, str]] = []
     rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
@@ -67,7 +67,7 @@ def allowance(comparison: Comparison) -> str:
     return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
 
 
-def _beside(
+def _align_columns(
     figures: Mapping[str, FigureFormat], columns: Sequence[Callable[[str], float | None]]
 ) -> Mapping[str, FigureFormat]:
     """Return the figures as they are printed below each other."""
@@ -90,9 +90,9 @@ def _analyses(steps: Sequence[Step]) -> list[Analysis]:
 def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
-        f"The verdict is on {title}, {against}. Figures cover whole recordings, or the settled part where whole "
-        "recordings do not show them. Below a figure stands its difference from the row above, with a "
-        f'95{display.GAP}% interval; "settled" marks a difference of the settled part below a figure of the whole.'
+        f"The verdict is on {title}, {against}. Figures are for whole recordings unless only the settled part "
+        f"has them. The small line is the difference from the row above, with its 95{display.GAP}% interval. "
+        '"settled" means that this difference compares only the settled parts.'
     )
 
 
@@ -103,21 +103,21 @@ def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
     return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
 
 
-def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool) -> dict[str, FigureFormat]:
+def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
     metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]
-    return _named(steps, metrics, brief=brief)
+    return _formats_of(steps, metrics, in_seconds=in_seconds)
 
 
-def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dict[str, FigureFormat]:
+def _formats_of(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds: bool) -> dict[str, FigureFormat]:
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
-    return {metric: figure_formats.shown(metric, unit, currency, brief=brief) for metric in metrics}
+    return {metric: figure_formats.shown(metric, unit, currency, in_seconds=in_seconds) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
@@ -132,8 +132,8 @@ def overview(comparison: Comparison) -> Table:
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
-    brief = figure_formats.brief(comparison)
-    figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
+    in_seconds = figure_formats.uses_seconds(comparison)
+    figures = _align_columns(_figures(comparison.steps, in_seconds=in_seconds), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
     per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""
     note = (
@@ -148,7 +148,7 @@ def overview(comparison: Comparison) -> Table:
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
         notes=_notes(
             note if repeated else "",
-            "What whole recordings do not tell is of what had settled." if filled else "",
+            "Figures not available for whole recordings are taken from their settled part." if filled else "",
             _price_note(comparison.steps, figures),
         ),
     )
@@ -179,8 +179,8 @@ def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
-def compared(
-    base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = False
+def pair_formats_with_deltas(
+    base: Step, step: Step, deltas: Sequence[Delta], *, in_seconds: bool = False
 ) -> list[tuple[FigureFormat, Delta]]:
     """Return the figures of two steps in the order shown; of the clocks those that were recorded.
 
@@ -188,11 +188,11 @@ def compared(
         base: the earlier step.
         step: the later one.
         deltas: their differences.
-        brief: whether GPU time per unit of work is printed in seconds.
+        in_seconds: whether GPU time per unit of work is printed in seconds.
     """
     found = {delta.metric: delta for delta in deltas}
     aside = {metric for metric in _ASIDE if found[metric].whole.difference is not None or found[metric].interval}
-    return [(each, found[metric]) for metric, each in _figures((base, step), aside, brief=brief).items()]
+    return [(each, found[metric]) for metric, each in _figures((base, step), aside, in_seconds=in_seconds).items()]
 
 
 def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[Step] = ()) -> Table:
@@ -215,7 +215,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
     )
 
 
-def effects(
+def build_verdict_table(
     figures: Sequence[tuple[FigureFormat, Delta]], first: Sequence[Delta] = (), steps: Sequence[Step] = ()
 ) -> Table:
     """Return one row a figure: before, after, what changed and what may be said of it.
@@ -258,7 +258,7 @@ def _changed(delta: Delta, shown: FigureFormat) -> tuple[Cell, Cell]:
     return change, Cell(text=delta.verdict.value)
 
 
-def _moved(shown: FigureFormat, plain: Delta | Plain) -> str:
+def _moved(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> str:
     """Return a difference in words; empty where there is none to tell."""
     if plain.difference is None:
         return ""
@@ -270,11 +270,11 @@ def _difference(shown: FigureFormat, delta: Delta) -> Row:
     return Row(head=Cell(text=shown.for_delta(delta).title), cells=tuple(Cell(text=text) for text in texts))
 
 
-def _both(shown: FigureFormat, plain: Delta | Plain) -> list[str]:
+def _both(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> list[str]:
     return [*shown.format_pair(plain.before, plain.after), _moved(shown, plain)]
 
 
-def whole(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
+def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
     if all(delta.window == "whole" for _, delta in figures):
         return None
@@ -285,7 +285,7 @@ def whole(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     )
 
 
-def _whole(shown: FigureFormat, plain: Plain) -> Row:
+def _whole(shown: FigureFormat, plain: WholeRecordingFigure) -> Row:
     relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
     texts = [*_both(shown, plain), relative]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))

@@ -11,7 +11,7 @@ _NOTE = "A limit that cannot be judged is not kept: what it is on was not record
 _GRAVE = {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
 
 
-def table(checks: Sequence[Check]) -> Table | None:
+def build_policy_table(checks: Sequence[Check]) -> Table | None:
     """Return the limits in the order stated, None where none is."""
     if not checks:
         return None

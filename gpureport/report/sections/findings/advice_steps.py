@@ -12,7 +12,7 @@ from gpureport.report.model.shapes import Fact, Section
 from gpureport.report.wording import display
 
 
-def lines(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
+def build_advice_steps(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
     """Return the steps of findings of one kind and cause, each once, the most promising first.
 
     What is known for one of them is known: a step is given with the fewest open preconditions.
@@ -37,7 +37,7 @@ def _line(step: Step, unknown: Iterable[str]) -> AdviceStep:
     )
 
 
-def sections(kinds: Sequence[str]) -> Iterator[Section]:
+def build_guide_sections(kinds: Sequence[str]) -> Iterator[Section]:
     """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
     chosen = [(kind, path) for kind in kinds for path in steps_by_loss.PATHS[kind]]
     several = len(kinds) > 1
@@ -50,10 +50,10 @@ def sections(kinds: Sequence[str]) -> Iterator[Section]:
         ),
     )
     for name in dict.fromkeys(name for _, path in chosen for name in path.steps):
-        yield Section(title=STEPS[name].title, facts=tuple(facts(STEPS[name])))
+        yield Section(title=STEPS[name].title, facts=tuple(build_step_facts(STEPS[name])))
 
 
-def facts(step: Step) -> Iterator[Fact]:
+def build_step_facts(step: Step) -> Iterator[Fact]:
     """Yield what there is to say of a step."""
     yield Fact(name="Do", text=step.do)
     yield Fact(name="When", text=step.when)
@@ -64,7 +64,7 @@ def facts(step: Step) -> Iterator[Fact]:
     yield Fact(name="Source", text=step.source)
 
 
-def titles(kinds: Sequence[str]) -> list[str]:
+def guide_titles(kinds: Sequence[str]) -> list[str]:
     """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
     chosen = (name for kind in kinds for path in steps_by_loss.PATHS[kind] for name in path.steps)
     return [STEPS[name].title for name in dict.fromkeys(chosen)]

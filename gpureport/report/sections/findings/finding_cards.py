@@ -157,7 +157,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         ruled_out=_unique(iter(worst.ruled_out)),
         explains=(),
         fingerprints=group.fingerprints,
-        steps=advice_steps.lines(group.findings),
+        steps=advice_steps.build_advice_steps(group.findings),
     )
 
 

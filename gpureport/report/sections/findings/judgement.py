@@ -35,7 +35,7 @@ class _Case:
 def judged_kinds(runs: Sequence[ReportRun], asked: Collection[str]) -> tuple[int, int, int]:
     """Return how many kinds were judged, how many could not be, and of the former how many in some repetitions only.
 
-    A step tells of a kind what those of its repetitions tell in which it could be judged.
+    A kind counts as judged in a step if at least one repetition could judge it.
 
     Args:
         runs: the runs.

@@ -14,7 +14,7 @@ from gpureport.report.wording import display, terms
 _LETTERS = 60
 
 
-def matrices(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
+def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
     """Return every kind of every run, with the cards of what was found; without runs whose answers are not known."""
     return tuple(
         _matrix(run, [card for card in cards if card.run_index == place])

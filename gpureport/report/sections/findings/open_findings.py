@@ -12,7 +12,7 @@ from gpureport.report.wording.grouping import group_holders
 _SEVERITIES = list(Severity)
 
 
-def facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
+def build_open_finding_facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
     """Yield the open findings that are more than information, each with what follows from it and what to do.
 
     What several runs of the last step have in common is told once.

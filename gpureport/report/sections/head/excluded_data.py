@@ -16,7 +16,7 @@ _AROUND = ("startup_idle", "tail_idle")
 
 
 def rejections(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield of each run of which more lines were rejected than kept how many, why, and what reads them."""
+    """For each run with more rejected than kept lines, yield how many, why, and which option reads them."""
     for run in runs:
         found = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
         count = sum(entry.rows for entry in found)
@@ -31,8 +31,8 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {told}."
 
 
-def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield what idle time is of which no finding was made, where there is a notable share of it."""
+def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Describe the idle time that no finding covers, if it is a notable share."""
     held = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)

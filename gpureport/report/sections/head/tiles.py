@@ -11,8 +11,7 @@ from gpureport.report.runs.report_run import format_gpu_models
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head import verdict
-from gpureport.report.sections.head.verdict import Findings
+from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss
 from gpureport.report.wording import display, terms
 
 _HOUR = 3600.0
@@ -50,7 +49,7 @@ def _hours_tile(comparison: Comparison) -> Tile:
     gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
-        shown = figure_formats.shown(PER_WORK, step.work_unit, brief=figure_formats.brief(comparison))
+        shown = figure_formats.shown(PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison))
         shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
         spent = loss_wording.format_gpu_hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
@@ -77,11 +76,12 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
     if idle is None:
         context = "no utilisation was recorded" if gpus else "no GPU was recorded"
         return Tile(label=label, value=display.NOT_RECORDED, context=context)
-    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less{_elsewhere(analyses, idle)}"
+    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less"
+    context += _idle_in_breakdown(analyses, idle)
     return Tile(label=label, value=display.percent(idle), context=context)
 
 
-def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
+def _idle_in_breakdown(analyses: Sequence[Analysis], idle: float) -> str:
     """Return how much of the idle time the class of that name holds, where other classes hold some of it.
 
     Both are set against each other by the time that samples cover: a log gap is no reason why they differ. What is
@@ -92,21 +92,24 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     apart = seconds.get("idle", 0.0) / (covered or 1.0)
     printed = display.percent(seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0))
     if apart - idle > _APART:
-        return f"; idle gaps below hold {printed}, as work of a moment does not end a gap"
+        return f"; idle gaps below hold {printed}, because a brief burst of work does not end an idle gap"
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
     named = display.join_words([terms.CLASSES[name] for name in others])
     if apart < loss_wording.NOTHING:
         return f"; counted below under {named}"
-    return f"; {printed} of all GPU time counts as idle below, the rest under {named}"
+    return (
+        f"; in the breakdown below, {printed} of all GPU time is listed as idle; the rest of this idle time is listed "
+        f"under {named}"
+    )
 
 
 def _lost_tile(step: Step, findings: Findings) -> Tile:
     label, analyses = "GPU-hours lost", step.analyses
     if not any(analysis.run.gpus for analysis in analyses):
         return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
-    if verdict.explain_unknown_loss(step, findings):
+    if explain_unknown_loss(step, findings):
         context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
         return Tile(label=label, value=_CANNOT, context=context)
     held, lost = gpu_time.job_gpu_seconds(analyses), sum(gpu_time.lost_seconds_by_class(analyses).values())

@@ -1,7 +1,6 @@
 """The result in one sentence and four figures."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -14,20 +13,17 @@ from gpureport.comparison.steps.step_figures import (
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.recording import Run
-from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import figure_formats, repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
+from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import difference_wording, display, numbered_labels
 
 _UNSEEN = 0.05
 """Share of the GPU time without utilisation from which the verdict says so."""
-
-_SHORTEST, _FEWEST = 10.0, 5
-"""Seconds and samples below which no share is told."""
 
 NO_THROUGHPUT = (
     "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
@@ -35,52 +31,21 @@ NO_THROUGHPUT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """What the sentence rests on.
-
-    Attributes:
-        cards: the findings.
-        judged: how many kinds could be judged.
-        missing: how many could not.
-        samples: samples of one GPU in the last step.
-        seconds: time from first to last sample of the last step.
-    """
-
-    cards: tuple[FindingCard, ...]
-    judged: int
-    missing: int
-    samples: int
-    seconds: float
-
-    @property
-    def too_short(self) -> bool:
-        """Whether the last step is too short for a share of it to mean anything."""
-        return self.seconds < _SHORTEST or self.samples < _FEWEST
-
-    @property
-    def open(self) -> list[FindingCard]:
-        """Open cards that are more than information, without those that follow from one of them."""
-        called = [card for card in self.cards if card.is_open and card.severity != "info"]
-        named = {card.id for card in called}
-        return [card for card in called if card.root not in named]
-
-
 def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
-    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
+    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
     sentence, aside = describe_change(comparison) if several and not apart else ("", ())
-    lost = _describe_loss(last, findings)
+    lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
     details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost
     if apart:
-        steps = numbered_labels.list_labels([display.clean(step.label) for step in brief])
+        steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
@@ -93,12 +58,12 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     if judged is None or judged.difference is None:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
-    brief = figure_formats.brief(comparison)
+    in_seconds = figure_formats.uses_seconds(comparison)
     sentence = difference_wording.difference_sentence(
-        judged, figure_formats.shown(judged.metric, last.work_unit, brief=brief)
+        judged, figure_formats.shown(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
-    besides = " ".join(_besides(others, last.work_unit, brief=brief))
-    return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
+    other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
+    return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
 
 
 def _same(other: Delta, judged: Delta) -> bool:
@@ -109,22 +74,22 @@ def _same(other: Delta, judged: Delta) -> bool:
     return other.metric in {judged.metric, *said}
 
 
-def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Iterator[str]:
+def _list_other_verdicts(others: Sequence[Delta], unit: str | None, *, in_seconds: bool) -> Iterator[str]:
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         judged = [delta.metric for delta in others if delta.verdict is verdict]
-        names = [figure_formats.shown(metric, unit, brief=brief).noun for metric in judged]
+        names = [figure_formats.shown(metric, unit, in_seconds=in_seconds).noun for metric in judged]
         if names:
             yield f"Besides, {verdict.value}: {display.join_words(names)}."
 
 
-def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
+def _describe_other_figures(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
-    currency, brief = spending.currency(last.analyses), figure_formats.brief(comparison)
+    currency, in_seconds = spending.currency(last.analyses), figure_formats.uses_seconds(comparison)
     named = [
-        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, brief=brief))
+        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, in_seconds=in_seconds))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -177,65 +142,6 @@ def _alike(verdict: str, steps: Sequence[str]) -> str:
     )
 
 
-def explain_unknown_loss(step: Step, findings: Findings) -> str:
-    """Return why nothing can be said about GPU time; empty when something can."""
-    if not any(analysis.run.gpus for analysis in step.analyses):
-        return "No GPU was recorded, so nothing can be said about GPU time."
-    if findings.too_short:
-        whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
-        count = display.plural(findings.samples, "sample")
-        length = f"in {display.duration(findings.seconds)}" if findings.seconds > 0 else "in all"
-        return f"Too short to judge: {count}{whose} {length}."
-    if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss_wording.NOTHING:
-        return "GPU time could not be judged: no utilisation was recorded."
-    return ""
-
-
-def _describe_loss(step: Step, findings: Findings) -> str:
-    """Return what the step lost; a share begins with a small letter, so that words may stand before it."""
-    if reason := explain_unknown_loss(step, findings):
-        return reason
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    if not held or (not findings.judged and findings.missing):
-        return "Nothing could be judged with this data."
-    lost = gpu_time.lost_seconds_by_class(step.analyses)
-    whole, unseen = held, gpu_time.unobserved_ratio(step.analyses)
-    if unseen > loss_wording.MOST:
-        # what nobody saw may all have been lost: a share of all time is no bound
-        held *= 1 - unseen
-    ratio = sum(lost.values()) / held
-    if ratio < loss_wording.NOTABLE and not findings.open:
-        return _nothing_found(step, findings)
-    if ratio < loss_wording.NOTABLE and loss_wording.loss_bound(step.analyses) == "at least":
-        return "GPU time was lost, how much is not known."
-    if ratio < loss_wording.NOTABLE:
-        grave = sum(card.severity == "problem" for card in findings.open)
-        number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
-        low = low_use_sentences.is_low(step.analyses)
-        begin = (
-            f"{low_use_sentences.work_done(step.analyses)}, and the log does not show why"
-            if low
-            else "Hardly any GPU time was lost"
-        )
-        return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
-    share = f"{loss_wording.loss_bound(step.analyses)} {display.percent(ratio)}"
-    of, rest = loss_wording.format_gpu_hours(held, len(step.analyses)), ""
-    if whole > held:
-        of, rest = (
-            f"the {of} observed",
-            f"; of the other {loss_wording.format_gpu_hours(whole - held, len(step.analyses))} it cannot be told",
-        )
-    return f"{share} of {of} was lost: {loss_wording.describe_largest_losses(lost, held)}{rest}."
-
-
-def _nothing_found(step: Step, findings: Findings) -> str:
-    kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
-    text = f"No loss found among {kinds} that could be judged"
-    if low_use_sentences.is_low(step.analyses):
-        text = f"{low_use_sentences.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
-    return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
-
-
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
@@ -247,7 +153,7 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
         card = findings.open[0]
         yield f"Look first at {card.id}: {card.title}, {card.lost}."
     if not findings.too_short:
-        yield from excluded_data.at_rest(final)
+        yield from excluded_data.describe_idle_without_finding(final)
     if _UNSEEN < unseen < 1 - loss_wording.NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from single_runs(comparison)
@@ -276,7 +182,7 @@ def _runs(step: Step) -> Iterator[Run]:
 def single_runs(comparison: Comparison) -> Iterator[str]:
     """Yield what single runs cannot tell of steps."""
     if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
-        yield "Each step is a single run: what is said of a pair need not hold when it is run again."
+        yield "Each step is a single run: a repeat may give a different result."
         yield from filter(
             None, (repetition_hint.suggest_by_folder([run for step in comparison.steps for run in _runs(step)]),)
         )

@@ -7,7 +7,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept, rejected
 
 
@@ -33,7 +33,7 @@ def test_columns_follow_the_heading(tmp_path: Path) -> None:
 
 def test_every_field_has_its_unit(tmp_path: Path) -> None:
     """Ratios of the profiling module are parts of 1, energy is in mJ, memory in MiB, the mask is taken apart."""
-    found = made(tmp_path, neighbours.dmon_log(2))
+    found = made(tmp_path, other_tools.dmon_log(2))
     row = found.rows_of("gpu:1").to_pylist()[1]
     assert row["gpu_sm_active_ratio"] == pytest.approx(0.367)
     assert row["gpu_energy_joules_total"] == 2.07e8
@@ -52,8 +52,8 @@ def test_the_older_heading_is_read_as_well(tmp_path: Path) -> None:
 def test_without_time_an_interval_is_needed(tmp_path: Path) -> None:
     """Dmon writes no time: it is counted from --interval, and flagged."""
     with pytest.raises(SourceError, match=r"its rows \(dcgmi dmon\) have no time; say with --interval"):
-        made(tmp_path, neighbours.dmon_log(2), None)
-    found = made(tmp_path, neighbours.dmon_log(3), 0.5)
+        made(tmp_path, other_tools.dmon_log(2), None)
+    found = made(tmp_path, other_tools.dmon_log(3), 0.5)
     assert (found.run.quality.synthetic_time, found.run.interval) == (True, 0.5)
 
 
@@ -70,7 +70,7 @@ def test_without_time_an_interval_is_needed(tmp_path: Path) -> None:
 )
 def test_stamps_before_each_line_are_times(tmp_path: Path, mark: str, zone: str | None) -> None:
     """A log that went through something that stamps its lines has times."""
-    ticks = [neighbours.dmon_log(1).splitlines() for _ in range(4)]
+    ticks = [other_tools.dmon_log(1).splitlines() for _ in range(4)]
     text = "".join(f"{mark.format(second)}{line}\n" for second, tick in enumerate(ticks) for line in tick)
     found = made(tmp_path, text, None)
     assert (kept(found), found.run.timezone, found.run.interval) == (8, zone, 1)
@@ -78,7 +78,7 @@ def test_stamps_before_each_line_are_times(tmp_path: Path, mark: str, zone: str 
 
 def test_instances_and_switches_are_no_gpus(tmp_path: Path) -> None:
     """Rows of MIG instances and switches are rejected, kept aside, and noted."""
-    text = neighbours.dmon_log(1) + "".join(
+    text = other_tools.dmon_log(1) + "".join(
         f"{entity}   1   70.5   1   0.3   4   7\n" for entity in ("GPU-I 0", "GPU-CI 0", "Switch 0")
     )
     found = made(tmp_path, text)

@@ -9,7 +9,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.dcgm import prometheus
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept
 
 
@@ -23,8 +23,8 @@ def made(folder: Path, text: str) -> Recording:
 def test_several_answers_are_one_recording(tmp_path: Path) -> None:
     """Answers one after the other, or in a list, fill the columns of one GPU, in UTC."""
     answers = [
-        neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["61", "97"]),
-        neighbours.prometheus_answer(DCGM_FI_DEV_FB_USED=["1024", "2048"], DCGM_FI_PROF_SM_ACTIVE=["0.5", "NaN"]),
+        other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["61", "97"]),
+        other_tools.prometheus_answer(DCGM_FI_DEV_FB_USED=["1024", "2048"], DCGM_FI_PROF_SM_ACTIVE=["0.5", "NaN"]),
     ]
     for text in ("".join(answers), f"[{','.join(answers)}]", json.dumps(list(map(json.loads, answers)), indent=2)):
         found = made(tmp_path, text)
@@ -45,31 +45,31 @@ def test_names_before_and_since_the_change_of_units(tmp_path: Path) -> None:
         "DCGM_FI_DEV_FB_USED_BYTES": ["1073741824"],
         "DCGM_FI_DEV_MEMORY_UTIL_RATIO": ["0.4"],
     }
-    before, since = (made(tmp_path, neighbours.prometheus_answer(**names)) for names in (old, new))
+    before, since = (made(tmp_path, other_tools.prometheus_answer(**names)) for names in (old, new))
     assert before.series.equals(since.series)
 
 
 def test_units_under_old_names_are_told_by_values(tmp_path: Path) -> None:
     """A relabelling that keeps the old names is noticed, and said."""
-    found = made(tmp_path, neighbours.prometheus_answer(DCGM_FI_DEV_FB_USED=["0", "85520809984"]))
+    found = made(tmp_path, other_tools.prometheus_answer(DCGM_FI_DEV_FB_USED=["0", "85520809984"]))
     assert column(found, "gpu_memory_used_bytes") == [0, 85520809984]
     assert "DCGM_FI_DEV_FB_USED was read in B, as its values say." in found.run.quality.notes
 
 
 def test_a_unit_that_nothing_tells_is_not_guessed(tmp_path: Path) -> None:
     """The one name with two meanings, with values of both, is kept as text and noted."""
-    text = neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "1"], DCGM_FI_DEV_GPU_TEMP=["50", "51"])
+    text = other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "1"], DCGM_FI_DEV_GPU_TEMP=["50", "51"])
     found = made(tmp_path, text)
     assert "gpu_utilization_ratio" not in found.series.column_names
     assert found.rows_of("gpu:0").column("extra_DCGM_FI_DEV_GPU_UTIL_RATIO").to_pylist() == ["0", "1"]
     assert any("nobody can say" in note for note in found.run.quality.notes)
-    text = neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "61"])
+    text = other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL_RATIO=["0", "61"])
     assert column(made(tmp_path, text), "gpu_utilization_ratio") == [0, 0.61]
 
 
 def test_xid_and_energy(tmp_path: Path) -> None:
     """The last Xid and the energy counter have columns of their own."""
-    text = neighbours.prometheus_answer(
+    text = other_tools.prometheus_answer(
         DCGM_FI_DEV_XID_ERRORS=["0", "79"], DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION=["5000000", "5100000"]
     )
     found = made(tmp_path, text)
@@ -86,7 +86,7 @@ def _relabelled(text: str, **labels: str) -> str:
 
 def test_series_of_instances_and_other_metrics_are_left_out(tmp_path: Path) -> None:
     """MIG instances, metrics of others, and series without a name are not read, and it is said."""
-    good = neighbours.prometheus_answer()
+    good = other_tools.prometheus_answer()
     bad = [_relabelled(good, GPU_I_ID="1"), _relabelled(good, __name__="up"), _relabelled(good, __name__="")]
     notes = made(tmp_path, "".join([good, *bad])).run.quality.notes
     assert len(notes) == 3
@@ -97,7 +97,7 @@ def test_series_of_instances_and_other_metrics_are_left_out(tmp_path: Path) -> N
 def test_pods_that_follow_each_other_share_a_gpu(tmp_path: Path) -> None:
     """A series ends with its pod and another one begins: both are the GPU's; where they differ the first is kept."""
     first, second = (
-        _relabelled(neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=cells), pod=pod)
+        _relabelled(other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=cells), pod=pod)
         for cells, pod in ((["1", "2"], "a"), (["1", "9", "3"], "b"))
     )
     found = made(tmp_path, first + second)
@@ -107,7 +107,7 @@ def test_pods_that_follow_each_other_share_a_gpu(tmp_path: Path) -> None:
 
 def test_gpus_of_several_machines(tmp_path: Path) -> None:
     """A uuid tells GPUs of two machines apart; without one they are refused."""
-    one = neighbours.prometheus_answer()
+    one = other_tools.prometheus_answer()
     found = made(tmp_path, one + _relabelled(one, Hostname="node2", UUID="GPU-9"))
     assert [(gpu.id, gpu.uuid) for gpu in found.run.gpus] == [("gpu:0", "GPU-0"), ("gpu:1", "GPU-9")]
     with pytest.raises(SourceError, match=r"GPUs of several machines \(node1, node2\) without UUID"):
@@ -119,7 +119,7 @@ def test_gpus_of_several_machines(tmp_path: Path) -> None:
 
 def test_an_answer_is_one_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prometheus answers in one line, which is read whole up to a size that is stated."""
-    text = neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["5"] * 60_000)
+    text = other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["5"] * 60_000)
     assert len(text) > 2**20
     assert kept(made(tmp_path, text)) == 60_000
     monkeypatch.setattr(prometheus, "MOST", 2**20)
@@ -131,7 +131,7 @@ def test_an_answer_is_one_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ("text", "what"),
     [
         ('{"status": "error", "error": "DCGM_FI_ parse", "metric": 1}', "an error: DCGM_FI_ parse"),
-        (neighbours.prometheus_answer()[:-20], "not JSON, or cut"),
+        (other_tools.prometheus_answer()[:-20], "not JSON, or cut"),
         ('{"data": {"result": []}, "x": {"metric": "DCGM_FI_"}}', "it holds no series"),
         (
             '{"data": {"result": [{"metric": {"__name__": "DCGM_FI_DEV_GPU_UTIL"}, "value": [1, "5"]}]}}',

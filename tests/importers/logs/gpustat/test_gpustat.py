@@ -8,7 +8,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept, rejected
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -85,42 +85,42 @@ def test_a_lost_gpu_has_rows_without_values() -> None:
 
 def test_a_gpu_that_cannot_be_asked_keeps_its_name(tmp_path: Path) -> None:
     """Gpustat writes the error in place of the name; the row has no values and the error is counted."""
-    lost = neighbours.gpustat_document(1, indent=None).replace('"name": "NVIDIA L4"', '"name": "((GPU is lost))"')
+    lost = other_tools.gpustat_document(1, indent=None).replace('"name": "NVIDIA L4"', '"name": "((GPU is lost))"')
     lost = lost.replace('"utilization.gpu": 1', '"utilization.x": 1')
-    found = made(tmp_path, neighbours.gpustat_document(0, indent=None) + lost)
+    found = made(tmp_path, other_tools.gpustat_document(0, indent=None) + lost)
     assert {gpu.model for gpu in found.run.gpus} == {"NVIDIA L4"}
     assert ("utilization.gpu", "GPU is lost", 2) in absent(found)
 
 
 def test_lines_of_a_document_are_counted_once(tmp_path: Path) -> None:
     """A document of many lines is its rows, and lines that say more of them; one of a line counts once a row."""
-    text = neighbours.gpustat_log(3)
+    text = other_tools.gpustat_log(3)
     quality = made(tmp_path, text).run.quality
     assert (quality.lines, quality.rows_kept) == (text.count("\n"), 6)
-    quality = made(tmp_path, neighbours.gpustat_log(3, indent=None)).run.quality
+    quality = made(tmp_path, other_tools.gpustat_log(3, indent=None)).run.quality
     assert (quality.lines, quality.rows_kept, quality.continued) == (6, 6, 0)
 
 
 def test_a_document_cut_inside_goes_alone(tmp_path: Path) -> None:
     """A killed gpustat loses its document; the next one begins at the start of a line."""
-    half = "\n".join(neighbours.gpustat_document(1).splitlines()[:9]) + "\n"
-    found = made(tmp_path, neighbours.gpustat_document(0) + half + neighbours.gpustat_document(2))
+    half = "\n".join(other_tools.gpustat_document(1).splitlines()[:9]) + "\n"
+    found = made(tmp_path, other_tools.gpustat_document(0) + half + other_tools.gpustat_document(2))
     assert kept(found) == 4
     assert [entry[:2] for entry in rejected(found)] == [("cut document", 9)]
 
 
 def test_lines_between_documents_are_rejected(tmp_path: Path) -> None:
     """What a shell writes between documents is kept aside, an array around them is none of it."""
-    document = neighbours.gpustat_document(0, indent=None)
-    found = made(tmp_path, document + "Error on calling nvmlInit\n" + neighbours.gpustat_document(1, indent=None))
+    document = other_tools.gpustat_document(0, indent=None)
+    found = made(tmp_path, document + "Error on calling nvmlInit\n" + other_tools.gpustat_document(1, indent=None))
     assert rejected(found) == [("not JSON of this tool", 1, 2)]
-    array = f"[\n{document.strip()},\n{neighbours.gpustat_document(1, indent=None)}]\n"
+    array = f"[\n{document.strip()},\n{other_tools.gpustat_document(1, indent=None)}]\n"
     assert kept(made(tmp_path, array)) == 4
 
 
 def test_documents_without_gpus_are_noise(tmp_path: Path) -> None:
     """A machine whose driver shows no GPU says nothing of one."""
-    found = made(tmp_path, neighbours.gpustat_document(0, 0) + neighbours.gpustat_document(1))
+    found = made(tmp_path, other_tools.gpustat_document(0, 0) + other_tools.gpustat_document(1))
     assert (found.run.quality.noise, kept(found)) == (6, 2)
 
 
@@ -132,6 +132,6 @@ def test_other_json_under_gpustats_head_is_refused(tmp_path: Path) -> None:
 
 def test_processes_and_fields_of_its_own(tmp_path: Path) -> None:
     """Processes are not kept, and it is said; fields that are not known are kept as text."""
-    found = made(tmp_path, neighbours.gpustat_document(0).replace('"fan.speed": null', '"fan.rpm": 900'))
+    found = made(tmp_path, other_tools.gpustat_document(0).replace('"fan.speed": null', '"fan.rpm": 900'))
     assert "What gpustat says of processes is not kept." in found.run.quality.notes
     assert found.rows_of("gpu:0").column("extra_fan_rpm").to_pylist() == ["900"]

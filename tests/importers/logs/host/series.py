@@ -65,15 +65,15 @@ def is_identified(path: Path) -> bool:
     return HostLog().identify(head(RawFile(path), HEAD_BYTES))
 
 
-def read(path: Path, placement: ReadOptions | None = None) -> Read:
+def read(path: Path, options: ReadOptions | None = None) -> Read:
     """Return a host log, after checking that it is taken for one and every line is accounted for."""
     assert is_identified(path)
-    return extract(path, placement)
+    return extract(path, options)
 
 
-def extract(path: Path, placement: ReadOptions | None = None) -> Read:
+def extract(path: Path, options: ReadOptions | None = None) -> Read:
     """Return a host log, after checking that every line is accounted for."""
-    extraction = HostLog().extract(RawFile(path), placement or ReadOptions(around=AROUND))
+    extraction = HostLog().extract(RawFile(path), options or ReadOptions(around=AROUND))
     table = pa.concat_tables(list(extraction.batches()), promote_options="default")
     quality = extraction.outcome().quality
     assert quality.accounted
@@ -81,11 +81,11 @@ def extract(path: Path, placement: ReadOptions | None = None) -> Read:
     return Read(extraction.outcome(), table)
 
 
-def text(folder: Path, content: str, placement: ReadOptions | None = None) -> Read:
+def text(folder: Path, content: str, options: ReadOptions | None = None) -> Read:
     """Return the host log of this content."""
     path = folder / "host.log"
     path.write_bytes(content.encode())
-    return read(path, placement)
+    return read(path, options)
 
 
 def values(found: Read, name: str) -> list[float | None]:

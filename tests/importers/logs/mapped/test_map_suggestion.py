@@ -14,7 +14,7 @@ from gpureport.importers.logs.mapped.map_suggestion import suggest_map
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
-from tests.importers import neighbours
+from tests.importers import other_tools
 
 _CORPUS = os.environ.get("GPUREPORT_CORPUS")
 
@@ -122,7 +122,7 @@ _POSSIBLE = {
 
 def test_an_open_unit_is_to_be_filled_in(tmp_path: Path) -> None:
     """The line says between which units to choose, and a map in which it is left so is refused with them."""
-    text = "time,GPU0 mem,GPU0 mem %\n" + "".join(f"{neighbours.stamp(second)},45,12\n" for second in range(3))
+    text = "time,GPU0 mem,GPU0 mem %\n" + "".join(f"{other_tools.stamp(second)},45,12\n" for second in range(3))
     told = tmp_path / "map.toml"
     told.write_text(suggested(tmp_path, text))
     assert (
@@ -137,7 +137,7 @@ def test_an_open_unit_is_to_be_filled_in(tmp_path: Path) -> None:
 def test_the_map_that_is_suggested_reads_the_table(tmp_path: Path) -> None:
     """Saved as it is printed, it is a map, and the table is read with it."""
     text = "when,GPU0 power,GPU1 power,RAM MB,note\n" + "".join(
-        f"{neighbours.stamp(second)},7{second}.5 W,80,2117,x\n" for second in range(3)
+        f"{other_tools.stamp(second)},7{second}.5 W,80,2117,x\n" for second in range(3)
     )
     told = tmp_path / "map.toml"
     told.write_text(suggested(tmp_path, text.replace("when", "time")))

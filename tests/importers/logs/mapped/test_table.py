@@ -8,13 +8,13 @@ from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept, rejected
 
 TIME = '[time]\ncolumn = "t"\n'
 
 
-def reading(folder: Path, text: str, mapping: str = neighbours.MAP, **options: object) -> Reading:
+def reading(folder: Path, text: str, mapping: str = other_tools.MAP, **options: object) -> Reading:
     """Return a table about to be read as a map says."""
     path, told = folder / "table.csv", folder / "map.toml"
     path.write_text(text)
@@ -23,7 +23,7 @@ def reading(folder: Path, text: str, mapping: str = neighbours.MAP, **options: o
     return Reading(inputs, ReadOptions(map=read_map(told), **options), Labels())  # type: ignore[arg-type]  # options of several types
 
 
-def made(folder: Path, text: str, mapping: str = neighbours.MAP, **options: object) -> Recording:
+def made(folder: Path, text: str, mapping: str = other_tools.MAP, **options: object) -> Recording:
     """Return a table as a map says."""
     return reading(folder, text, mapping, **options).recording()
 
@@ -35,7 +35,7 @@ def of_gpu(metric: str, unit: str, heading: str = "a") -> str:
 
 def test_each_column_goes_where_the_map_says(tmp_path: Path) -> None:
     """A row is one of each GPU and one of the machine."""
-    found = made(tmp_path, neighbours.wrapper_csv(2))
+    found = made(tmp_path, other_tools.wrapper_csv(2))
     assert column(found, "gpu_power_watts", "gpu:1") == [80.5, 81.5]
     assert column(found, "host_memory_used_bytes", "host") == [2117 * 2**20] * 2
     assert (kept(found), found.run.timezone) == (6, "UTC")
@@ -62,7 +62,7 @@ def test_each_column_goes_where_the_map_says(tmp_path: Path) -> None:
 )
 def test_cells_as_scripts_write_them(tmp_path: Path, cell: str, metric: str, unit: str, value: float | None) -> None:
     """Signs, degrees, thousands and units without a blank are read; a unit of another kind is no value."""
-    text = f"t,a\n{neighbours.stamp(0)},{cell}\n{neighbours.stamp(1)},0\n"
+    text = f"t,a\n{other_tools.stamp(0)},{cell}\n{other_tools.stamp(1)},0\n"
     if cell == "12,34":
         text = text.replace("12,34", '"12,34"')
     assert column(made(tmp_path, text, of_gpu(metric, unit)), metric) == [value, 0]
@@ -70,7 +70,7 @@ def test_cells_as_scripts_write_them(tmp_path: Path, cell: str, metric: str, uni
 
 def test_cells_without_a_value_are_counted(tmp_path: Path) -> None:
     """A cell that says there is none, and one that cannot be one, are told apart."""
-    text = f"t,a\n{neighbours.stamp(0)},n/a\n{neighbours.stamp(1)},\n{neighbours.stamp(2)},fast\n"
+    text = f"t,a\n{other_tools.stamp(0)},n/a\n{other_tools.stamp(1)},\n{other_tools.stamp(2)},fast\n"
     found = made(tmp_path, text, of_gpu("gpu_power_watts", "W"))
     assert absent(found) == [("a", "empty", 1), ("a", "n/a", 1), ("a", "no value it can have", 1)]
 
@@ -78,8 +78,8 @@ def test_cells_without_a_value_are_counted(tmp_path: Path) -> None:
 def test_a_column_names_the_gpu_of_its_row(tmp_path: Path) -> None:
     """With [device] a row is one GPU's; other cells are kept as text."""
     mapping = f'{TIME}[device]\ncolumn = "card"\n[columns.a]\nmetric = "gpu_power_watts"\n'
-    text = "t,card,a,job\n" + "".join(f"{neighbours.stamp(0)},GPU{gpu},{70 + gpu},x\n" for gpu in (3, 1))
-    found = made(tmp_path, text + f"{neighbours.stamp(1)},?,5,x\n", mapping)
+    text = "t,card,a,job\n" + "".join(f"{other_tools.stamp(0)},GPU{gpu},{70 + gpu},x\n" for gpu in (3, 1))
+    found = made(tmp_path, text + f"{other_tools.stamp(1)},?,5,x\n", mapping)
     assert [device.id for device in found.run.devices] == ["gpu:1", "gpu:3"]
     assert column(found, "gpu_power_watts", "gpu:3") == [73]
     assert found.rows_of("gpu:1").column("extra_job").to_pylist() == ["x"]
@@ -115,13 +115,13 @@ def test_without_a_time_the_interval_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str) -> None:
     """Whatever parts the headings of the map parts the cells."""
-    text = neighbours.wrapper_csv(2).replace(",", delimiter)
+    text = other_tools.wrapper_csv(2).replace(",", delimiter)
     assert kept(made(tmp_path, text)) == 6
 
 
 def test_a_trailing_delimiter_is_no_cell(tmp_path: Path) -> None:
     """Rows that end in a delimiter have as many cells as their header has names."""
-    text = neighbours.wrapper_csv(2).replace("MB\n", "MB,\n")
+    text = other_tools.wrapper_csv(2).replace("MB\n", "MB,\n")
     assert kept(made(tmp_path, text)) == 6
 
 
@@ -141,7 +141,7 @@ def test_a_table_without_the_columns_of_the_map_is_refused(tmp_path: Path) -> No
 
 def test_lines_above_the_header_and_odd_rows_are_accounted_for(tmp_path: Path) -> None:
     """A preamble is rejected, a repeated header counted, a short row rejected."""
-    table = neighbours.wrapper_csv(2)
+    table = other_tools.wrapper_csv(2)
     found = made(tmp_path, "written by logger 1.0\n" + table + table.splitlines()[0] + "\n1,2\n")
     assert rejected(found) == [("before any header", 1, 1), ("wrong number of cells", 1, 6)]
     assert (kept(found), found.run.quality.headers) == (6, 2)
@@ -149,21 +149,23 @@ def test_lines_above_the_header_and_odd_rows_are_accounted_for(tmp_path: Path) -
 
 def test_what_the_map_does_not_name_is_said(tmp_path: Path) -> None:
     """Columns of a table with several devices in a row have no place."""
-    text = neighbours.wrapper_csv(1).replace("RAM", "RAM,load").replace("MB\n", "MB,3\n")
+    text = other_tools.wrapper_csv(1).replace("RAM", "RAM,load").replace("MB\n", "MB,3\n")
     assert made(tmp_path, text).run.quality.notes == ("Columns the map does not name are not kept: load.",)
 
 
 def test_the_map_is_part_of_the_identity(tmp_path: Path) -> None:
     """The same bytes under another map are another run."""
-    text = neighbours.wrapper_csv(2)
-    ids = {reading(tmp_path, text, mapping).run_id for mapping in (neighbours.MAP, neighbours.MAP.replace("MiB", "B"))}
+    text = other_tools.wrapper_csv(2)
+    ids = {
+        reading(tmp_path, text, mapping).run_id for mapping in (other_tools.MAP, other_tools.MAP.replace("MiB", "B"))
+    }
     assert len(ids) == 2
 
 
 def test_without_a_map_nothing_is_read(tmp_path: Path) -> None:
     """The kind alone tells nothing; a map to start from is given where the headings tell what they are."""
     path = tmp_path / "table.csv"
-    path.write_text(neighbours.wrapper_csv(2))
+    path.write_text(other_tools.wrapper_csv(2))
     (inputs,) = find_runs(path, kind="mapped")
     with pytest.raises(SourceError, match=r"no map says what its columns are; save standard output") as refused:
         Reading(inputs, ReadOptions(), Labels()).recording()

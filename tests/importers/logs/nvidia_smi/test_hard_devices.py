@@ -132,8 +132,8 @@ def test_a_line_that_is_no_row_takes_no_place_in_the_tick(tmp_path: Path, date: 
     rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
     for tick in range(36, 0, -9):
         rows.insert(4 * tick, date)
-    placement = ReadOptions(interval=1.0, gpus_per_tick=4)
-    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
+    options = ReadOptions(interval=1.0, gpus_per_tick=4)
+    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), options)
     for gpu in range(4):
         assert set(column(recording, "gpu_memory_used_bytes", f"gpu:{gpu}")) == {(gpu + 1) * 1000 * 2**20}
     assert recording.run.quality.noise == (4 if noise else 0)
@@ -144,8 +144,8 @@ def test_a_damaged_row_keeps_its_place_in_the_tick(tmp_path: Path) -> None:
     """What is left of it was a row."""
     rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
     rows[17] = "1\ufffd %, 2000 MiB"
-    placement = ReadOptions(interval=1.0, gpus_per_tick=4)
-    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
+    options = ReadOptions(interval=1.0, gpus_per_tick=4)
+    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), options)
     assert set(column(recording, "gpu_memory_used_bytes", "gpu:3")) == {4000 * 2**20}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import absent, column, kept, rejected
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -60,7 +60,7 @@ def test_a_clearing_whose_windows_grow_is_one() -> None:
 
 def test_a_gpu_of_cuda_has_the_number_nvml_gives_it(tmp_path: Path) -> None:
     """`cuda:0 (gpu:3)` is GPU 3; of memory the last reading is kept, of the rest the mean."""
-    found = made(tmp_path, neighbours.nvitop_csv(3))
+    found = made(tmp_path, other_tools.nvitop_csv(3))
     assert [device.id for device in found.run.devices] == ["gpu:3", "host"]
     assert column(found, "gpu_utilization_ratio", "gpu:3") == [0.9, 0.91, 0.92]
     assert set(column(found, "gpu_memory_used_bytes", "gpu:3")) == {1025 * 2**20}
@@ -69,16 +69,16 @@ def test_a_gpu_of_cuda_has_the_number_nvml_gives_it(tmp_path: Path) -> None:
 
 def test_a_time_as_text_serves_where_the_collectors_own_is_left_out(tmp_path: Path) -> None:
     """Pandas' column `time` is local time."""
-    text = neighbours.nvitop_csv(2).replace("job/timestamp", "time")
+    text = other_tools.nvitop_csv(2).replace("job/timestamp", "time")
     for row in range(2):
-        text = text.replace(str(neighbours.EPOCH + 5 * row), neighbours.stamp(5 * row))
+        text = text.replace(str(other_tools.EPOCH + 5 * row), other_tools.stamp(5 * row))
     found = made(tmp_path, text)
     assert (found.run.timezone, found.run.interval) == (None, 5)
 
 
 def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
     """Other statistics, processes and further collections are named in a note."""
-    header, *rows = neighbours.nvitop_csv(2).splitlines()
+    header, *rows = other_tools.nvitop_csv(2).splitlines()
     more = (
         "job/pid:7/cuda:0 (gpu:3)/gpu_memory (MiB)/mean,job/batch/host/cpu_percent (%)/mean,"
         '"job/gpu:(0, 1)/gpu_utilization (%)/mean"'
@@ -93,5 +93,5 @@ def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
 
 def test_rows_of_another_width_are_rejected(tmp_path: Path) -> None:
     """Processes that come and go change the columns of pandas' frame, never those of a written file."""
-    text = neighbours.nvitop_csv(2) + "1,2,3\n"
+    text = other_tools.nvitop_csv(2) + "1,2,3\n"
     assert rejected(made(tmp_path, text)) == [("wrong number of cells", 1, 4)]

@@ -9,7 +9,7 @@ import pytest
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.logs.wandb.metric_names import parse_metric_name
 from gpureport.recording import Recording
-from tests.importers import neighbours
+from tests.importers import other_tools
 from tests.importers.accounts import column, kept
 
 
@@ -22,7 +22,7 @@ def made(folder: Path, text: str) -> Recording:
 
 def lines(*rows: Mapping[str, object]) -> str:
     """Return rows as JSON lines, 15 s apart."""
-    stamped = [{**row, "_timestamp": neighbours.EPOCH + 15 * place} for place, row in enumerate(rows)]
+    stamped = [{**row, "_timestamp": other_tools.EPOCH + 15 * place} for place, row in enumerate(rows)]
     return "".join(json.dumps(row) + "\n" for row in stamped)
 
 
@@ -78,7 +78,7 @@ def test_cells_of_a_frame_may_be_missing(tmp_path: Path) -> None:
 
 def test_a_sample_of_a_long_run_is_said(tmp_path: Path) -> None:
     """W&B hands out 500 rows unless asked for more."""
-    notes = [made(tmp_path, neighbours.wandb_lines(rows)).run.quality.notes for rows in (499, 500)]
+    notes = [made(tmp_path, other_tools.wandb_lines(rows)).run.quality.notes for rows in (499, 500)]
     assert [len(note) for note in notes] == [0, 1]
 
 

@@ -25,11 +25,11 @@ ID = run_id(1)
 TICKS = [10_050 + 10_050 * place for place in range(9)]
 
 
-def read(source: Path | str, placement: ReadOptions | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
+def read(source: Path | str, options: ReadOptions | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
     """Return the only run of a store that is meant."""
     (run,) = Mlflow().runs(str(source), Selection(**selection)).runs
     return TrackedReading(
-        "mlflow", run, placement or ReadOptions(), Labels(), strict=False, join=join_attached_logs
+        "mlflow", run, options or ReadOptions(), Labels(), strict=False, join=join_attached_logs
     ).recording()
 
 

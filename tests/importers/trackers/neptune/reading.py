@@ -18,9 +18,9 @@ def readings(
     """Return the runs a source holds, not read yet."""
     found = find_tracker(str(source))
     assert found is not None
-    placement = ReadOptions(tz=tz, gpus=gpus)
+    options = ReadOptions(tz=tz, gpus=gpus)
     runs = found.runs(str(source), Selection(**wanted)).runs
-    return [TrackedReading(found.kind, run, placement, Labels(), strict=False, join=join_attached_logs) for run in runs]
+    return [TrackedReading(found.kind, run, options, Labels(), strict=False, join=join_attached_logs) for run in runs]
 
 
 def recordings(source: str | Path, **wanted: Any) -> list[Recording]:  # noqa: ANN401 - as above

@@ -115,6 +115,9 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
     assert sentence(content).endswith("was lost: 10 % on lost GPUs and 3.3 % at start-up.")
 
 
+LISTED = "is listed as idle; the rest of this idle time is listed"
+
+
 @pytest.mark.parametrize(
     ("seconds", "ending"),
     [
@@ -123,13 +126,16 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
         ({"computing": 540, "startup": 60}, "; counted below under start-up"),
         (
             {"computing": 540, "idle": 12, "startup": 48},
-            "; 2.0 % of all GPU time counts as idle below, the rest under start-up",
+            f"; in the breakdown below, 2.0 % of all GPU time {LISTED} under start-up",
         ),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
-            "; 1.0 % of all GPU time counts as idle below, the rest under start-up",
+            f"; in the breakdown below, 1.0 % of all GPU time {LISTED} under start-up",
         ),
-        ({"computing": 480, "idle": 120}, "; idle gaps below hold 20 %, as work of a moment does not end a gap"),
+        (
+            {"computing": 480, "idle": 120},
+            "; idle gaps below hold 20 %, because a brief burst of work does not end an idle gap",
+        ),
     ],
 )
 def test_the_idle_share_is_set_against_the_class_of_that_name(seconds: dict[str, float], ending: str) -> None:

@@ -15,7 +15,8 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout, make_layout, split_header
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.devices.series_assembly import Tally, columns_by_target
+from gpureport.importers.devices.column_values import columns_by_target
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_heading
 from gpureport.importers.ordering.backward_survey import survey_log
 from gpureport.importers.ordering.placement_plan import PlacementPlan
@@ -96,20 +97,20 @@ class HostCsv:
         written = [row[found.stamp].strip() for row in rows if len(row) == len(found.columns)]
         return not written or any(_PLAIN.fullmatch(stamp) for stamp in written)
 
-    def extract(self, file: RawFile, placement: ReadOptions) -> "HostExtraction":
+    def extract(self, file: RawFile, options: ReadOptions) -> "HostExtraction":
         """Begin to read a CSV."""
-        return HostExtraction(file, placement)
+        return HostExtraction(file, options)
 
 
 class HostExtraction:
     """One host CSV being read."""
 
-    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
+    def __init__(self, file: RawFile, options: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._file = file
         self._tally = Tally()
-        self._zone = zones.load_zone(placement.tz) if placement.tz else None
-        self._assembly = RowPlacement(self._zone, self._survey)
+        self._zone = zones.load_zone(options.tz) if options.tz else None
+        self._row_placement = RowPlacement(self._zone, self._survey)
         self._columns = ColumnsRead("", {})
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -119,9 +120,9 @@ class HostExtraction:
             SourceError: when no row can be used.
         """
         for section, rows in self._rows():
-            placed = self._assembly.place(rows)
+            placed = self._row_placement.place(rows)
             self._tally.settle(section, placed)
-            yield from self._assembly.batches(placed, rows.data)
+            yield from self._row_placement.batches(placed, rows.data)
         if self._tally.rows == 0:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
             raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
@@ -148,11 +149,11 @@ class HostExtraction:
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
-        (clock,) = self._assembly.clocks.values()
-        plan = self._assembly.plan
+        (clock,) = self._row_placement.clocks.values()
+        plan = self._row_placement.plan
         return Outcome(
             devices=(Device(id=HOST),),
-            quality=self._tally.quality([clock], self._assembly.notes()),
+            quality=self._tally.quality([clock], self._row_placement.notes()),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
             rejects=self._tally.rejects(),

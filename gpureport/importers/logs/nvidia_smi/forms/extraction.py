@@ -29,10 +29,10 @@ _CLOCK = "gpu_sm_clock_hertz"
 class MixedFormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
-    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
+    def __init__(self, file: RawFile, options: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._mixed = MixedForms()
-        super().__init__(file, placement, MixedForms)
+        super().__init__(file, options, MixedForms)
         self._form = self._mixed
         self._messages = DriverEvents()
         self._events: list[NonDataLine] = []

@@ -1,4 +1,4 @@
-"""Rows of a section that cannot be believed, or whose GPU cannot be told: torn, cut, damaged, of an incomplete tick."""
+"""Rows that are torn, cut or damaged, or that belong to an incomplete tick, so that their GPU is uncertain."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.row_sections import Section
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.identities import Identity
-from gpureport.importers.devices.series_assembly import Tally, Values
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import LEFT_OUT
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, TORN, WRONG_TICK

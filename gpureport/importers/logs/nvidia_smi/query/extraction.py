@@ -1,6 +1,6 @@
 """One nvidia-smi query log being read: from its pieces to the series of its GPUs.
 
-This is the plain road. `gpureport.importers.reading.oddities` lists what leaves it, by which sign and where to.
+This is the plain road, which a clean log takes. `gpureport.importers.reading.oddities` lists what leaves it.
 """
 
 from collections.abc import Iterator
@@ -17,17 +17,12 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
+from gpureport.importers.devices.column_values import CLOCK_EVENTS, Values, columns_by_target, split_clock_events
 from gpureport.importers.devices.gpu_description import ATTRIBUTES, IDENTITY
 from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
-from gpureport.importers.devices.series_assembly import (
-    CLOCK_EVENTS,
-    Tally,
-    Values,
-    columns_by_target,
-    split_clock_events,
-)
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields, unusable_log
 from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, DriverEvents, find_lost_rows
@@ -72,19 +67,19 @@ _ROLES = {
 class QueryGpuExtraction:
     """One log being read."""
 
-    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
+    def __init__(self, file: RawFile, options: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._file = file
-        self._placement = placement
+        self._options = options
         self._tally = Tally()
-        self._devices = Devices(placement.gpus)
+        self._devices = Devices(options.gpus)
         self._identities = SoundIdentities()
         self._damage: DamagedRows | None = None
-        self._zone = zones.load_zone(placement.tz) if placement.tz else None
-        self._assembly = RowPlacement(self._zone, self._survey_whole_log)
+        self._zone = zones.load_zone(options.tz) if options.tz else None
+        self._row_placement = RowPlacement(self._zone, self._survey)
         self._machines: HostColumnCheck | None = None
         self._ticks: TickAssignment | None = None
-        self._tick_times = TickTimes(placement.interval) if placement.interval else None
+        self._tick_times = TickTimes(options.interval) if options.interval else None
         self._messages: DriverEvents | None = None
         self._events: list[NonDataLine] = []
         self._last: int | None = None
@@ -101,16 +96,14 @@ class QueryGpuExtraction:
             SourceError: when no row can be used, or the columns of a log without a header cannot be told.
         """
         for section, rows in self._rows():
-            placed = self._assembly.place(rows)
+            placed = self._row_placement.place(rows)
             self._tally.settle(section, placed)
             self._note_events(section, placed)
-            yield from self._assembly.batches(placed, _select_series(split_clock_events(rows.data)))
+            yield from self._row_placement.batches(placed, _select_series(split_clock_events(rows.data)))
         if self._events:
             self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
-            problem = self._problem or unusable_log.explain_no_usable_row(
-                self._file, self._tally, self._devices.indices
-            )
+            problem = self._problem or unusable_log.explain_no_rows(self._file, self._tally, self._devices.indices)
             raise SourceError(str(self._file.path), *problem)
 
     def _rows(self) -> Iterator[tuple[Section, AssignedRows]]:
@@ -118,10 +111,10 @@ class QueryGpuExtraction:
         sections = self._sections()
         for section in sections:
             if names_gpus(section):
-                yield section, self._assigned(section, None)
+                yield section, self._assign_gpus(section, None)
             else:
                 unnamed = self._assignment().assign(chain((section,), sections))
-                yield from ((each, self._assigned(each, places)) for each, places in unnamed)
+                yield from ((each, self._assign_gpus(each, places)) for each, places in unnamed)
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
@@ -139,25 +132,23 @@ class QueryGpuExtraction:
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield section if section.layout.stamp is not None else self._without_printed_text(section)
+                    yield section if section.layout.stamp is not None else self._drop_printed(section)
 
     def _read_opening(self) -> tuple[str, Opening]:
         """Return the beginning of the log, and how its lines are read."""
         first = head(self._file.again(), HEAD_BYTES)
-        if self._placement.columns is None and is_unambiguous(first):
+        if self._options.columns is None and is_unambiguous(first):
             return first.decode(errors="replace"), Opening(stamped=True)
         text = read_beginning(self._file)
-        return text, read_opening(
-            str(self._file.path), text, self._placement.columns, lambda: iterate_lines(self._file)
-        )
+        return text, read_opening(str(self._file.path), text, self._options.columns, lambda: iterate_lines(self._file))
 
     def _assignment(self) -> TickAssignment:
-        """Return what tells GPUs apart that no column names."""
+        """Return what assigns rows to GPUs where no column names them."""
         whole = self._file.size < PIECE_BYTES
-        self._ticks = self._ticks or TickAssignment(rows_per_tick=self._placement.gpus_per_tick, whole=whole)
+        self._ticks = self._ticks or TickAssignment(rows_per_tick=self._options.gpus_per_tick, whole=whole)
         return self._ticks
 
-    def _without_printed_text(self, section: Section) -> Section:
+    def _drop_printed(self, section: Section) -> Section:
         """Return a section without what a job printed among the rows of a log without time stamps."""
         bad = np.zeros(len(section.numbers), dtype=np.bool_)
         for source, rows in find_rows_without_unit(section):
@@ -179,14 +170,16 @@ class QueryGpuExtraction:
             fractions=bool(self._opening.dialect.fractions),
         )
 
-    def _survey_whole_log(self) -> "PlacementPlan":
+    def _survey(self) -> "PlacementPlan":
         """Read the whole log once more, to see why its stamps run backwards."""
         from gpureport.importers.ordering.backward_survey import survey_log  # noqa: PLC0415 - the stamps of most logs rise
 
-        again = QueryGpuExtraction(self._file.again(), self._placement)
-        return survey_log((rows for _, rows in again._rows()), self._assembly.zone, sure=lambda: again._devices.sure)
+        again = QueryGpuExtraction(self._file.again(), self._options)
+        return survey_log(
+            (rows for _, rows in again._rows()), self._row_placement.zone, sure=lambda: again._devices.sure
+        )
 
-    def _assigned(self, section: Section, places: IntArray | None) -> AssignedRows:
+    def _assign_gpus(self, section: Section, places: IntArray | None) -> AssignedRows:
         """Return the rows of a section with the GPU each belongs to."""
         data = columns_by_target(section)
         if any(map(HOST_COLUMN.fullmatch, data)):
@@ -204,11 +197,11 @@ class QueryGpuExtraction:
         if section.layout.stamp is None and self._tick_times is not None:
             times = self._tick_times.times(codes, ids)
             # counted times are no local ones
-            self._assembly.zone = None
+            self._row_placement.zone = None
         if section.layout.absolute and section.layout.stamp is not None:
             # and UTC is not local either
-            self._absolute, self._assembly.zone = True, None
-        outliers = (codes >= 0) & self._assembly.find_outliers(times, codes)
+            self._absolute, self._row_placement.zone = True, None
+        outliers = (codes >= 0) & self._row_placement.find_outliers(times, codes)
         self._tally.drop(OUT_OF_SEQUENCE, section.numbers[outliers])
         codes[outliers] = NOT_NAMED
         return AssignedRows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
@@ -233,14 +226,12 @@ class QueryGpuExtraction:
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
-        clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
+        clocks, plan = list(self._row_placement.clocks.values()), self._row_placement.plan
         devices, notes = self._describe_devices(plan)
-        quality = self._tally.quality(clocks, (*notes, *self._assembly.notes()))
+        quality = self._tally.quality(clocks, (*notes, *self._row_placement.notes()))
         return Outcome(
             devices=devices,
-            quality=self._without_recorded_times(
-                replace(quality, log_events=self._messages.events() if self._messages else ())
-            ),
+            quality=self._mark_times(replace(quality, log_events=self._messages.events() if self._messages else ())),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
@@ -251,7 +242,7 @@ class QueryGpuExtraction:
         )
 
     def _understanding(self, plan: "PlacementPlan | None") -> Interpretation:
-        """Return what the columns, the GPUs and the times were told by."""
+        """Return how the columns, the GPUs and the order of the rows were found."""
         header = ("header",) if self._tally.headers else ()
         return Interpretation(
             columns_by=(*filter(None, (self._opening.columns_by,)), *header),
@@ -262,25 +253,25 @@ class QueryGpuExtraction:
         )
 
     def _describe_devices(self, plan: "PlacementPlan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
-        """Return the devices, and what a reader must know about how they and the columns were told."""
+        """Return the devices, and what a reader must know about how they and the columns were recognised."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
         by_place = self._ticks.notes() if self._ticks else ()
         notes = (*self._opening.notes, *self._describe_translations(), *by_place, *self._devices.notes())
-        if self._devices.named or self._placement.gpus_per_tick == 1:
+        if self._devices.named or self._options.gpus_per_tick == 1:
             return devices, notes
-        bunched = any(clock.bunched() for clock in self._assembly.clocks.values())
+        bunched = any(clock.bunched() for clock in self._row_placement.clocks.values())
         if not bunched and not (self._ticks and self._ticks.mixed):
             return devices, notes
         return tuple(replace(device, mixed=True) for device in devices), (*notes, MIXED_GPUS_NOTE)
 
     def _describe_translations(self) -> tuple[str, ...]:
-        """Return what headings that people wrote were taken for."""
+        """Return which fields the hand-written headings were taken for."""
         taken = ", ".join(self._columns.translated())
         return (f"Headings that nvidia-smi does not write: {taken}.",) if taken else ()
 
-    def _without_recorded_times(self, quality: Quality) -> Quality:
-        """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
+    def _mark_times(self, quality: Quality) -> Quality:
+        """Return the account; in a log without time stamps, times are synthetic."""
         if self._stamped:
             unused = self._tick_times is not None
             note = (UNUSED_INTERVAL,) if unused else ()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.importers.delimited.layout import STAMP, Layout
+from gpureport.importers.devices.column_values import CLOCK_EVENTS
 from gpureport.importers.devices.gpu_description import ATTRIBUTES
-from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
 from gpureport.importers.values.cells import Column, Reader, Value, extra_name, number_column
 from gpureport.importers.values.numbers import Number
 from gpureport.metrics import BY_NAME
@@ -97,7 +97,7 @@ _SERIES = {
     "retired_pages.double_bit.count": "gpu_retired_pages_double_bit_total",
     "retired_pages.pending": "gpu_retired_pages_pending",
     "clocks_event_reasons.active": CLOCK_EVENTS,
-    # no field of nvidia-smi up to 610, but NVML's name of it, which scripts write beside nvidia-smi's
+    # nvidia-smi up to 610 has no such field; scripts that add it use NVML's name
     "total_energy_consumption": "gpu_energy_joules_total",
 }
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ"}
@@ -153,7 +153,7 @@ def parse_query_field(heading: str) -> Column | None:
 
 
 def has_own_column(heading: str) -> bool:
-    """Return whether a heading is that of a field with a column of its own, at a part of the cost of `column`."""
+    """Return whether a field has a column of its own; much cheaper than `parse_query_field`."""
     match = _HEADING.fullmatch(heading.strip())
     return match is not None and find_target(canonicalize(match[1])) is not None
 
@@ -169,17 +169,17 @@ def _make_column(field: str, unit: str) -> Column:
 
 
 def is_known_column(column: Column) -> bool:
-    """Return whether a column is one nvidia-smi is known to write; a time stamp alone tells nothing."""
+    """Return whether a column is a known one of nvidia-smi; the time stamp, which any log has, is not."""
     return column.target != STAMP and not column.target.startswith("extra_")
 
 
 def is_gpu_column(column: Column) -> bool:
-    """Return whether a column is one that no table but a log of GPUs has."""
+    """Return whether only a GPU log has such a column."""
     return is_known_column(column) and column.source not in _COMMON
 
 
 def is_gpu_layout(layout: Layout) -> bool:
-    """Return whether a header names a GPU metric, or a time and what only GPUs have.
+    """Return whether a header names a GPU metric, or a time and a column that only GPU logs have.
 
     `index` and `name` are columns of any table.
     """
@@ -187,7 +187,7 @@ def is_gpu_layout(layout: Layout) -> bool:
 
 
 def is_share_without_unit(column: Column) -> bool:
-    """Return whether a column holds parts of a whole, in per cent unless a unit says otherwise."""
+    """Return whether a column holds a share without a unit, which is in per cent as a rule."""
     return column.target in _PARTS_OF_ONE and not column.unit
 
 

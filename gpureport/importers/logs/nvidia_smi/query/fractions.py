@@ -1,4 +1,4 @@
-"""Shares of time under a heading without a unit: whether they may be fractions instead of per cent."""
+"""Shares of time under a heading without a unit: which of them may be fractions instead of per cent."""
 
 from collections.abc import Callable, Iterable, Sequence
 

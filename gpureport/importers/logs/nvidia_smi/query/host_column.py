@@ -1,4 +1,4 @@
-"""Rows of several machines in one query log: a column of a script's own that names the host tells them."""
+"""Rows of several machines in one query log, recognised by a column that a script adds for the host."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.errors import SourceError
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 
 HOST_COLUMN = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 """Columns that name the machine."""

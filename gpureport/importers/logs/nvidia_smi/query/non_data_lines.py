@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpureport.importers.delimited.layout import Layout, make_layout, split_header
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.devices.series_assembly import CLOCK_EVENTS
+from gpureport.importers.devices.column_values import CLOCK_EVENTS
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headings import is_gpu_heading, read_heading
 from gpureport.importers.logs.nvidia_smi.query.timeless import require_driver_words
@@ -27,17 +27,17 @@ _EVENTS = (
 )
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
 XID = "NVRM: Xid ("
-"""What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
+"""Part of each kernel log line about an Xid error; recorders copy such lines between the rows."""
 _EXTRA = extra_name("")
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 """What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+")
-"""What every header looks like: most lines that are none are told by it, at a tenth of the cost."""
+"""What every header looks like; it rules out most other lines at a tenth of the cost."""
 _TITLES = re.compile(rf"^{_TITLE.pattern}$", re.MULTILINE)
 _OTHERS = 10_000
-"""Lines that are no header that are remembered; words come again as a rule."""
+"""How many lines without a header are remembered; they usually come again."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 _NOISE = re.compile(
@@ -56,7 +56,7 @@ class QueryGpuDialect:
     """Lines of `nvidia-smi --query-gpu=… --format=csv`.
 
     Attributes:
-        fractions: headings of which nobody can say whether they count in per cent; their columns stay text.
+        fractions: headings whose values may be fractions or per cent; their columns stay text.
         grouped: whether dots part the thousands of numbers.
         instead: columns in place of those of a header that names another number of them.
         absolute: whether time stamps are counts since 1970 or name their offset.
@@ -144,7 +144,7 @@ def find_headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterato
 
 
 def _read_header(headings: Sequence[str]) -> list[Column] | None:
-    """Return the columns of a header, None when the cells are none.
+    """Return the columns of a header, None when the cells are not headings.
 
     Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
     """

@@ -1,4 +1,4 @@
-"""How the lines of a log are read: the columns of rows before any header, and what its headers leave open."""
+"""Decides how to read the lines of a log: the columns of rows before any header, and ambiguities in its headers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first lines of a log, parted at the first of its headers.
+    """The first lines of a log, split at its first header.
 
     Attributes:
         before: lines before any header.
@@ -74,7 +74,7 @@ def read_opening(where: str, head: str, names: Sequence[str] | None, whole: Call
         where: the log, for an error.
         head: its first lines, up to some below its first header.
         names: query fields a person named, None when none were.
-        whole: gives all its lines, which are read only where the first ones do not tell.
+        whole: gives all its lines, which are read only where the first ones are ambiguous.
 
     Raises:
         SettingsError: when a name is no query field.
@@ -117,12 +117,12 @@ def _iterate_stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
 
 
 def _describe_ambiguities(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
-    """Yield what a reader must know of what the cells leave open."""
+    """Yield a note on each ambiguity in the cells."""
     for heading in sorted(unread):
         column = headings.read_heading(heading)
         name = heading if column is None else column.source
         yield (
-            f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
+            f"{heading} has no unit and no value above 1, so it could be fractions or per cent. It is kept as text. "
             f"{name} [1] or {name} [%] in its place is read."
         )
     yield from filter(None, [spreadsheet.describe_slashed_dates([line for line in lines if ";" in line])])
@@ -149,7 +149,7 @@ def _apply_named_columns(names: Sequence[str], head: _Head) -> Opening:
 
 
 def _delimiter(head: _Head, cells: int) -> str:
-    """Return what parts the cells of a log of which a person says how many a row has."""
+    """Return the delimiter of a log whose rows have a known number of cells."""
     if head.header is not None:
         return head.header.delimiter
     first = head.before[0] if head.before else ""
@@ -220,7 +220,7 @@ def iterate_lines(file: RawFile) -> Iterator[str]:
 
 
 def take_first_lines(text: str) -> list[str]:
-    """Return the first lines of a text that say something."""
+    """Return the first non-blank lines of a text."""
     return [line for each in text.splitlines()[:_LINES] if (line := each.strip())]
 
 

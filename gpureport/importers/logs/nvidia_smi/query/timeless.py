@@ -1,4 +1,4 @@
-"""Rows of a log without time stamps: without one, words and numbers that a job prints look like a row sooner."""
+"""Rows of a log without time stamps, where text that a job prints is easily mistaken for a row."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _require_form(column: Column) -> Column:
 
 
 def find_rows_without_unit(section: Section) -> Iterator[tuple[str, BoolArray]]:
-    """Yield each column with the rows that are none of a log without time stamps: few numbers without its unit.
+    """Yield each column with the rows that a job printed: the few numbers that lack its unit.
 
     Numbers that a job prints have none. A log may go on with `nounits`, but not for some rows only.
     """

@@ -1,4 +1,4 @@
-"""Lines torn by two writers that still have the right number of cells, told by what cannot change on a GPU."""
+"""Finds lines torn by two writers that still have the right number of cells, by values that are constant on a GPU."""
 
 import re
 from collections import Counter
@@ -8,9 +8,9 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_description import IDENTITY
 from gpureport.importers.devices.identities import DRIVER_FORMS, Identity
-from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.timebase.row_order import split_at
 from gpureport.quality import gap_seconds
 

@@ -4,7 +4,7 @@ from itertools import islice
 
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.devices.series_assembly import Tally
+from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.opening import iterate_lines
 from gpureport.importers.note_text import format_count
@@ -12,7 +12,7 @@ from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
 
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 _SHOWN = 24
-"""Letters of a line that a message bears."""
+"""Characters of a line that a message quotes."""
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
 _TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
 """What people call a column of times."""
@@ -42,7 +42,7 @@ def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bo
     return None
 
 
-def explain_no_usable_row(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
+def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     """Return why no row is left.
 
     Args:

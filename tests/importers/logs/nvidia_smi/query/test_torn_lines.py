@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.columns import IntArray
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
 from tests.importers.written_logs import HEADER, read_text, row
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.row_sections import NonDataLine
-from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.devices.column_values import Values
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import Document, Section, Sections
 from gpureport.importers.logs.nvidia_smi.forms.lines_between_blocks import classify_stray_line
 from gpureport.importers.text.text_log import Chunk, Record, make_chunk

@@ -13,7 +13,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import TableReader
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.devices.series_assembly import Values, columns_by_target
+from gpureport.importers.devices.column_values import Values, columns_by_target
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.aligned_columns import CUT, AlignedLines, Odd
 from gpureport.importers.logs.nvidia_smi.forms.monitors import day_clock, dmon_columns
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon_columns import CLOCK, DAY, INSTANCE

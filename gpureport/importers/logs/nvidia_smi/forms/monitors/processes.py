@@ -17,7 +17,7 @@ _NOTHING = {"-", ""}
 _MESSAGES = QueryGpuDialect()
 """Tells what a line is that is no row."""
 _REMEMBERED = 4_096
-"""Lines that are no rows and are told from what was said of them before."""
+"""How many non-row lines to remember, so that a repeated line gets the same verdict without another look."""
 _LONGEST = 200
 """Bytes of a line that is remembered."""
 

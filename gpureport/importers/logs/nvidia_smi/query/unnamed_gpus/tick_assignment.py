@@ -1,4 +1,4 @@
-"""Rows of a query log in which no column names a GPU: told apart by their place in the tick."""
+"""Rows of a query log in which no column names a GPU: each position in a tick is one GPU."""
 
 from array import array
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,8 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
+from gpureport.importers.devices.column_values import columns_by_target
 from gpureport.importers.devices.identities import names_gpus
-from gpureport.importers.devices.series_assembly import columns_by_target
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, assign_positions
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer_ticks
 from gpureport.importers.values import stamps
@@ -35,13 +35,13 @@ DAMAGED_KINDS = {LineKind.REJECTED, LineKind.TORN_OFF}
 
 @dataclass(slots=True)
 class TickAssignment:
-    """Gives rows of a log the place in their tick, where nothing else tells GPUs apart.
+    """Gives each row its position in its tick, where nothing else names the GPU.
 
     Attributes:
-        rows_per_tick: rows a tick as a person says, None when nobody does.
+        rows_per_tick: rows of a tick as a person gave them, or None.
         whole: whether the first section is all of the log.
-        mixed: whether some rows come several at a time although the first ones did not.
-        assumed: whether nothing could tell how many GPUs there are.
+        mixed: whether later rows come several at a time although the first ones did not.
+        assumed: whether one GPU was assumed because nothing shows how many there are.
     """
 
     rows_per_tick: int | None
@@ -53,15 +53,15 @@ class TickAssignment:
     """Numbers of the lines that were rows, and are rejected."""
 
     def add_damaged(self, other_lines: Iterable[NonDataLine], layout: Layout | None) -> None:
-        """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
+        """Note the lines that are left of a row: they count in the tick, other text does not."""
         if layout is not None:
             rejected = (line for line in other_lines if line.kind in DAMAGED_KINDS)
             self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
 
     def assign(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
-        """Yield the sections with the place of each row, None where columns name the GPUs or one GPU is logged.
+        """Yield each section with the positions of its rows, None where columns name GPUs or only one is logged.
 
-        Rows up to the next section in which a column names GPUs are told by one kind of tick.
+        Rows up to the next section in which a column names GPUs have ticks of one size.
         """
         for first in sections:
             if names_gpus(first):
@@ -121,11 +121,11 @@ class TickAssignment:
 
     @property
     def is_used(self) -> bool:
-        """Whether a place in the tick told GPUs apart."""
+        """Whether any rows were assigned by their position in the tick."""
         return bool(self._seen)
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know about how GPUs were told apart."""
+        """Return what a reader must know about how rows were assigned to GPUs."""
         found = [
             f"No column tells the GPUs apart: each is a place in the tick ({ticks.evidence}; "
             f"{ticks.confidence} confidence)."

@@ -1,4 +1,4 @@
-"""Which place in its tick a row has, so that each place is one GPU; over a log read section by section."""
+"""The position of each row in its tick, over a log that is read section by section; each position is one GPU."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from gpureport.columns import IntArray
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks
 
 LEFT_OUT = -1
-"""Position of a row whose tick does not hold the usual number of rows, so that its place tells no GPU."""
+"""Position of a row in a tick of an unusual size, where no position stands for a GPU."""
 
 _Section = TypeVar("_Section")
 _NONE = np.zeros(0, dtype=np.int64)
@@ -39,11 +39,11 @@ class TickPositions:
 
     @property
     def pending(self) -> int:
-        """Number of rows given whose positions are not known yet; never more than a tick holds."""
+        """Number of rows whose positions are not known yet; never more than a tick holds."""
         return self._pending
 
     def assign(self, times: IntArray) -> IntArray:
-        """Return the positions of the rows held back and of as many of the next ones as can be told.
+        """Return the positions of the rows held back, and of the next ones as far as they are known.
 
         Args:
             times: stamps of the next rows as written, in microseconds.

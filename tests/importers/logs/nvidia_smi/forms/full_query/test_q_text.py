@@ -61,9 +61,9 @@ EXPECTED = {
 }
 
 
-def read(folder: Path, text: str | bytes, placement: ReadOptions | None = None) -> Recording:
+def read(folder: Path, text: str | bytes, options: ReadOptions | None = None) -> Recording:
     """Return what a log holds, after checking that every line is accounted for."""
-    recording = read_text(folder, text, placement)
+    recording = read_text(folder, text, options)
     kept(recording)
     return recording
 

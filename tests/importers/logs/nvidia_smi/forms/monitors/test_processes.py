@@ -63,9 +63,9 @@ def test_names_may_hold_blanks(tmp_path: Path) -> None:
 def test_pmon_without_time_is_refused(tmp_path: Path) -> None:
     """Nothing says where a tick ends: an interval does not help, -o DT would."""
     text = lines(*heading(PMON[2:]), *(aligned([0, 7, "C", 50, 1, "-", "-", 100, "python"]) for _ in range(3)))
-    for placement in (ReadOptions(), ReadOptions(interval=1)):
+    for options in (ReadOptions(), ReadOptions(interval=1)):
         with pytest.raises(SourceError, match="have no time") as raised:
-            read_text(tmp_path, text, placement)
+            read_text(tmp_path, text, options)
         assert "pmon -o DT" in raised.value.hint
 
 

@@ -1,4 +1,4 @@
-"""Damages recordings of nvidia-smi's neighbours at random and reads them, as `mutations` does with nvidia-smi's."""
+"""Damages recordings of tools other than nvidia-smi at random and reads them, as `mutations` does with nvidia-smi's."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import MappedColumn, Mapping
 from tests.fuzz.mutations import LARGEST, MUTATIONS
-from tests.importers import neighbours
+from tests.importers import other_tools
 
 MAP = Mapping(
     columns=(
@@ -20,16 +20,16 @@ MAP = Mapping(
 )
 _ALL = {"DCGM_FI_DEV_GPU_UTIL_RATIO": ["0", "1"], "DCGM_FI_DEV_XID_ERRORS": ["0", "79"], "DCGM_FI_DEV_FB_USED": ["1"]}
 FORMS: dict[str, tuple[str, ...]] = {
-    "gpustat": (neighbours.gpustat_log(3), neighbours.gpustat_log(12, indent=None)),
-    "nvitop": (neighbours.nvitop_csv(12), *(p.read_text() for p in neighbours.CAPTURES if "nvitop" in str(p))),
-    "dmon": (neighbours.dmon_log(10), neighbours.dmon_log(10, stamped=True)),
+    "gpustat": (other_tools.gpustat_log(3), other_tools.gpustat_log(12, indent=None)),
+    "nvitop": (other_tools.nvitop_csv(12), *(p.read_text() for p in other_tools.CAPTURES if "nvitop" in str(p))),
+    "dmon": (other_tools.dmon_log(10), other_tools.dmon_log(10, stamped=True)),
     "prometheus": (
-        neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=[str(n) for n in range(20)]) * 2,
-        neighbours.prometheus_answer(**_ALL),
+        other_tools.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=[str(n) for n in range(20)]) * 2,
+        other_tools.prometheus_answer(**_ALL),
     ),
-    "field_csv": (neighbours.long_csv(6), neighbours.wide_csv(12)),
-    "wandb": (neighbours.wandb_csv(20), neighbours.wandb_lines(20)),
-    "mapped": (neighbours.wrapper_csv(20),),
+    "field_csv": (other_tools.long_csv(6), other_tools.wide_csv(12)),
+    "wandb": (other_tools.wandb_csv(20), other_tools.wandb_lines(20)),
+    "mapped": (other_tools.wrapper_csv(20),),
 }
 """Recordings of each form that are damaged."""
 _TOKENS = (
@@ -74,10 +74,10 @@ def ending(path: Path, form: str, number: int) -> str:
         AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
     """
     mapping = MAP if form == "mapped" else None
-    placement = ReadOptions(interval=1.0 if number % 3 else None, map=mapping)
+    options = ReadOptions(interval=1.0 if number % 3 else None, map=mapping)
     try:
         (inputs,) = find_runs(path, kind="mapped" if mapping else None)
-        recording = Reading(inputs, placement, Labels()).recording()
+        recording = Reading(inputs, options, Labels()).recording()
     except GpureportError as error:
         return type(error).__name__
     assert recording.run.quality.accounted, recording.run.quality

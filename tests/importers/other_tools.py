@@ -1,4 +1,4 @@
-"""Recordings of neighbours of nvidia-smi as text, for tests of what reads them."""
+"""Recordings of tools other than nvidia-smi as text, for tests of what reads them."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Readings of made-up GPUs in the words of nvidia-smi's neighbours."""
+"""Readings of made-up GPUs as tools other than nvidia-smi write them."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

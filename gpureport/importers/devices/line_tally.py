@@ -1,4 +1,4 @@
-"""Parsed rows to columns of the series, every line accounted for."""
+"""Counts what became of every line of a log."""
 
 from array import array
 from collections import Counter
@@ -7,97 +7,13 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
-from gpureport.importers.values.cells import Decoded
-from gpureport.metrics import CLOCK_EVENT_BITS
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
-from gpureport.series_table import METRIC_TYPES
-
-CLOCK_EVENTS = "clock_events"
-"""Target of the bit mask of clock events."""
-_KNOWN_BITS = np.uint64(sum(CLOCK_EVENT_BITS.values()))
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """One column of rows: numbers with where they are present, or codes into texts."""
-
-    data: npt.NDArray[Any]
-    valid: BoolArray
-    texts: list[str] | None = None
-
-    def select(self, rows: BoolArray | IntArray) -> "Values":
-        """Return the values of some rows."""
-        if rows.dtype == np.bool_:
-            return Values(self.data[rows], self.valid[rows], self.texts)
-        valid = columns.all_valid(len(rows)) if self.valid.all() else self.valid.take(rows)
-        data = self.data[: len(rows)] if columns.is_constant(self.data) else self.data.take(rows)
-        return Values(data, valid, self.texts)
-
-    def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":
-        """Return the values of some rows as the Arrow type of the column."""
-        if self.texts is not None:
-            return columns.categories(self.data[rows], self.texts, self.valid[rows])
-        return columns.to_arrow(self.data[rows], METRIC_TYPES[name], self.valid[rows])
-
-
-def to_values(decoded: Decoded, dtype: str) -> Values:
-    """Return a decoded column as values."""
-    if dtype == "str":
-        return _texts(decoded)
-    return Values(decoded.values(dtype), decoded.valid())
-
-
-def _texts(decoded: Decoded) -> Values:
-    """Return a column of texts, each text once: cells that differ in blanks or hold nothing may be equal."""
-    texts = [str(value) for value in decoded.distinct]
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    if len(places) == len(texts):
-        return Values(decoded.codes, decoded.valid(), texts)
-    table = np.array([places[text] for text in texts], dtype=decoded.codes.dtype)
-    return Values(table.take(decoded.codes), decoded.valid(), list(places))
-
-
-def columns_by_target(section: Section) -> dict[str, Values]:
-    """Return the columns of a section by their targets, the time stamp aside."""
-    return {
-        column.target: to_values(section.columns[position], column.dtype)
-        for position, column in enumerate(section.layout.columns)
-        if position != section.layout.stamp
-    }
-
-
-def split_clock_events(data: dict[str, Values]) -> dict[str, Values]:
-    """Return the columns with the mask replaced by one column a reason; bits without a name are kept in hex.
-
-    Columns of single reasons the log holds besides the mask give way to it: the mask is read in one moment.
-    """
-    mask = data.get(CLOCK_EVENTS)
-    if mask is None:
-        return data
-    rest = {name: values for name, values in data.items() if name != CLOCK_EVENTS}
-    bits = mask.data.astype(np.uint64)
-    ever, always = np.bitwise_or.reduce(bits), np.bitwise_and.reduce(bits)
-    reasons = {
-        f"clock_event_{reason}": Values(_bit_column(bits, np.uint64(bit), ever, always), mask.valid)
-        for reason, bit in CLOCK_EVENT_BITS.items()
-    }
-    unknown = bits & ~_KNOWN_BITS if ever & ~_KNOWN_BITS else columns.repeat_value(np.uint64(0), len(bits))
-    return rest | reasons | {"clock_event_unknown_bits": Values(unknown, mask.valid)}
-
-
-def _bit_column(bits: npt.NDArray[np.uint64], bit: np.uint64, ever: np.uint64, always: np.uint64) -> BoolArray:
-    """Return where a bit is set, given the bits that are set anywhere and those set everywhere: most never are."""
-    return (bits & bit) != 0 if ever & bit and not always & bit else columns.repeat_value(bool(always & bit), len(bits))
-
 
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
@@ -133,19 +49,19 @@ class Tally:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
     def take(self, lines: int, rows: int, continued: int, other_lines: Iterable[NonDataLine]) -> None:
-        """Count lines: those rows are counted for, those that say more of a row, and the others."""
+        """Count lines: the rows, the lines that continue a row, and all others."""
         self.lines += lines
         self.rows += rows
         self.continued += continued
-        told = list(other_lines)
-        kinds = Counter([line.kind for line in told])
+        other_lines = list(other_lines)
+        kinds = Counter([line.kind for line in other_lines])
         self.headers += kinds[LineKind.HEADER]
         self.noise += kinds[LineKind.NOISE]
         self.events += kinds[LineKind.EVENT]
-        self._lose([line for line in told if line.kind is LineKind.REJECTED])
-        self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
+        self._count_rejected([line for line in other_lines if line.kind is LineKind.REJECTED])
+        self._tear_off([line for line in other_lines if line.kind is LineKind.TORN_OFF])
 
-    def _lose(self, lines: Sequence[NonDataLine]) -> None:
+    def _count_rejected(self, lines: Sequence[NonDataLine]) -> None:
         """Count and keep rejected lines."""
         numbers: dict[str, list[int]] = {}
         for line in lines:
@@ -155,7 +71,7 @@ class Tally:
         self._keep(lines)
 
     def _tear_off(self, lines: Sequence[NonDataLine]) -> None:
-        """Keep the lines of which a part was left out, the other being a row: the part was a row as well."""
+        """Keep lines that held a torn row followed by a whole one. The torn part counts as a lost row."""
         self._torn.extend(line.number for line in lines)
         self._keep(lines)
 
@@ -177,18 +93,18 @@ class Tally:
             self._stream.write("".join(entries).encode())
 
     def drop(self, reason: str, numbers: IntArray) -> None:
-        """Count rows that were read but do not become part of the series."""
+        """Count rows that were read but stay out of the series."""
         if len(numbers):
             self.rows -= len(numbers)
             self.reject(reason, len(numbers), int(numbers.min()))
 
     def settle(self, section: Section, placed: PlacedRows) -> None:
-        """Count the rows of a section that are left out for where they stand in the log, then keep the others."""
+        """Count the rows of a section that its placement leaves out, then keep the others."""
         self.leave_out(section.numbers, placed)
         self.keep(section, placed.devices >= 0)
 
     def leave_out(self, numbers: IntArray, placed: PlacedRows) -> None:
-        """Count the rows that are left out for where they stand in the log."""
+        """Count the rows that their placement leaves out."""
         for reason, rows in placed.left_out.items():
             self.drop(reason, numbers[rows])
 
@@ -206,7 +122,7 @@ class Tally:
         return self._rejects.getvalue().to_pybytes()
 
     def quality(self, clocks: list[Clock], notes: tuple[str, ...] = ()) -> Quality:
-        """Return the account, with what the clocks of the devices saw and what is noted of the order of the rows."""
+        """Return the account, with the timing of the devices and the notes on the order of the rows."""
         gaps = tuple(gap for clock in clocks for gap in clock.gaps())
         return Quality(
             lines=self.lines,
@@ -227,10 +143,8 @@ class Tally:
     def _unnamed_cell_notes(self) -> Iterator[str]:
         """Yield what a reader must know of cells that no heading names."""
         if self._unnamed_cells:
-            rows, texts = (
-                self._unnamed_cells.total(),
-                [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)],
-            )
+            rows = self._unnamed_cells.total()
+            texts = [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)]
             holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
             yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
 
@@ -238,11 +152,8 @@ class Tally:
         """Yield what a reader must know of the lines of which a part was left out."""
         if self._torn:
             number, first = len(self._torn), min(self._torn)
-            torn = (
-                f"{number} torn lines (the first is line {first}) end"
-                if number > 1
-                else f"Line {first} is torn and ends"
-            )
+            several = f"{number} torn lines (the first is line {first}) end"
+            torn = several if number > 1 else f"Line {first} is torn and ends"
             yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
 
 

@@ -1,11 +1,11 @@
-"""Damaged recordings of nvidia-smi's neighbours are read or refused in the project's own words."""
+"""Damaged recordings of tools other than nvidia-smi are read or refused in the project's own words."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz.batches import batches
-from tests.fuzz.neighbours import FORMS, ending, mutated
+from tests.fuzz.other_tools import FORMS, ending, mutated
 
 BATCH = 50
 

@@ -11,33 +11,33 @@ from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find_runs
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.recording import Recording
-from tests.importers import neighbours, written_logs
+from tests.importers import other_tools, written_logs
 from tests.importers.accounts import kept
 
 ROWS: dict[str, tuple[str, Callable[[int], str], int]] = {
-    "gpustat": ("gpustat", neighbours.gpustat_log, 2),
-    "gpustat one a line": ("gpustat", lambda rows: neighbours.gpustat_log(rows, indent=None), 2),
-    "nvitop": ("nvitop", neighbours.nvitop_csv, 2),
-    "dmon": ("dcgm", neighbours.dmon_log, 2),
-    "dmon stamped": ("dcgm", lambda rows: neighbours.dmon_log(rows, stamped=True), 2),
-    "long": ("dcgm", neighbours.long_csv, 2),
-    "wide": ("dcgm", neighbours.wide_csv, 2),
-    "wandb": ("wandb", neighbours.wandb_csv, 2),
-    "wandb lines": ("wandb", neighbours.wandb_lines, 1),
-    "mapped": ("mapped", neighbours.wrapper_csv, 3),
+    "gpustat": ("gpustat", other_tools.gpustat_log, 2),
+    "gpustat one a line": ("gpustat", lambda rows: other_tools.gpustat_log(rows, indent=None), 2),
+    "nvitop": ("nvitop", other_tools.nvitop_csv, 2),
+    "dmon": ("dcgm", other_tools.dmon_log, 2),
+    "dmon stamped": ("dcgm", lambda rows: other_tools.dmon_log(rows, stamped=True), 2),
+    "long": ("dcgm", other_tools.long_csv, 2),
+    "wide": ("dcgm", other_tools.wide_csv, 2),
+    "wandb": ("wandb", other_tools.wandb_csv, 2),
+    "wandb lines": ("wandb", other_tools.wandb_lines, 1),
+    "mapped": ("mapped", other_tools.wrapper_csv, 3),
 }
 """Kind, a log of so many moments, and the rows of the series that a moment makes."""
 
 
-def recording(path: Path, folder: Path, **options: object) -> Recording:
+def recording(path: Path, folder: Path, **values: object) -> Recording:
     """Return a log as it is read, with the map where only that tells."""
     if path.name.startswith("mapped"):
         mapping = folder / "map.toml"
-        mapping.write_text(neighbours.MAP)
-        options["map"] = read_map(mapping)
-    placement = ReadOptions(interval=1.0, **options)  # type: ignore[arg-type]  # options of several types
-    (inputs,) = find_runs(path, kind="mapped" if placement.map else None)
-    return Reading(inputs, placement, Labels()).recording()
+        mapping.write_text(other_tools.MAP)
+        values["map"] = read_map(mapping)
+    options = ReadOptions(interval=1.0, **values)  # type: ignore[arg-type]  # options of several types
+    (inputs,) = find_runs(path, kind="mapped" if options.map else None)
+    return Reading(inputs, options, Labels()).recording()
 
 
 def written(folder: Path, form: str, text: str | bytes) -> Path:
@@ -57,7 +57,7 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
     assert found.run.sources[0].kind == kind
 
 
-@pytest.mark.parametrize("path", neighbours.CAPTURES, ids=lambda path: f"{path.parent.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", other_tools.CAPTURES, ids=lambda path: f"{path.parent.parent.name}-{path.name}")
 def test_captures_are_of_one_kind(path: Path) -> None:
     """What a tool wrote is recognised by its own importer, and by no other."""
     head = path.read_bytes()
@@ -138,7 +138,7 @@ def test_a_hundred_kilobytes_are_read_whole(tmp_path: Path, form: str) -> None:
 
 def test_gpus_are_selected_and_the_machine_stays(tmp_path: Path) -> None:
     """--gpus leaves out GPUs, never the machine they sit in."""
-    path = written(tmp_path, "wandb", neighbours.wandb_csv().replace("gpu.0.gpu", "gpu.1.gpu"))
+    path = written(tmp_path, "wandb", other_tools.wandb_csv().replace("gpu.0.gpu", "gpu.1.gpu"))
     found = recording(path, tmp_path, gpus=(0,))
     assert [device.id for device in found.run.devices] == ["gpu:0", "host"]
     assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [("GPU not selected", 6)]
@@ -146,8 +146,8 @@ def test_gpus_are_selected_and_the_machine_stays(tmp_path: Path) -> None:
 
 def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
     """A log that holds the machine's series takes no host log beside it."""
-    log, host = written(tmp_path, "wandb", neighbours.wandb_csv()), tmp_path / "host.csv"
-    host.write_text(f"timestamp,cpu_percent\n{neighbours.stamp(0)},5\n{neighbours.stamp(60)},5\n")
+    log, host = written(tmp_path, "wandb", other_tools.wandb_csv()), tmp_path / "host.csv"
+    host.write_text(f"timestamp,cpu_percent\n{other_tools.stamp(0)},5\n{other_tools.stamp(60)},5\n")
     (inputs,) = find_runs(log, [host])
     with pytest.raises(SourceError, match="holds series of the machine already; leave it out"):
         Reading(inputs, ReadOptions(), Labels()).recording()
@@ -155,7 +155,7 @@ def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
 
 def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
     """Rotated logs of GPUs and their machine go on in each other."""
-    rows = neighbours.wandb_csv(8).splitlines(keepends=True)
+    rows = other_tools.wandb_csv(8).splitlines(keepends=True)
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     paths[0].write_text("".join(rows[:5]))
     paths[1].write_text("".join([rows[0], *rows[5:]]))
@@ -168,15 +168,15 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", ["[" * 100_000 + "]" * 100_000, "9" * 5_000], ids=["deep", "long"])
 def test_hostile_json_is_rejected(tmp_path: Path, bad: str) -> None:
     """A document nested without end, or with a number of thousands of digits, is rejected as a whole."""
-    hostile = neighbours.gpustat_document(1, indent=None).replace('"node1"', bad)
-    found = recording(written(tmp_path, "gpustat", neighbours.gpustat_document(0, indent=None) + hostile), tmp_path)
+    hostile = other_tools.gpustat_document(1, indent=None).replace('"node1"', bad)
+    found = recording(written(tmp_path, "gpustat", other_tools.gpustat_document(0, indent=None) + hostile), tmp_path)
     assert kept(found) == 2
     assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [("not JSON of this tool", 1)]
 
 
 def test_numbers_that_cannot_be_are_no_values(tmp_path: Path) -> None:
     """NaN, infinity and a negative limit are cells without a value, and never 0."""
-    text = neighbours.gpustat_document(0).replace("71", "NaN").replace("1024", "1e999").replace("72", "-5")
+    text = other_tools.gpustat_document(0).replace("71", "NaN").replace("1024", "1e999").replace("72", "-5")
     found = recording(written(tmp_path, "gpustat", text), tmp_path)
     names = {"gpu_power_watts", "gpu_memory_used_bytes", "gpu_power_limit_watts"}
     assert names.isdisjoint(found.series.column_names)
