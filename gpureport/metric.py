@@ -34,6 +34,7 @@ class Metric:
         recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, the DCGM field, or the host
             command that yields it.
         brief: one sentence of meaning.
+        may_exceed_one: whether it is a ratio that is no part of a whole.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Metric:
     covers: str
     recorded_by: str
     brief: str
+    may_exceed_one: bool = False
 
     @property
     def queried(self) -> bool:
@@ -66,6 +68,7 @@ def gauge(  # noqa: PLR0913 - a table row has as many cells as the table has col
     otel: str = "",
     kind: MetricKind = MetricKind.GAUGE,
     scope: Scope = Scope.GPU,
+    may_exceed_one: bool = False,
 ) -> Metric:
     """Return a gauge of a GPU, unless the row says otherwise."""
     return Metric(
@@ -78,6 +81,7 @@ def gauge(  # noqa: PLR0913 - a table row has as many cells as the table has col
         covers=covers,
         recorded_by=recorded_by,
         brief=brief,
+        may_exceed_one=may_exceed_one,
     )
 
 

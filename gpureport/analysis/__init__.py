@@ -16,11 +16,10 @@ from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, re
 from gpureport.analysis.job import jobs, observed_time
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
-from gpureport.analysis.results import Analysis
+from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use, mixed_devices
 from gpureport.findings import Finding, Interval, NotJudged, Severity
@@ -40,7 +39,8 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
     context = build_context(recording)
-    unjudgeable = _find_mixed_gpus(context)
+    full_series = {name: context.full_series(name) for name in context.gpus()}
+    unjudgeable = {name: _ALTERNATING for name, one in full_series.items() if mixed_devices.has_alternating_rows(one)}
     if unjudgeable:
         marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
         recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
@@ -49,29 +49,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], list(_reject_mixed_gpus(mixed, rules))) if mixed else _run_rules(context, rules)
     gpus = {} if mixed else context.gpus()
-    low = _find_low_use(replace(context, earlier_findings=tuple(findings)), rules)
-    slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
-    times = (
-        attribution.attribute_gpu_time(
-            context,
-            findings,
-            rules,
-            device,
-            low=low.get(device, intervals.NO_SPANS),
-            throttled=slowed(context.full_series(device), context.whole) if slowed else None,
-        )
-        for device in gpus
-    )
     statistics = tuple(
         compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
     missing = merge_not_judged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = gather_facts(recording.run, statistics, findings, {entry.kind for entry in missing})
-    linked = root_causes.link_findings(
-        sorted(findings, key=_sort_key), rules, context.whole, [gpu.id for gpu in recording.run.gpus]
-    )
-    linked = tuple(sorted(linked, key=_sort_key))
+    ordered, ids = sorted(findings, key=_sort_key), [gpu.id for gpu in recording.run.gpus]
+    linked = sorted(root_causes.link_findings(ordered, rules, context.whole, ids), key=_sort_key)
     return Analysis(
         run=recording.run,
         coverage_ratio=observed_time.measure_coverage(context),
@@ -82,7 +67,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         whole_statistics=tuple(
             compute_statistics(context.full_series(name)) for name in context.time_without_job if name in gpus
         ),
-        gpu_time=tuple(times),
+        gpu_time=tuple(_attribute_gpu_times(context, findings, rules)) if gpus else (),
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
         limits=caveats.list_caveats(context, findings),
@@ -123,13 +108,6 @@ def build_context(recording: Recording) -> Context:
     )
 
 
-def _find_mixed_gpus(context: Context) -> dict[str, str]:
-    """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
-    return {
-        name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.full_series(name))
-    }
-
-
 def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
     """Yield every kind for the devices whose rows several GPUs share: what looks like change may be another GPU."""
     for device, reason in mixed.items():
@@ -138,10 +116,16 @@ def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Itera
                 yield NotJudged(kind=kind, device=device, reason=reason, recording=_TELL_APART)
 
 
-def _find_low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
-    """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
+def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:
+    """Yield where the time of each GPU went; episodes of low use count as their rule sees them, findings or not."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    return low_use.find_low_use(context, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
+    judged = replace(context, earlier_findings=tuple(findings))
+    low = low_use.find_low_use(judged, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
+    slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
+    for device in context.gpus():
+        throttled = slowed(context.full_series(device), context.whole) if slowed else None
+        stretches = low.get(device, intervals.NO_SPANS)
+        yield attribution.attribute_gpu_time(context, findings, rules, device, low=stretches, throttled=throttled)
 
 
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:

@@ -35,8 +35,6 @@ OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".prom": 4, ".xml": 4, ".txt": 8}
 GROUP = 3
 """Recordings that are compared with each other: the numbers from a multiple of it on."""
 
-_OVER = {"gpu_power_ratio", "gpu_fan_ratio"}
-"""Ratios that may exceed 1."""
 _ABOUT = 1e-6
 
 _POLICY = Policy().with_limits(
@@ -80,7 +78,8 @@ def _shares(analysis: Analysis) -> Iterator[tuple[str, float]]:
         yield "coverage", analysis.coverage_ratio
     for each in analysis.statistics:
         for summary in each.metrics:
-            if BY_NAME[summary.metric].unit == "1" and summary.metric not in _OVER:
+            metric = BY_NAME[summary.metric]
+            if metric.unit == "1" and not metric.may_exceed_one:
                 figures = (summary.mean, summary.sample_mean, summary.p5, summary.p50, summary.p95, summary.max)
                 yield from ((f"{each.device} {summary.metric}", figure) for figure in figures)
             yield from ((f"{summary.metric} below {limit}", share) for limit, share in summary.below)

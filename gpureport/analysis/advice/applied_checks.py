@@ -28,7 +28,6 @@ class AppliedCheck:
 
 
 def _switch(name: str) -> AppliedCheck:
-    """Return that a step is a setting, which is on or off."""
 
     def is_applied(facts: RunFacts) -> bool | None:
         setting: Setting | None = getattr(facts.setup, name)

@@ -60,16 +60,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
 ) -> tuple[ChecklistEntry, ...]:
-    """Return one entry a question, always all of them.
-
-    Args:
-        recording: the run.
-        statistics: the figures of its devices.
-        facts: what it tells.
-        findings: what was found.
-        not_judged: what could not be judged.
-        kinds: the kinds that were looked for.
-    """
+    """Return one entry a question, always all of them."""
     missing = {entry.kind for entry in not_judged}
     run = _Run(
         recording=recording,
@@ -83,7 +74,6 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
 
 
 def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics: Sequence[str] = ()) -> ChecklistEntry:
-    """Return an answer; `recording` is what to record besides metrics."""
     others = (recording,) if recording else ()
     return ChecklistEntry(
         item=item,
@@ -185,7 +175,8 @@ def _batch(run: _Run) -> ChecklistEntry:
         return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leaks_void_headroom.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
-        reason = f"only {phrases.percent(1 - peak)} of the memory was never used: no full step to a larger one"
+        used, free = phrases.percent(peak), phrases.percent(1 - peak)
+        reason = f"{used} of the memory was used at the peak; the remaining {free} is too little for a larger batch"
         return _entry(BATCH, Practice.DONE, reason)
     low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
     why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
@@ -205,7 +196,6 @@ def _throughput(run: _Run) -> ChecklistEntry:
 
 
 def _speeds(recording: Recording) -> Iterator[str]:
-    """Yield the training metrics that say how fast the job worked."""
     if not len(recording.training):
         return
     names = dict.fromkeys(recording.training.column("name").to_pylist())

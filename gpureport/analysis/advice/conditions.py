@@ -58,18 +58,6 @@ def _full_precision(facts: RunFacts) -> bool | None:
     return None if facts.reduced_precision is None else not facts.reduced_precision
 
 
-def _link_reduced(facts: RunFacts) -> bool | None:
-    return facts.link_reduced
-
-
-def _power_limit_reached(facts: RunFacts) -> bool | None:
-    return facts.power_limit_reached
-
-
-def _several(facts: RunFacts) -> bool | None:
-    return facts.gpus >= _PAIR if facts.gpus else None
-
-
 CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
 CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
@@ -83,7 +71,11 @@ GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation bel
 TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0 or newer)", holds=_tensor_cores)
 FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
 LINK_REDUCED = Condition(
-    words="the PCIe link runs below its highest width or generation under load", holds=_link_reduced
+    words="the PCIe link runs below its highest width or generation under load", holds=lambda facts: facts.link_reduced
 )
-POWER_LIMIT_REACHED = Condition(words="the GPU comes near its power limit", holds=_power_limit_reached)
-SEVERAL_GPUS = Condition(words="the job has several GPUs", holds=_several)
+POWER_LIMIT_REACHED = Condition(
+    words="the GPU comes near its power limit", holds=lambda facts: facts.power_limit_reached
+)
+SEVERAL_GPUS = Condition(
+    words="the job has several GPUs", holds=lambda facts: facts.gpus >= _PAIR if facts.gpus else None
+)

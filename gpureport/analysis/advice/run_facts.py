@@ -66,14 +66,7 @@ class RunFacts:
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
 ) -> RunFacts:
-    """Return the facts of a run.
-
-    Args:
-        run: the run.
-        statistics: the figures of its devices.
-        findings: what was found.
-        unjudged: kinds that could not be judged.
-    """
+    """Return the facts of a run."""
     scopes = {device.id: device.scope for device in run.devices}
     gpus_of = [one for one in statistics if scopes[one.device] is Scope.GPU]
     hosts = [one for one in statistics if scopes[one.device] is Scope.HOST]

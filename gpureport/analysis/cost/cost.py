@@ -46,7 +46,6 @@ def _sum_prices(times: Sequence[GpuTime], gpus: Sequence[GpuPrice], *, idle: boo
 
 
 def _knows_idle_time(analysis: Analysis) -> bool:
-    """Whether every GPU recorded its utilisation: without it idle time is unknown."""
     known = {each.device for each in analysis.statistics if each.idle_seconds is not None}
     return all(gpu.id in known for gpu in analysis.run.gpus)
 

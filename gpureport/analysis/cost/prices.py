@@ -132,7 +132,6 @@ def _read_rate(section: Section) -> Rate:
 
 
 def _read_date(section: Section) -> str:
-    """Return the date of the prices, written as a date or as a text."""
     value: Any = section.values.get("date", "")
     if value == "":
         return ""

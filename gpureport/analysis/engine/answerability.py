@@ -17,12 +17,6 @@ def answer_kinds(
 
     A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
     finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
-
-    Args:
-        run: the run.
-        rules: the rules it was judged by.
-        findings: what they found.
-        not_judged: what they could not judge.
     """
     return tuple(
         _answer_kind(kind, name, devices, run, findings, not_judged)
@@ -33,7 +27,6 @@ def answer_kinds(
 
 
 def _group_gpus(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
-    """Yield the GPUs of each node and model, with what they are called."""
     gathered: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         gathered.setdefault((gpu.node, gpu.model), []).append(gpu)

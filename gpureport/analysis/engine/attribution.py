@@ -1,4 +1,16 @@
-"""Where every second of every GPU went. Runs after all rules."""
+"""Where every second of every GPU went. Runs after all rules.
+
+Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
+follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
+tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of high
+utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
+utilisation of at most 5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share
+in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
+of a single sample: fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %.
+Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
+less what throttled clocks cost of it; of high utilisation with little work what that cost is hollow. So computing
+means the same in every step that is compared.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -65,45 +77,12 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     low: Spans,
     throttled: ThrottledTime | None,
 ) -> GpuTime:
-    """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
-
-    Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
-    follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
-    tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of high
-    utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
-    utilisation of at most 5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share
-    in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
-    of a single sample: fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %.
-    Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
-    less what throttled clocks cost of it; of high utilisation with little work what that cost is hollow. So computing
-    means the same in every step that is compared.
-
-    Args:
-        context: the recording.
-        findings: all that was found.
-        rules: the rules, which say what class the time of a kind counts to.
-        device: the GPU.
-        low: its episodes of low use.
-        throttled: its rows with throttled clocks, None when no rule looked for them.
-    """
+    """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run."""
     kinds = kinds_by_gpu_time_class(rules)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
     used = np.clip(series.values(UTILISATION), 0, 1)
-    never_used = _find_unused_time(findings, device, window)
-    is_known = series.known_rows(UTILISATION)
-    left = intervals.rows_to_spans(start, end, is_known)
-    if not series.is_recorded(UTILISATION):
-        # memory that no process held shows it as well
-        left = intervals.intersection(intervals.rows_to_spans(start, end, ~is_known), never_used)
-    ledger = _Ledger(left=left)
-    unseen = intervals.difference(intervals.to_spans([window]), ledger.left)
-    gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
-    ledger.add("gpu_lost", gone)
-    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
-    # the first sample without a job speaks of the time before its stamp, its memory of the moment
-    ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
-    ledger.take("unused", never_used)
+    ledger = _open_ledger(context, findings, series)
     resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
     _take_startup_and_tail(ledger, findings, device, resting)
     waits = [
@@ -114,12 +93,10 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
         ledger.take("idle", gaps, cause)
     episodes = _list_hollow_episodes(findings, kinds.get("hollow", ()), device)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in episodes]
-    still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
-    still = intervals.difference(still, context.work)
+    still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
     uneven = ledger.claim(_find_time_below_peers(context, findings, device))
-    low = intervals.union(
-        np.concatenate([low, intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)])
-    )
+    low_use_findings = intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)
+    low = intervals.union(np.concatenate([low, low_use_findings]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = series.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
@@ -137,10 +114,31 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     ):
         ledger.add(name, _sum_weighted(unused, start, end, when), cause)
     working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
-    lost = _estimate_clock_loss(series, throttled)
-    if lost is not None:
-        ledger.add("throttled", _sum_weighted(np.minimum(lost, used), start, end, working))
+    if throttled is not None and throttled.rows.any():
+        lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
+        if lost is not None:
+            ledger.add("throttled", _sum_weighted(np.minimum(lost, used), start, end, working))
     return _balance_classes(device, window, ledger)
+
+
+def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSeries) -> _Ledger:
+    """Return the ledger of a GPU with the time without samples, without a job and of a GPU that was never used."""
+    device, window = series.device.id, context.whole
+    never_used = _find_unused_time(findings, device, window)
+    is_known = series.known_rows(UTILISATION)
+    left = intervals.rows_to_spans(*series.averaging_windows(window), is_known)
+    if not series.is_recorded(UTILISATION):
+        # memory that no process held shows it as well
+        left = intervals.intersection(intervals.rows_to_spans(*series.averaging_windows(window), ~is_known), never_used)
+    ledger = _Ledger(left=left)
+    unseen = intervals.difference(intervals.to_spans([window]), left)
+    gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
+    ledger.add("gpu_lost", gone)
+    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
+    ledger.take("unused", never_used)
+    return ledger
 
 
 def _sum_weighted(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
@@ -170,7 +168,6 @@ def _take_startup_and_tail(ledger: _Ledger, findings: Sequence[Finding], device:
 
 
 def _list_gaps_by_cause(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
-    """Yield the idle gaps of a GPU by cause, in the order of their names."""
     gaps = [found for found in findings if found.kind == "idle_gap"]
     for cause in sorted({found.cause or UNKNOWN for found in gaps}):
         alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
@@ -199,13 +196,6 @@ def _list_hollow_episodes(
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
-
-
-def _estimate_clock_loss(series: DeviceSeries, throttled: ThrottledTime | None) -> FloatArray | None:
-    """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
-    if throttled is None or not throttled.rows.any():
-        return None
-    return clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
 
 
 def _balance_classes(device: str, window: Interval, ledger: _Ledger) -> GpuTime:

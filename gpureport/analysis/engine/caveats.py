@@ -59,9 +59,9 @@ def _describe_sampling_changes(known: Sequence[DeviceSeries]) -> Iterator[str]:
     denser = next((series for series in known if series.sampling_rate.denser is not None), None)
     if denser is not None and denser.sampling_rate.denser is not None:
         yield (
-            f"Samples are {phrases.duration(denser.interval)} apart for most of the time and "
-            f"{phrases.duration(denser.sampling_rate.denser)} in the rest: nothing is looked for there that the others "
-            "would not show."
+            f"Most samples are {phrases.duration(denser.interval)} apart, some only "
+            f"{phrases.duration(denser.sampling_rate.denser)}. The denser part is analysed as if it were sampled every "
+            f"{phrases.duration(denser.interval)}, so shorter events there are not reported."
         )
     changing = [series for series in known if series.sampling_rate.slow]
     if changing:
@@ -94,7 +94,6 @@ def _describe_refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
 
 
 def _describe_implausible_power(known: Sequence[DeviceSeries]) -> Iterator[str]:
-    """Say which power readings cannot be right."""
     everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
     for series in known:
@@ -148,7 +147,6 @@ def _describe_power_sensor(model: str | None) -> str:
 
 
 def _describe_missing_clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
-    """Say where throttling was seen and its cost was not."""
     unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
     if unknown:
         clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)

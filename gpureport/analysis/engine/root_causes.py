@@ -95,7 +95,10 @@ def _mark_roots(findings: Sequence[Finding], tops: Mapping[int, int]) -> tuple[F
 def _group_by_roots(
     link: Link, family: Sequence[int], free: Sequence[int], findings: Sequence[Finding], gpus: Collection[str]
 ) -> dict[tuple[int, ...], list[int]]:
-    """Return the consequences whose devices some roots of a family have all, by the places of these roots."""
+    """Group findings by the roots that together cover all of their devices.
+
+    Keys and values are positions in `findings`.
+    """
     found: dict[tuple[int, ...], list[int]] = {}
     for other in free:
         own = set(findings[other].devices or gpus)

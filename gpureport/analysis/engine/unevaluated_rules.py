@@ -8,13 +8,7 @@ from gpureport.findings import NotJudged
 
 
 def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
-    """Yield the kinds that rules left without a word because there was nothing to look at.
-
-    Args:
-        context: the recording.
-        rules: the rules it was judged by.
-        answered: kinds that were found, or reported as not judged.
-    """
+    """Yield the kinds that rules left without a word because there was nothing to look at."""
     gpus = context.gpus()
     readings = max((len(series) for series in gpus.values()), default=0)
     if readings >= certainty.SURE_READINGS:

@@ -114,7 +114,6 @@ def has_worker_per_core(params: JobParams) -> bool:
 
 
 def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
-    """Return the settings that one param tells."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     field = _FIELD.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
     if field is None or _OTHER_SCOPES & set(re.findall(r"[a-z0-9]+", words)):

@@ -75,10 +75,6 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occup
     A job lasts while any working GPU has memory in use. Time before the first use of memory is start-up, since the job
     may already run on the CPU. Later, a GPU has no job while its memory is empty and it rests. Without memory
     readings, or if GPUs work with empty memory, all time belongs to one job.
-
-    Args:
-        series: all samples of each device, keyed by device id.
-        whole: from the first to the last sample.
     """
     gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
     active = phases.find_activities(series)
@@ -159,7 +155,6 @@ def _has_process(series: DeviceSeries) -> bool:
 
 
 def _find_first_use(series: DeviceSeries, empty: BoolArray) -> int:
-    """Return when a GPU is first seen to be in use."""
     return int(series.start[int(np.argmin(empty))])
 
 

@@ -127,13 +127,7 @@ def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, r
 
 
 def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
-    """Return the first and last active row of a job, bursts around the sustained activity included.
-
-    Args:
-        active: which samples are.
-        first: row of the first sustained activity.
-        last: row of the last.
-    """
+    """Return the first and last active row of a job, bursts around the sustained activity included."""
     share = float(active[first : last + 1].mean()) if last > first else 1.0
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
     earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0

@@ -38,7 +38,6 @@ def duration(seconds: float) -> str:
 
 
 def _two_units(amount: int, large: str, small: str) -> str:
-    """Return an amount of small units, of which sixty make a large one."""
     parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
     return " ".join(f"{count} {unit}" for count, unit in parts if count)
 

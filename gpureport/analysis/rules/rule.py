@@ -1,6 +1,7 @@
 """What a rule is, and what it may look at."""
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -122,8 +123,8 @@ class Rule(ABC):
 
     @property
     def condition(self) -> tuple[str, ...]:
-        """Paragraphs that state the condition, the first in short."""
-        return tuple(" ".join(paragraph.split()) for paragraph in (inspect.getdoc(type(self)) or "").split("\n\n"))
+        """Paragraphs and list items that state the condition, the first in short."""
+        return tuple(" ".join(each.split()) for each in re.split(r"\n\n|\n(?=- )", inspect.getdoc(type(self)) or ""))
 
     @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:

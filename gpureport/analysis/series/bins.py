@@ -81,7 +81,6 @@ class Grid:
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
-        """Key that identifies the grid."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
@@ -174,7 +173,6 @@ def _count_cumulatively(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @lru_cache(8)
 def _window_sizes(count: int, length: int) -> IntArray:
-    """Return the size of the window around each of `count` bins."""
     first = np.arange(count) - length // 2
     return np.minimum(first + length, count) - np.maximum(first, 0)
 

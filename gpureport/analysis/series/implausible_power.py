@@ -71,7 +71,6 @@ def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
 
 
 def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
-    """Return the means over AVERAGING_TIME, rising."""
     _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME.value * 1e6), return_inverse=True)
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 

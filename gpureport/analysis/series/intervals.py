@@ -107,7 +107,6 @@ def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> Float
 
 
 def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
-    """Return how much time the stretches cover before each moment, in microseconds."""
     begun = np.searchsorted(stretches[:, 0], times, side="right")
     unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
     lengths = np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])

@@ -36,14 +36,7 @@ class _TimeAtLevels:
 
 
 def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _TimeAtLevels:
-    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise.
-
-    Args:
-        values: one a row.
-        seconds: the time of each.
-        quantum: step of the grid.
-        ends: lowest and highest value.
-    """
+    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
     least, most = ends
     if least == most:
         values, seconds = values[:1], seconds.sum(keepdims=True)

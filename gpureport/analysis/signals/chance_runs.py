@@ -1,4 +1,4 @@
-"""How many low samples in a row would surprise, where each sample is a point and not the whole interval."""
+"""How many low samples in a row are too many for chance, where each sample is a point and not the whole interval."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,8 @@ _DENSE = 0.2
 _LONG_RUN = 0.6
 _LONG_ROWS = 4
 _EDGE, _EDGES = 0.5, 0.8
-"""Share of the usual work below which a reading beside a low run is its edge, and such per share of time covered.
+"""A reading beside a low run is an edge if it is below `_EDGE` of normal work. A beat needs at least `_EDGES` x
+(covered share of the interval) of the neighbours to be edges.
 
 The end of a pause falls into what a reading covers as often as that is long, and every other such reading is below
 half: beside pauses 0.5 of the share of the interval that is covered are edges. Beside the low runs of a beat more are.
@@ -19,7 +20,7 @@ half: beside pauses 0.5 of the share of the interval that is covered are edges. 
 _RUN, _RUNS, _APART, _NEARLY_ALL = 3, 8, 20, 0.9
 """Readings of a low run, runs, and readings from nine of ten runs to the next at most, that show a beat."""
 _OTHER = 3
-"""How much longer than the usual run of a beat one is that is none of it.
+"""A low run this many times as long as the beat's usual run is not caused by the beat.
 
 Measured on simulated loops of 0.9 to 1.2 s, 30 to 60 % busy, 15 min each, sampled once a second with the windows of
 A100, V100 and A10: where steps vary by 5 %, 15, 15 and 16 gaps that are none remain of 409, 576 and 86, where they vary
@@ -54,7 +55,7 @@ class ChanceRunTest:
         object.__setattr__(self, "rows", int(self.job.sum()))
 
     def find_shortest_significant_run(self, begin: int, past: int) -> int:
-        """Return the shortest run that surprises in the place of rows [begin, past).
+        """Return the shortest run that is too long for chance in the place of rows [begin, past).
 
         With a share p of low samples around, of m, k in a row are expected m * p^k times by chance. Long low runs
         around are left out of p: they are gaps themselves. Where low samples are common, the run could have come
@@ -81,7 +82,7 @@ class ChanceRunDoubt:
     """Whether low samples may be an accident of sampling, by low samples around and by power.
 
     Attributes:
-        chance: how many would surprise.
+        chance: how many are too many for chance.
         power: the power beside the samples.
         resting: height up to which it is that of rest.
         decisive: whether power sees what happens between samples, so that rest at each of them leaves no doubt.
@@ -95,13 +96,7 @@ class ChanceRunDoubt:
     fewest: int
 
     def judge(self, begin: int, past: int, samples: int) -> tuple[int, float | None, bool]:
-        """Return how many samples would surprise, the highest power of rows [begin, past), and whether doubt remains.
-
-        Args:
-            begin: first row of a run.
-            past: past-the-end row.
-            samples: its readings.
-        """
+        """Return how many samples rule out chance, the highest power of rows [begin, past), whether doubt remains."""
         needed, highest_power = (
             max(self.chance.find_shortest_significant_run(begin, past), self.fewest),
             self.power.highest_level(begin, past),

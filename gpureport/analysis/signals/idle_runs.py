@@ -129,15 +129,7 @@ def _bridge_short_work(
 
 
 def _interpolate_edge(known_samples: _KnownSamples, inside: int, outside: int, level: float, interval: float) -> int:
-    """Return when utilisation crossed `level` between a run's end sample and its busy neighbour.
-
-    Args:
-        known_samples: the samples.
-        inside: row of the run's first or last sample.
-        outside: the row beside it, beyond the run.
-        level: half the utilisation of busy samples.
-        interval: seconds between samples.
-    """
+    """Return when utilisation crossed `level` between a run's end sample and its busy neighbour."""
     step, last = outside - inside, int(known_samples.times[inside])
     fine = interval <= POINT_SAMPLE_SECONDS
     reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0

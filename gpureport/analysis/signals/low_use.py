@@ -194,7 +194,6 @@ def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -
 
 
 def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:
-    """Return when the utilisation of a GPU was sampled."""
     start, end = series.averaging_windows(context.whole)
     known = series.known_rows(UTILISATION)
     return intervals.rows_to_spans(start, end, known)

@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -60,12 +61,11 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
         seconds=max(intervals.total_seconds(one) for one in spans),
         mean=1 - lost / low_seconds,
         lost=lost,
-        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
+        samples=sum(
+            one.count_readings(UTILISATION, intervals.contains(low.spans[one.device.id], one.times))
+            for one in (context.series[name] for name in devices)
+        ),
     )
-
-
-def _count_readings(series: DeviceSeries, spans: Spans) -> int:
-    return series.count_readings(UTILISATION, intervals.contains(spans, series.times))
 
 
 def measure_kernel_free_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
@@ -76,17 +76,10 @@ def measure_kernel_free_seconds(context: Context, series: DeviceSeries, spans: S
 
 
 def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
-    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
-
-    Args:
-        context: the recording.
-        low: the episodes.
-        figures: their figures.
-        enter: the limit.
-    """
+    """Return how low the use was: the lowest rolling mean against its limit, then mean and levels of all episodes."""
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
     return (
-        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
+        compare_with_limit(UTILISATION, lowest, low.lowest, "<=", enter),
         Evidence(metric=UTILISATION, statistic="mean", observed=figures.mean, unit="1"),
         *build_level_evidence({name: context.series[name] for name in figures.devices}, low.spans),
     )
@@ -94,11 +87,10 @@ def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, en
 
 def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
     """Return how long the episodes, or the work of a short job, lasted, against the shortest that counts."""
-    return Evidence(
-        metric="duration",
-        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
-        observed=figures.seconds,
-        unit="s",
-        threshold=shortest if low.is_short_job else over,
-        relation=">=",
+    return compare_with_limit(
+        "duration",
+        "work" if low.is_short_job else "sum of episodes of one GPU",
+        figures.seconds,
+        ">=",
+        shortest if low.is_short_job else over,
     )

@@ -15,12 +15,7 @@ _ROUNDING = 1e-6
 
 
 def build_level_evidence(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
-    """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs.
-
-    Args:
-        gpus: their samples, by device id.
-        spans: the stretches of each.
-    """
+    """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs."""
     values = np.concatenate([one.values(UTILISATION) for one in gpus.values()])
     seconds = np.concatenate(
         [

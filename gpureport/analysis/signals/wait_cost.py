@@ -7,6 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -69,12 +70,7 @@ def rate_confidence(candidate: WaitCandidate, cost: WaitCost, comparison: Compar
 
 
 def list_ruled_out(what: str, comparison: ComparedEpisodes) -> tuple[str, ...]:
-    """Return which other explanations were excluded.
-
-    Args:
-        what: what was compared, with its verb: `the CPU is as busy`.
-        comparison: what it was compared with.
-    """
+    """Return which other explanations were excluded."""
     sentence = f"{what} beside busy GPUs: there it is at {phrases.percent(comparison.fed_mean)}"
     return ("start-up and tail of the job", *([sentence] if comparison.has_comparison else []))
 
@@ -87,23 +83,9 @@ def describe_wait(cost: WaitCost) -> str:
 
 def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
     """Return the utilisation of the GPUs meanwhile, against its limit."""
-    return Evidence(
-        metric=UTILISATION,
-        statistic="mean",
-        observed=cost.utilisation,
-        unit="1",
-        threshold=limit,
-        relation="<",
-    )
+    return compare_with_limit(UTILISATION, "mean", cost.utilisation, "<", limit)
 
 
 def build_duration_evidence(cost: WaitCost, shortest: Threshold) -> Evidence:
     """Return how long episodes lasted, against the shortest that counts."""
-    return Evidence(
-        metric="duration",
-        statistic="sum of episodes",
-        observed=cost.seconds,
-        unit="s",
-        threshold=shortest,
-        relation=">=",
-    )
+    return compare_with_limit("duration", "sum of episodes", cost.seconds, ">=", shortest)

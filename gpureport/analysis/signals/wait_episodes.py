@@ -76,15 +76,7 @@ def compute_rolling_share(series: FloatArray, length: int, test: Callable[[Float
 def find_low_episodes(
     context: Context, candidate: WaitCandidate, where: BoolArray, limits: Limits, claimed: tuple[str, ...]
 ) -> Spans:
-    """Return when the GPUs' rolling mean is low and a condition on the machine holds.
-
-    Args:
-        context: the recording, with earlier findings.
-        candidate: the machine.
-        where: whether the condition holds in each bin.
-        limits: what makes an episode.
-        claimed: kinds whose time is left out.
-    """
+    """Return when the rolling mean of the GPUs is low and a condition holds, outside the time of `claimed` kinds."""
     if context.window is None:
         return intervals.NO_SPANS
     mean = rolling_mean(candidate.utilisation, candidate.count_bins_with_samples(limits.over, limits.rows))
@@ -133,15 +125,8 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
 ) -> ComparedEpisodes:
     """Keep the episodes in which a series is higher than while the GPUs are well fed.
 
-    GPUs do not wait for something that is just as high while they are busy.
-
-    Args:
-        candidate: the machine.
-        spans: the episodes.
-        series: one value a bin.
-        length: bins over which the mean utilisation says that the GPUs are well fed.
-        fed_level: that mean.
-        least_difference: difference of the means below which two levels count as one.
+    GPUs do not wait for something that is just as high while they are busy. They are well fed where their mean
+    utilisation over `length` bins reaches `fed_level`. Means that differ by less than `least_difference` are one level.
     """
     parts = [candidate.bins.find_bin_slice(start, end) for start, end in spans]
     outside = rolling_mean(candidate.utilisation, length) >= fed_level

@@ -9,8 +9,6 @@ from gpureport.importers.values.cells import extra_name
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.units import MOST, UNITS
 
-_MAY_EXCEED = frozenset({"gpu_fan_ratio"})
-"""Ratios that are not parts of a whole."""
 _ROUNDING = 1e-6
 """By how much a mean of parts of a whole may exceed it."""
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -53,7 +51,7 @@ def convert_to_base(found: float, unit: str, metric: str) -> float | int | None:
     converted = UNITS[unit].to_base(found)
     if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
         return None
-    if wanted.unit == "1" and metric not in _MAY_EXCEED and converted > 1:
+    if wanted.unit == "1" and not wanted.may_exceed_one and converted > 1:
         return 1.0 if converted <= 1 + _ROUNDING else None
     if "int" not in wanted.dtype:
         return converted

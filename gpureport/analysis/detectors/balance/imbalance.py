@@ -18,6 +18,7 @@ from gpureport.analysis.detectors.balance.peer_differences import (
 )
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -197,22 +198,14 @@ class Imbalance(Rule):
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
         yield Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit)
         relative = signal == "power"
-        yield Evidence(
-            metric=metric,
-            statistic="difference, of its peers" if relative else "difference",
-            observed=abs(own - usual) / (usual if relative else 1.0),
-            unit="1",
-            threshold=self.power_differs if relative else self.differs,
-            relation=">=",
+        yield compare_with_limit(
+            metric,
+            "difference, of its peers" if relative else "difference",
+            abs(own - usual) / (usual if relative else 1.0),
+            ">=",
+            self.power_differs if relative else self.differs,
         )
-        yield Evidence(
-            metric="duration",
-            statistic="sum of episodes",
-            observed=seconds,
-            unit="s",
-            threshold=self.shortest,
-            relation=">=",
-        )
+        yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
 
 
 def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -> float:

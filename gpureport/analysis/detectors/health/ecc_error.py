@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "ecc_error"
 _UNCORRECTED = ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total", "gpu_remapped_rows_uncorrectable_total")
@@ -86,9 +87,8 @@ class EccError(Rule):
         device = series.device.id
         is_uncorrected = severity is Severity.PROBLEM
         which = "that could not be corrected" if is_uncorrected else "that were corrected"
-        sentence = (
-            f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {_describe_rises(rises)}"
-        )
+        risen = ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
+        sentence = f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {risen}"
         if not rises:
             sentence = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
         is_pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
@@ -99,14 +99,7 @@ class EccError(Rule):
             devices=(device,),
             intervals=tuple(sorted({span for rise in rises for span in rise.intervals})),
             evidence=tuple(
-                Evidence(
-                    metric=rise.metric,
-                    statistic="rise in the run",
-                    observed=float(rise.increase),
-                    unit="",
-                    threshold=self.rise,
-                    relation=">=",
-                )
+                compare_with_limit(rise.metric, "rise in the run", float(rise.increase), ">=", self.rise)
                 for rise in rises
             ),
             lost_gpu_seconds=None,
@@ -132,13 +125,8 @@ def _count_readings(series: DeviceSeries, metric: str) -> int:
 
 
 def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
-    """Whether a state that was not set at first became so."""
     values = series.values(metric)[~np.isnan(series.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
-
-
-def _describe_rises(rises: Sequence[_CounterRise]) -> str:
-    return ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
 
 
 def _report_single_reading(device: str) -> NotJudged:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
@@ -146,26 +147,12 @@ class GpuLost(Rule):
         )
 
     def _build_message_evidence(self, events: Sequence[LossEvent]) -> Evidence:
-        return Evidence(
-            metric="messages of the driver",
-            statistic="count",
-            observed=float(len(events)),
-            unit="",
-            threshold=self.said,
-            relation=">=",
-        )
+        return compare_with_limit("messages of the driver", "count", float(len(events)), ">=", self.said)
 
     def _build_empty_row_evidence(self, silence: _Silence | None) -> Iterator[Evidence]:
         if silence is not None and silence.empty_rows:
-            limit = self.rows if silence.empty_rows >= self.rows.value else None
-            yield Evidence(
-                metric="rows without any value",
-                statistic="count",
-                observed=float(silence.empty_rows),
-                unit="rows",
-                threshold=limit,
-                relation=">=" if limit else "",
-            )
+            empty = compare_with_limit("rows without any value", "count", float(silence.empty_rows), ">=", self.rows)
+            yield empty if empty.meets_limit else empty.as_context()
 
 
 def _measure_silence(context: Context, device: str | None, at: int) -> _Silence | None:

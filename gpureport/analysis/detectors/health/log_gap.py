@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis.job import observed_time
 from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -87,13 +88,8 @@ class LogGap(Rule):
             devices=devices,
             intervals=intervals.to_intervals(gaps),
             evidence=(
-                Evidence(
-                    metric="distance between samples",
-                    statistic="max",
-                    observed=float((gaps[:, 1] - gaps[:, 0]).max()) / 1e6,
-                    unit="s",
-                    threshold=limit,
-                    relation=">",
+                compare_with_limit(
+                    "distance between samples", "max", float((gaps[:, 1] - gaps[:, 0]).max()) / 1e6, ">", limit
                 ),
                 Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
                 *_build_pause_evidence(pauses),

@@ -7,12 +7,13 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
-from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "monitoring_ended"
 _ADVICE = (
@@ -131,21 +132,13 @@ class MonitoringEnded(Rule):
             devices=devices,
             intervals=(missing,),
             evidence=(
-                Evidence(
-                    metric="time without samples at the end",
-                    statistic="length",
-                    observed=missing.seconds,
-                    unit="s",
-                    threshold=self.early,
-                    relation=">=",
-                ),
-                Evidence(
-                    metric="time without samples at the end",
-                    statistic="share of the run",
-                    observed=share,
-                    unit="1",
-                    threshold=self.warning,
-                    relation=">=" if share >= self.warning.value else "<",
+                compare_with_limit("time without samples at the end", "length", missing.seconds, ">=", self.early),
+                compare_with_limit(
+                    "time without samples at the end",
+                    "share of the run",
+                    share,
+                    ">=" if share >= self.warning.value else "<",
+                    self.warning,
                 ),
             ),
             lost_gpu_seconds=None,

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -59,11 +60,7 @@ class PcieDegraded(Rule):
             advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
         ),
     )
-    requires = (
-        (UTILISATION,),
-        (_GENERATION[0], _WIDTH[0]),
-        (_GENERATION[1], _WIDTH[1]),
-    )
+    requires = ((UTILISATION,), (_GENERATION[0], _WIDTH[0]), (_GENERATION[1], _WIDTH[1]))
 
     busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")
     fewest: Threshold = pragmatic(5.0, "rows", "a link takes a moment to speed up")
@@ -101,13 +98,8 @@ class PcieDegraded(Rule):
             evidence=(
                 *_build_link_evidence(_GENERATION[0], link.generation, link.generation_max),
                 *_build_link_evidence(_WIDTH[0], link.width, link.width_max),
-                Evidence(
-                    metric="data rate of the link",
-                    statistic="of the highest",
-                    observed=link.ratio,
-                    unit="1",
-                    threshold=self.common,
-                    relation=">=" if is_mild else "<",
+                compare_with_limit(
+                    "data rate of the link", "of the highest", link.ratio, ">=" if is_mild else "<", self.common
                 ),
             ),
             lost_gpu_seconds=None,
@@ -146,9 +138,7 @@ def _build_link_evidence(metric: str, best: float, most: float) -> Iterator[Evid
     if not np.isnan(best) and not np.isnan(most):
         limit = pragmatic(most, "", "the most that card and slot allow, as logged")
         relation = "<" if best < most else ">="
-        yield Evidence(
-            metric=metric, statistic="max while busy", observed=best, unit="", threshold=limit, relation=relation
-        )
+        yield compare_with_limit(metric, "max while busy", best, relation, limit)
 
 
 def _describe_link(generation: float, width: float) -> str:

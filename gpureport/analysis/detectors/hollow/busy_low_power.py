@@ -8,12 +8,10 @@ import numpy as np
 
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, HollowSigns
-from gpureport.analysis.detectors.hollow.hollow_groups import (
-    HollowGroup,
-    group_episodes,
-)
+from gpureport.analysis.detectors.hollow.hollow_groups import HollowGroup, group_episodes
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -103,11 +101,13 @@ class HollowUtil(Rule):
             return
         scales = {device: build_power_of_limit(series) for device, series in context.gpus().items()}
         yield from self._report_unjudged(context, scales)
-        needed = max(self.shortest.value, self.shortest_rows.value * max(c.interval for c in context.gpus().values()))
+        needed = max(
+            self.shortest.value, hollow_episodes.SHORTEST_ROWS.value * max(c.interval for c in context.gpus().values())
+        )
         if context.whole.seconds < needed:
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in group_episodes(self._find_episodes(context, scales), self.together.value):
+        for group in group_episodes(self._find_episodes(context, scales), hollow_causes.TOGETHER.value):
             yield self._build_finding(context, group, scales)
 
     def _report_unjudged(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> Iterator[NotJudged]:
@@ -170,36 +170,24 @@ class HollowUtil(Rule):
             float(np.nanmean(one.values(UTILISATION)[hollow_causes.find_rows_inside(one, group.spans)]))
             for one in (context.series[name] for name in group.devices)
         ]
-        yield _build_mean_evidence(UTILISATION, "mean", min(used), self.busy, ">=")
+        yield compare_with_limit(UTILISATION, "mean", min(used), ">=", self.busy)
+        is_active_known = not np.isnan(signs.active)
         if not np.isnan(signs.power_share):
-            direct = np.isnan(signs.active)
-            yield _build_mean_evidence(
-                "gpu_power_watts",
-                "mean above idle, of what the limit leaves",
-                signs.power_share,
-                self.power if direct else None,
-                "<" if direct else "",
+            power = compare_with_limit(
+                "gpu_power_watts", "mean above idle, of what the limit leaves", signs.power_share, "<", self.power
             )
-        if not np.isnan(signs.active):
-            low = signs.active < self.active.value
-            yield _build_mean_evidence(
-                hollow_episodes.SM, "mean", signs.active, self.active if low else None, "<" if low else ""
-            )
+            yield power.as_context() if is_active_known else power
+        if is_active_known:
+            active = compare_with_limit(hollow_episodes.SM, "mean", signs.active, "<", hollow_episodes.ACTIVE)
+            yield active if active.meets_limit else active.as_context()
         for metric, value in (
             (hollow_causes.TENSOR, signs.tensor),
             ("memory traffic", signs.memory_traffic),
             (hollow_causes.CORE, signs.busiest_core_load),
         ):
             if not np.isnan(value):
-                yield _build_mean_evidence(metric, "mean", value, None, "")
-        yield Evidence(
-            metric="duration",
-            statistic="sum of episodes",
-            observed=seconds,
-            unit="s",
-            threshold=self.shortest,
-            relation=">=",
-        )
+                yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
+        yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
 
 
 def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerOfLimit | None], readings: int) -> Confidence:
@@ -214,9 +202,3 @@ def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerOfLimit | None], 
 def _is_clock_known(series: DeviceSeries) -> bool:
     clock, highest = read_clocks(series)
     return highest > 0 and not bool(np.isnan(clock).all())
-
-
-def _build_mean_evidence(
-    metric: str, statistic: str, observed: float, limit: Threshold | None, relation: str
-) -> Evidence:
-    return Evidence(metric=metric, statistic=statistic, observed=observed, unit="1", threshold=limit, relation=relation)

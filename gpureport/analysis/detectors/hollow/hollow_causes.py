@@ -63,10 +63,7 @@ class HollowSigns:
 
 
 def measure_signs(
-    context: Context,
-    device: str,
-    episodes: Mapping[str, Spans],
-    scales: Mapping[str, PowerOfLimit | None],
+    context: Context, device: str, episodes: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None]
 ) -> HollowSigns:
     """Return the signs in the series of one GPU and its peers during its episodes."""
     series, spans = context.series[device], episodes[device]

@@ -8,12 +8,13 @@ import numpy as np
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_of_limit import draws_working_power
 from gpureport.analysis.thresholds import literature, pragmatic
-from gpureport.findings import Evidence, Interval, Threshold
+from gpureport.findings import Evidence, Interval
 
 POWER = "gpu_power_watts"
 IOWAIT = "cpu_iowait_ratio"
@@ -65,15 +66,7 @@ class _Surroundings:
 def find_gap_causes(
     context: Context, device: str, gaps: Sequence[Interval], events: Sequence[JobEvents], still: float
 ) -> list[Cause]:
-    """Return the cause of each gap of a GPU, `unknown` without evidence.
-
-    Args:
-        context: the recording.
-        device: the GPU.
-        gaps: its gaps.
-        events: when the run said that it saved or ended an epoch.
-        still: utilisation up to which a GPU rests.
-    """
+    """Return the cause of each gap of a GPU, `unknown` without evidence."""
     if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _gather_surroundings(context, device)
@@ -110,14 +103,7 @@ def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
     empty = series.memoize("empty", lambda: jobs.find_empty_rows(series))[_find_rows(series, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
-    measured = Evidence(
-        metric="time with no memory in use",
-        statistic="share of the gap",
-        observed=share,
-        unit="1",
-        threshold=FREED,
-        relation=">=",
-    )
+    measured = compare_with_limit("time with no memory in use", "share of the gap", share, ">=", FREED)
     return Cause(name=NO_PROCESS, evidence=(measured,))
 
 
@@ -151,7 +137,6 @@ def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[In
 
 
 def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
-    """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
         rows = series.values(UTILISATION) > still
@@ -166,24 +151,22 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     utilisation = min((mean for mean in means if not np.isnan(mean)), default=0.0)
     # without the power of every peer the cause stays open
     power_ratio = float(np.max([_compute_power_ratio(one, gap) for one in others]))
-    measured = Evidence(
-        metric=UTILISATION,
-        statistic="mean of the other GPUs, the lowest",
-        observed=utilisation,
-        unit="1",
-        threshold=SPINNING,
-        relation=">=" if utilisation >= SPINNING.value else "<",
+    measured = compare_with_limit(
+        UTILISATION,
+        "mean of the other GPUs, the lowest",
+        utilisation,
+        ">=" if utilisation >= SPINNING.value else "<",
+        SPINNING,
     )
     if np.isnan(power_ratio):
         return Cause(name="hang" if utilisation >= SPINNING.value else "peers busy", evidence=(measured,))
     is_waiting = power_ratio < COLLECTIVE.value
-    power = Evidence(
-        metric=POWER,
-        statistic="of the other GPUs in the gap, of what they draw at work",
-        observed=power_ratio,
-        unit="1",
-        threshold=COLLECTIVE,
-        relation="<" if is_waiting else ">=",
+    power = compare_with_limit(
+        POWER,
+        "of the other GPUs in the gap, of what they draw at work",
+        power_ratio,
+        "<" if is_waiting else ">=",
+        COLLECTIVE,
     )
     is_hang = is_waiting and utilisation >= SPINNING.value
     return Cause(name="hang" if is_hang else "peers busy", evidence=(measured, power))
@@ -218,12 +201,12 @@ def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
     for host in hosts:
         read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
         if written > read and written >= max(DISK.value, RISE.value * host.writes):
-            return Cause(name="checkpoint", evidence=(_build_mean_evidence(WRITES, written, "By/s", DISK),))
+            return Cause(name="checkpoint", evidence=(compare_with_limit(WRITES, "mean", written, ">=", DISK),))
         waited = _average_in_gap(host.series, IOWAIT, gap)
         if waited >= LONG_IOWAIT.value:
-            return Cause(name="io", evidence=(_build_mean_evidence(IOWAIT, waited, "1", LONG_IOWAIT),))
+            return Cause(name="io", evidence=(compare_with_limit(IOWAIT, "mean", waited, ">=", LONG_IOWAIT),))
         if read >= max(DISK.value, RISE.value * host.reads):
-            return Cause(name="io", evidence=(_build_mean_evidence(READS, read, "By/s", DISK),))
+            return Cause(name="io", evidence=(compare_with_limit(READS, "mean", read, ">=", DISK),))
     return None
 
 
@@ -231,10 +214,6 @@ def _average_rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
     """Return the mean rate of the disks, 0 if it is unknown, so that it explains nothing."""
     rate = _average_in_gap(host, metric, gap)
     return 0.0 if np.isnan(rate) else rate
-
-
-def _build_mean_evidence(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
-    return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
 def _find_rows(series: DeviceSeries, gap: Interval) -> slice:

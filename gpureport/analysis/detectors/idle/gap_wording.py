@@ -70,12 +70,7 @@ RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 
 
 def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
-    """Yield that the driver refreshes too rarely to show the shortest gaps asked for.
-
-    Args:
-        series: a GPU.
-        shortest: seconds of the shortest gap asked for.
-    """
+    """Yield that the driver refreshes too rarely to show the shortest gaps asked for."""
     period = series.refresh_period(UTILISATION) or 0.0
     if shortest < period:
         yield NotJudged(
@@ -91,14 +86,7 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
 
 
 def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
-    """Return a gap as a sentence; it calls the job running only if the log shows that one held the GPU.
-
-    Args:
-        series: the GPU.
-        gap: when.
-        cause: what lies behind it.
-        mean: mean utilisation.
-    """
+    """Return a gap as a sentence; it calls the job running only if the log shows that one held the GPU."""
     idle = f"{phrases.gpu_name(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
     low = f"(mean utilisation {phrases.percent(mean)})"
     if cause == NO_PROCESS:

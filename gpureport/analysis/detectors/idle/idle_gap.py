@@ -21,6 +21,7 @@ from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import LATE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, rest_to_work_power
@@ -67,22 +68,31 @@ def _skip_startup(job: Job, device: str) -> Interval:
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
 
-    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
-    apart than what a value covers, so many low samples in a row must be unlikely to come from the texture of the
-    samples around them, and no beat of steps about as long as the distance of samples; and low samples within an
-    episode of waiting for input are part of it. Rows that repeat a reading of the driver count once, and no gap is
-    shorter than the time from one reading to the next. Causes: data (within an episode of waiting for input), unused
-    (this GPU never worked while another did), hang (at least a minute in which the other GPUs are at 99 % and draw
-    less than 90 % of what they do at work, or draw an unknown power), peers busy (a minute in which another GPU works
-    otherwise), checkpoint and epoch (a stage or training metric of that name, or an evaluation, whose moments lie in
-    gaps for the most part; a checkpoint also where the disks write far more than else), no process (memory is empty
-    for half of the gap or more), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps, all of unknown cause, nine of ten
-    with a minute of work or less between them, or at work less than half of the time between them, and no sign of
-    training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
-    problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less
-    than half of the time between them. Signs of training are checkpoints, epochs, and params, metrics and stages that
-    only training has.
+    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
+    low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
+    about as long as the sampling interval. Low samples within an episode of waiting for input are part of it. Rows that
+    repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
+
+    Causes:
+
+    - data: within an episode of waiting for input.
+    - unused: this GPU never worked while another did.
+    - hang: at least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or
+      draw an unknown power.
+    - peers busy: a minute in which another GPU works otherwise.
+    - checkpoint, epoch: most moments of a stage or training metric of that name, or of an evaluation, lie in gaps; a
+      checkpoint also where the disks write far more than elsewhere.
+    - no process: memory is empty for half of the gap or more.
+    - io: the CPU waits for storage, or the disks read far more than elsewhere.
+    - periodic: no other cause fits, but the gap recurs.
+    - requests or input: at least ten gaps, all of unknown cause, without a sign of training. Nine of ten have a minute
+      of work or less between them, or the GPU works less than half of the time between them. Gaps that recur have this
+      cause only where they take half of the job.
+    - unknown: none of these.
+
+    Gaps of a fifth of the job are a problem, unless the GPU never worked, or waited for requests or input, or nothing
+    tells a cause and it works less than half of the time between them. Signs of training are checkpoints, epochs, and
+    params, metrics and stages that only training has.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -131,12 +141,7 @@ class IdleGap(Rule):
     )
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
-    wants = (
-        gap_causes.POWER,
-        gap_causes.IOWAIT,
-        gap_causes.READS,
-        gap_causes.WRITES,
-    )
+    wants = (gap_causes.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
@@ -203,7 +208,7 @@ class IdleGap(Rule):
             severity = min(
                 self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
             )
-            agree = self.agree_few if stall.gap_count < self.few.value else self.agree
+            agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
             yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
 
     def _find_gaps(
@@ -222,7 +227,7 @@ class IdleGap(Rule):
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
-                resting=self.resting.value,
+                resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,
             )
         ]
@@ -253,19 +258,13 @@ class IdleGap(Rule):
         is_mild = is_little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._rate_severity(lost_share)
         severity = Severity.WARNING if is_mild and severity is Severity.PROBLEM else severity
-        evidence = () if not is_little else (gap_evidence.build_sparse_evidence(between, self.sparse),)
-        return _GapCost(ratio=lost_share, severity=severity, evidence=evidence)
+        sparse = compare_with_limit(UTILISATION, "mean between the gaps of this GPU", between, "<", self.sparse)
+        return _GapCost(ratio=lost_share, severity=severity, evidence=(sparse,) if is_little else ())
 
     def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, all `requests` if none is known and there is little work between the gaps.
 
         Gaps of one period count as requests only if they take most of the job, since requests have no period.
-
-        Args:
-            gaps: the gaps of a GPU.
-            causes: what is known of each.
-            lost: share of the job they take.
-            between: mean utilisation between them.
         """
         open_causes = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
         if len(gaps) < self.many_bursts.value or any(cause.name not in open_causes for cause in causes):
@@ -274,14 +273,7 @@ class IdleGap(Rule):
         long_work = float(np.quantile(work, _NEARLY_ALL))
         if long_work > self.burst.value:
             return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        evidence = Evidence(
-            metric="work between two gaps",
-            statistic="90 % quantile",
-            observed=long_work,
-            unit="s",
-            threshold=self.burst,
-            relation="<=",
-        )
+        evidence = compare_with_limit("work between two gaps", "90 % quantile", long_work, "<=", self.burst)
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
     def _rate_severity(self, lost_share: float) -> Severity:
@@ -301,18 +293,11 @@ class IdleGap(Rule):
             intervals=(interval,),
             evidence=(
                 gap_evidence.build_gap_level_evidence(run.mean, self.still),
-                Evidence(
-                    metric="duration",
-                    statistic="length",
-                    observed=interval.seconds,
-                    unit="s",
-                    threshold=self.shortest,
-                    relation=">=",
-                ),
+                compare_with_limit("duration", "length", interval.seconds, ">=", self.shortest),
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *gap_evidence.build_power_evidence(run, self.resting),
+                *gap_evidence.build_power_evidence(run, rest_to_work_power.RESTING_LEVEL),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

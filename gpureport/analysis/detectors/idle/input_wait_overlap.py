@@ -78,7 +78,6 @@ def _collect_waits(context: Context) -> Spans:
 
 
 def _lie_mostly_inside(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
-    """Return which stretches lie in episodes for at least half of their length."""
     edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
     shared = intervals.overlap_seconds(edges[:, 0], edges[:, 1], episodes)
     return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]

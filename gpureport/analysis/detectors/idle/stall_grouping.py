@@ -10,6 +10,7 @@ from gpureport.analysis.detectors.idle import gap_wording, periodicity
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
@@ -120,15 +121,7 @@ def mark_periodic(gaps: Sequence[Interval], causes: list[Cause]) -> list[Cause]:
 def build_stall_finding(
     context: Context, stall: Stall, share: float, severity: Severity, least_agreement: Threshold
 ) -> Finding:
-    """Return the finding of a stall.
-
-    Args:
-        context: the recording.
-        stall: what recurs.
-        share: share of the job that its gaps take of each GPU.
-        severity: by that share.
-        least_agreement: share of distances that must agree.
-    """
+    """Return the finding of a stall."""
     cause_name = _NAMED.get(stall.cause)
     step = max(context.series[device].interval for device in stall.devices)
     confidence = certainty.confidence_by_readings(stall.occurrences - 1, step)
@@ -138,7 +131,7 @@ def build_stall_finding(
         severity=severity,
         confidence=confidence if cause_name else certainty.lowest_confidence(confidence, Confidence.MEDIUM),
         devices=stall.devices,
-        intervals=_collect_intervals(stall),
+        intervals=intervals.to_intervals(intervals.to_spans(gap.intervals[0] for gap in stall.gaps)),
         evidence=_build_evidence(stall, share, least_agreement),
         lost_gpu_seconds=stall.lost_gpu_seconds,
         cause=stall.cause if cause_name else None,
@@ -155,20 +148,11 @@ def build_stall_finding(
     )
 
 
-def _collect_intervals(stall: Stall) -> tuple[Interval, ...]:
-    return intervals.to_intervals(intervals.to_spans(gap.intervals[0] for gap in stall.gaps))
-
-
 def _build_evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:
     return (
         Evidence(metric="period", statistic="mean distance of starts", observed=stall.seconds, unit="s"),
-        Evidence(
-            metric="distances of starts",
-            statistic="share that are multiples of the period",
-            observed=stall.agreeing_share,
-            unit="1",
-            threshold=agree,
-            relation=">=",
+        compare_with_limit(
+            "distances of starts", "share that are multiples of the period", stall.agreeing_share, ">=", agree
         ),
         Evidence(metric="idle time", statistic="mean of one period", observed=stall.mean_gap_seconds, unit="s"),
         Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),

@@ -1,4 +1,4 @@
-"""Time before the job's first sustained GPU work and after its last."""
+"""Time before the job's first sustained GPU work and after its last: the kinds startup_idle and tail_idle."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,13 +46,14 @@ class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
     The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
-    Time at the end of the log in which no job holds a GPU is reported, but not lost. Both belong to the job: a GPU that
-    rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
-    up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
-    named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
-    the readings on either side of its edge: where these are far apart both limits are said, confidence is low with
-    samples a minute or more apart, and a single reading more than 2 s from the next is no finding. Fewer than five
-    readings of a GPU, or less than 10 s with samples, do not tell that a job never worked.
+    Time at the end of the log in which no job holds a GPU is reported, but not lost. Start-up and tail are measured for
+    the job as a whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute
+    after the first is still starting up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever
+    has sustained work above 12 % is named as such: what it lost is its time at 5 % and less, and the unused share of
+    the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
+    longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
+    next makes no finding. Fewer than five readings of a GPU, or less than 10 s with samples, do not tell that a job
+    never worked.
     """
 
     name = "startup_idle"
@@ -166,7 +167,6 @@ class StartupIdle(Rule):
         )
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
-        """Return a remark on light work in the stretch; empty without any."""
         if bursts > self.bursts.value:
             return f" Short bursts fill {phrases.percent(bursts)} of it."
         if light > self.light.value:

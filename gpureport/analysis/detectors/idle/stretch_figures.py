@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -42,26 +43,24 @@ def measure_idle_or_unused_seconds(context: Context) -> float:
 
 def build_length_evidence(seconds: float, beyond: float, limit: Threshold) -> Evidence:
     """Return how long a stretch lasted, against the shortest that counts; it may have gone on `beyond` the log."""
-    return Evidence(
-        metric="duration",
-        statistic="length, at most (the log may end an interval late)" if beyond else "length",
-        observed=seconds + beyond,
-        unit="s",
-        threshold=limit,
-        relation=">=",
+    return compare_with_limit(
+        "duration",
+        "length, at most (the log may end an interval late)" if beyond else "length",
+        seconds + beyond,
+        ">=",
+        limit,
     )
 
 
 def build_share_evidence(share: float, limit: Threshold, *, freed: bool) -> Evidence:
     """Return which share of the recording a stretch took, against the share that matters."""
     relation = ">" if share > limit.value else "<="
-    return Evidence(
-        metric="duration",
-        statistic="share of the recording, while a job held GPUs" if freed else "share of the recording",
-        observed=share,
-        unit="1",
-        threshold=limit,
-        relation=relation,
+    return compare_with_limit(
+        "duration",
+        "share of the recording, while a job held GPUs" if freed else "share of the recording",
+        share,
+        relation,
+        limit,
     )
 
 
@@ -73,7 +72,6 @@ def build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence
 
 
 def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
-    """Yield the readings of each GPU concerned within an interval."""
     for name in devices or context.gpus():
         series = context.series[name]
         # the last sample of a log lies at the end of the run

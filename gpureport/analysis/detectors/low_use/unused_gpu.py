@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, When
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -171,36 +172,24 @@ class UnusedGpu(Rule):
     ) -> Iterator[Evidence]:
         if group[0].is_recorded(UTILISATION):
             mean = max(_average_utilisation(series) for series in group)
-            yield Evidence(
-                metric=UTILISATION, statistic="mean", observed=mean, unit="1", threshold=ACTIVE, relation="<="
-            )
-        yield Evidence(
-            metric="work of other GPUs",
-            statistic="from the first to the last",
-            observed=seconds,
-            unit="s",
-            threshold=self.shortest if seconds >= self.shortest.value else self.shortest_empty,
-            relation=">=",
+            yield compare_with_limit(UTILISATION, "mean", mean, "<=", ACTIVE)
+        yield compare_with_limit(
+            "work of other GPUs",
+            "from the first to the last",
+            seconds,
+            ">=",
+            self.shortest if seconds >= self.shortest.value else self.shortest_empty,
         )
         if most_memory is not None:
-            limit = self.empty if most_memory <= self.empty.value else None
-            yield Evidence(
-                metric=_MEMORY,
-                statistic="max",
-                observed=most_memory,
-                unit="By",
-                threshold=limit,
-                relation="<=" if limit else "",
-            )
+            memory = compare_with_limit(_MEMORY, "max", most_memory, "<=", self.empty)
+            yield memory if memory.meets_limit else memory.as_context()
 
 
 def _average_utilisation(series: DeviceSeries) -> float:
-    """Return the mean utilisation of a GPU that recorded any."""
     return float(np.nanmean(series.values(UTILISATION)))
 
 
 def _report_unjudged(device: str, reason: str, *amounts: Amount) -> NotJudged:
-    """Return that it is unknown whether a GPU was unused."""
     template, recording = reason if amounts else "", "a log of the whole job with all GPUs in it"
     return NotJudged(kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts)
 

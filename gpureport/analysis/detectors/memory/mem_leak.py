@@ -9,6 +9,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -76,11 +77,7 @@ class MemLeak(Rule):
     )
     requires = ((_USED,),)
     after = ("mem_prealloc",)
-    wants = (
-        "gpu_utilization_ratio",
-        "gpu_memory_total_bytes",
-        "gpu_memory_reserved_bytes",
-    )
+    wants = ("gpu_utilization_ratio", "gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
     growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
@@ -164,30 +161,15 @@ class MemLeak(Rule):
 
     def _build_evidence(self, growth: _Growth) -> tuple[Evidence, ...]:
         return (
-            Evidence(
-                metric=_USED,
-                statistic="growth, of the memory",
-                observed=growth.ratio,
-                unit="1",
-                threshold=self.growth,
-                relation=">",
-            ),
-            Evidence(
-                metric=_USED,
-                statistic="rate of the slowest quarter, of the mean",
-                observed=growth.slowest,
-                unit="1",
-                threshold=self.quarter,
-                relation=">=",
-            ),
+            compare_with_limit(_USED, "growth, of the memory", growth.ratio, ">", self.growth),
+            compare_with_limit(_USED, "rate of the slowest quarter, of the mean", growth.slowest, ">=", self.quarter),
             Evidence(metric=_USED, statistic="growth a second", observed=growth.rate, unit="By/s"),
-            Evidence(
-                metric="time until memory is full",
-                statistic="at this rate",
-                observed=growth.seconds_left,
-                unit="s",
-                threshold=self.soon,
-                relation="<=" if growth.seconds_left <= self.soon.value else ">",
+            compare_with_limit(
+                "time until memory is full",
+                "at this rate",
+                growth.seconds_left,
+                "<=" if growth.seconds_left <= self.soon.value else ">",
+                self.soon,
             ),
         )
 

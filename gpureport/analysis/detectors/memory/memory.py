@@ -9,6 +9,7 @@ import numpy as np
 from gpureport.analysis.detectors.memory.memory_use import FEWEST_SAMPLES, USED, MemoryUse, is_constant
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -172,22 +173,8 @@ class Memory(Rule):
             preallocated,
             Severity.INFO,
             (
-                Evidence(
-                    metric=USED,
-                    statistic="largest step, of the memory",
-                    observed=most.step_ratio,
-                    unit="1",
-                    threshold=self.step,
-                    relation=">=",
-                ),
-                Evidence(
-                    metric=USED,
-                    statistic="range after it, of the memory",
-                    observed=most.range_ratio,
-                    unit="1",
-                    threshold=self.steady,
-                    relation="<",
-                ),
+                compare_with_limit(USED, "largest step, of the memory", most.step_ratio, ">=", self.step),
+                compare_with_limit(USED, "range after it, of the memory", most.range_ratio, "<", self.steady),
             ),
             f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of the "
             f"memory {within} and kept it, as a framework that preallocates does, or a job that allocates everything "
@@ -251,14 +238,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
 
 
 def _build_peak_evidence(use: MemoryUse, limit: Threshold, relation: str) -> Evidence:
-    return Evidence(
-        metric=USED,
-        statistic="max, of installed less reserved memory",
-        observed=use.ratio,
-        unit="1",
-        threshold=limit,
-        relation=relation,
-    )
+    return compare_with_limit(USED, "max, of installed less reserved memory", use.ratio, relation, limit)
 
 
 def _name_gpus(uses: list[MemoryUse], everybody: Sequence[str]) -> str:

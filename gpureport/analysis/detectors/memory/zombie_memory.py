@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -80,7 +81,6 @@ class ZombieMemory(Rule):
         return bool(is_late and not was_there and used[last] > self.held.value * peak and peak >= self.least.value)
 
     def _is_cpu_working(self, context: Context, series: DeviceSeries, rest: Interval) -> bool:
-        """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
             if host.device.node not in {None, series.device.node} or context.window is None:
                 continue
@@ -105,22 +105,8 @@ class ZombieMemory(Rule):
             devices=(series.device.id,),
             intervals=(rest,),
             evidence=(
-                Evidence(
-                    metric=_USED,
-                    statistic="last, of the peak",
-                    observed=last / peak,
-                    unit="1",
-                    threshold=self.held,
-                    relation=">",
-                ),
-                Evidence(
-                    metric="time without work",
-                    statistic="to the last sample",
-                    observed=rest.seconds,
-                    unit="s",
-                    threshold=self.idle,
-                    relation=">=",
-                ),
+                compare_with_limit(_USED, "last, of the peak", last / peak, ">", self.held),
+                compare_with_limit("time without work", "to the last sample", rest.seconds, ">=", self.idle),
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
             lost_gpu_seconds=None,

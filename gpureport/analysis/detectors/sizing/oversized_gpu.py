@@ -8,6 +8,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -95,7 +96,6 @@ class OversizedGpu(Rule):
                 yield self._build_finding(context, names, fit, peak, used)
 
     def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
-        """Return the sufficient model with the lowest power limit, None without one."""
         own = _look_up_size(known)
         fitting: list[tuple[float, _SmallerGpu]] = []
         for gpu in gpus.load_gpus():
@@ -121,22 +121,10 @@ class OversizedGpu(Rule):
             intervals=(),
             evidence=(
                 Evidence(metric=UTILISATION, statistic="mean within the job, highest GPU", observed=used, unit="1"),
-                Evidence(
-                    metric=UTILISATION,
-                    statistic=f"the same at the speed of {fit.gpu.model}, at most",
-                    observed=fit.busy,
-                    unit="1",
-                    threshold=self.busy,
-                    relation="<=",
+                compare_with_limit(
+                    UTILISATION, f"the same at the speed of {fit.gpu.model}, at most", fit.busy, "<=", self.busy
                 ),
-                Evidence(
-                    metric=_USED,
-                    statistic=f"max, of the memory of {fit.gpu.model}",
-                    observed=fit.memory,
-                    unit="1",
-                    threshold=self.fits,
-                    relation="<=",
-                ),
+                compare_with_limit(_USED, f"max, of the memory of {fit.gpu.model}", fit.memory, "<=", self.fits),
             ),
             lost_gpu_seconds=None,
             samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
@@ -182,7 +170,6 @@ def _group_by_model(context: Context) -> Iterator[list[DeviceSeries]]:
 
 
 def _average_utilisation(context: Context, series: DeviceSeries) -> float:
-    """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
     used = series.values(UTILISATION)[series.rows_between(window.start, window.end)]
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0

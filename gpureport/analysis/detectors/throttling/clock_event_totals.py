@@ -74,7 +74,6 @@ def _read_named_reasons(series: DeviceSeries) -> Iterator[_ReasonRows]:
 
 
 def _read_unnamed_bits(series: DeviceSeries) -> Iterator[_ReasonRows]:
-    """Yield the bits without a name that any row shows."""
     if not series.is_recorded(_UNKNOWN):
         return
     masks = columns.integers(series.table.column(_UNKNOWN)).astype(np.uint64)

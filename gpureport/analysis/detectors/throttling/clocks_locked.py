@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -168,23 +169,10 @@ class ClocksLocked(Rule):
 
     def _build_evidence(self, one: _ClockSetting) -> Iterator[Evidence]:
         if one.share is not None:
-            yield Evidence(
-                metric="clock set",
-                statistic="share of busy time",
-                observed=one.share,
-                unit="1",
-                threshold=self.held,
-                relation=">=",
-            )
+            yield compare_with_limit("clock set", "share of busy time", one.share, ">=", self.held)
         if not np.isnan(one.ratio):
-            yield Evidence(
-                metric=CLOCKS[0],
-                statistic="median while busy, of the highest",
-                observed=one.ratio,
-                unit="1",
-                threshold=self.below if one.share is None else self.highest,
-                relation="<",
-            )
+            limit = self.below if one.share is None else self.highest
+            yield compare_with_limit(CLOCKS[0], "median while busy, of the highest", one.ratio, "<", limit)
 
 
 def _find_highest_clock(signals: ClockSignals) -> float:

@@ -9,9 +9,7 @@ from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
-from gpureport.analysis.signals.clock_signals import (
-    ClockSignals,
-)
+from gpureport.analysis.signals.clock_signals import ClockSignals
 from gpureport.columns import BoolArray
 from gpureport.findings import Evidence, Threshold
 
@@ -73,8 +71,6 @@ def build_counter_evidence(counted: CountedTime) -> Evidence:
         statistic="rise over the recording",
         observed=counted.total_seconds,
         unit="s",
-        threshold=None,
-        relation="",
     )
 
 

@@ -19,6 +19,7 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
     read_counted_time,
 )
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -33,7 +34,7 @@ from gpureport.analysis.signals.clock_signals import (
     list_event_metrics,
 )
 from gpureport.analysis.thresholds import literature, pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _NORMAL = (
     "Power-bound at full load is not a fault; a raised limit (nvidia-smi -pl), where the board allows it, buys clock "
@@ -154,16 +155,7 @@ class PowerLimits(Rule):
     ) -> Finding:
         device, ratio = series.device.id, compute_clock_ratio(signals, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
-        evidence = [
-            Evidence(
-                metric="power cap",
-                statistic="share of busy time",
-                observed=capped.share,
-                unit="1",
-                threshold=self.least,
-                relation=">=",
-            )
-        ]
+        evidence = [compare_with_limit("power cap", "share of busy time", capped.share, ">=", self.least)]
         samples = series.count_readings("gpu_power_watts", capped.rows)
         is_slow = not is_lowered and ratio < self.slow.value and not is_masked_by_diagnostics(series)
         if not np.isnan(ratio):
@@ -215,30 +207,17 @@ class PowerLimits(Rule):
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
         yield self._build_limit_finding(device, series, signals, limit, default, peak)
 
-    def _build_reach_evidence(self, ratio: float, *, is_binding: bool) -> Evidence:
-        return Evidence(
-            metric="gpu_power_watts",
-            statistic="p95 while busy, of the limit",
-            observed=ratio,
-            unit="1",
-            threshold=self.reached,
-            relation=">=" if is_binding else "<",
-        )
-
     def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self,
-        device: str,
-        series: DeviceSeries,
-        signals: ClockSignals,
-        limit: float,
-        default: DefaultLimit,
-        peak: float,
+        self, device: str, series: DeviceSeries, signals: ClockSignals, limit: float, default: DefaultLimit, peak: float
     ) -> Finding:
         is_binding, is_power_known = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = series.count_readings("gpu_power_watts", slice(None))
         effect = "and the GPU ran into it" if is_binding else "but the GPU hardly came near it"
         effect = effect if is_power_known else "but no busy sample shows whether that slows the job"
         ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
+        reach, relation = "p95 while busy, of the limit", ">=" if is_binding else "<"
+        power = compare_with_limit("gpu_power_watts", reach, peak / limit, relation, self.reached)
+        of_default = f"median, of the default ({default.source})"
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if is_binding else Severity.INFO,
@@ -247,15 +226,8 @@ class PowerLimits(Rule):
             devices=(device,),
             intervals=(),
             evidence=(
-                Evidence(
-                    metric="gpu_power_limit_watts",
-                    statistic=f"median, of the default ({default.source})",
-                    observed=limit / default.watts,
-                    unit="1",
-                    threshold=self.lowered,
-                    relation="<",
-                ),
-                *([self._build_reach_evidence(peak / limit, is_binding=is_binding)] if is_power_known else []),
+                compare_with_limit("gpu_power_limit_watts", of_default, limit / default.watts, "<", self.lowered),
+                *([power] if is_power_known else []),
                 *([] if np.isnan(ratio) else [build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,

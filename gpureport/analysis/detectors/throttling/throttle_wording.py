@@ -73,16 +73,7 @@ class ThrottledEpisodes:
 def name_cause(  # noqa: PLR0913 - what decides it
     kind: str, series: DeviceSeries, signals: ClockSignals, rows: BoolArray, *, is_direct: bool, near_limit: float
 ) -> str:
-    """Return the cause of throttled rows; a power brake only if its own bit is set.
-
-    Args:
-        kind: thermal_throttle or hw_throttle.
-        series: the GPU's samples.
-        signals: its signals.
-        rows: throttled rows.
-        is_direct: whether event bits show them.
-        near_limit: degrees below the temperature limit from which heat may be the reason.
-    """
+    """Return the cause of throttled rows; a power brake only if its own bit is set."""
     if kind == "thermal_throttle":
         return "heat"
     if not is_direct:

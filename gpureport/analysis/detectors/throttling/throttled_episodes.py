@@ -10,9 +10,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import counter_name, measure_counted_time
-from gpureport.analysis.signals.clock_signals import (
-    ClockSignals,
-)
+from gpureport.analysis.signals.clock_signals import ClockSignals
 from gpureport.columns import BoolArray
 from gpureport.findings import Evidence
 
@@ -43,8 +41,6 @@ def build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) ->
                 statistic="rise over the recording",
                 observed=counted.total_seconds,
                 unit="s",
-                threshold=None,
-                relation="",
             )
 
 

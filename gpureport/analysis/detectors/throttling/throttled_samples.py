@@ -85,13 +85,7 @@ class ThrottledSamples:
         return bool(self.rows.any()) or (self.counted is not None and self.counted.total_seconds > 0)
 
     def compute_row_shares(self, series: DeviceSeries, stretches: Spans, inside: BoolArray) -> FloatArray:
-        """Return the share of each row's time that was throttled within stretches.
-
-        Args:
-            series: the GPU's samples.
-            stretches: the stretches.
-            inside: rows in them.
-        """
+        """Return the share of each row's time that was throttled within stretches."""
         sampled = np.where(self.rows & inside, 1.0, 0.0)
         return (
             sampled if self.counted is None else np.maximum(sampled, self.counted.compute_row_shares(series, stretches))

@@ -16,6 +16,7 @@ from gpureport.analysis.detectors.throttling.throttled_episodes import (
 )
 from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -76,11 +77,7 @@ class Throttling(Rule):
             always_loses_time=True,
         ),
     )
-    wants = (
-        *SIGNALS,
-        *list_event_metrics(*throttled_samples.REASONS),
-        "gpu_memory_temperature_celsius",
-    )
+    wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
     shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
@@ -160,7 +157,6 @@ class Throttling(Rule):
         return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
     def _is_counted_in_gaps(self, throttled: ThrottledSamples) -> bool:
-        """Return whether the driver counted throttling across log gaps."""
         return throttled.counted is not None and throttled.counted.gap_seconds >= self.counted.value
 
     def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
@@ -228,13 +224,12 @@ class Throttling(Rule):
 
     def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        yield Evidence(
-            metric="duration",
-            statistic="counted by the driver" if is_counted else "sum of episodes",
-            observed=episodes.seconds,
-            unit="s",
-            threshold=self.counted if is_counted else self.shortest,
-            relation=">=",
+        yield compare_with_limit(
+            "duration",
+            "counted by the driver" if is_counted else "sum of episodes",
+            episodes.seconds,
+            ">=",
+            self.counted if is_counted else self.shortest,
         )
         hot = episodes.signals.temperature[episodes.rows]
         if not np.isnan(hot).all():
@@ -244,28 +239,24 @@ class Throttling(Rule):
                 if episodes.signals.temperature_limit_source
                 else None
             )
+            relation = ">=" if hottest >= episodes.signals.temperature_limit else "<"
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= episodes.signals.temperature_limit else "<",
+                relation=relation,
             )
         power = episodes.signals.power[episodes.rows]
         if episodes.is_heat and not np.isnan(power).all():
             mean_power = float(np.nanmean(power))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
         if episodes.reference and not np.isnan(episodes.clock_ratio):
-            limit = self.clock_drop if episodes.is_heat else self.hw_clock_drop
-            yield Evidence(
-                metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {episodes.reference.description}",
-                observed=episodes.clock_ratio,
-                unit="1",
-                threshold=None if episodes.samples.is_direct else limit,
-                relation="" if episodes.samples.is_direct else "<",
-            )
+            limit = self.clock_drop if episodes.is_heat else throttled_samples.HW_CLOCK_DROP
+            statistic = f"mean, of {episodes.reference.description}"
+            clock = compare_with_limit("gpu_sm_clock_hertz", statistic, episodes.clock_ratio, "<", limit)
+            yield clock.as_context() if episodes.samples.is_direct else clock
 
     def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""

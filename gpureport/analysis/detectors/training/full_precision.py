@@ -9,12 +9,13 @@ from gpureport import gpus
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
 from gpureport.analysis.thresholds import pragmatic, vendor
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "full_precision"
 _TENSOR = "gpu_tensor_active_ratio"
@@ -92,16 +93,7 @@ class FullPrecision(Rule):
     ) -> Finding:
         evidence = []
         if tensor is not None:
-            evidence.append(
-                Evidence(
-                    metric=_TENSOR,
-                    statistic="mean over busy time",
-                    observed=tensor,
-                    unit="1",
-                    threshold=self.active,
-                    relation="<",
-                )
-            )
+            evidence.append(compare_with_limit(_TENSOR, "mean over busy time", tensor, "<", self.active))
             why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
         else:
             why = f"its params say {precision[0]}" if precision else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport import columns
 from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.thresholds import pragmatic
@@ -54,7 +55,8 @@ class NoProgress(Rule):
         known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _report_unjudged(self._explain_unjudged(context, known))
+            reason = self._explain_unjudged(context, known)
+            yield NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)
             return
         last = max(judged, key=lambda each: int(each.times[each.best_row]))
         yield from self._judge_metric(context, last)
@@ -88,22 +90,8 @@ class NoProgress(Rule):
             devices=(),
             intervals=(after,),
             evidence=(
-                Evidence(
-                    metric="time after the best value",
-                    statistic="share of the job",
-                    observed=share,
-                    unit="1",
-                    threshold=self.stands,
-                    relation=">=",
-                ),
-                Evidence(
-                    metric="evaluations",
-                    statistic="count",
-                    observed=metric.count,
-                    unit="rows",
-                    threshold=self.fewest,
-                    relation=">=",
-                ),
+                compare_with_limit("time after the best value", "share of the job", share, ">=", self.stands),
+                compare_with_limit("evaluations", "count", metric.count, ">=", self.fewest),
                 Evidence(metric=metric.metric.name, statistic="best", observed=value, unit=""),
             ),
             lost_gpu_seconds=lost,
@@ -115,7 +103,3 @@ class NoProgress(Rule):
             ),
             recommendation=_ADVICE,
         )
-
-
-def _report_unjudged(reason: str) -> NotJudged:
-    return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)

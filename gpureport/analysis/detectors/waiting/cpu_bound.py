@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -120,7 +121,13 @@ class CpuBound(Rule):
             confidence=wait_cost.rate_confidence(candidate, cost, comparison),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
-            evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
+            evidence=(
+                Evidence(metric=UTILISATION, statistic="mean", observed=cost.utilisation, unit="1"),
+                compare_with_limit(UTILISATION, "lowest mean over 30 s or nine samples", lowest, "<=", self.gpu),
+                compare_with_limit(CPU, "median", cpu, ">=", self.cpu),
+                wait_cost.build_duration_evidence(cost, self.shortest),
+                *cost.level_evidence,
+            ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
@@ -130,26 +137,4 @@ class CpuBound(Rule):
                 f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
-        )
-
-    def _build_evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
-        return (
-            Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
-            Evidence(
-                metric=UTILISATION,
-                statistic="lowest mean over 30 s or nine samples",
-                observed=lowest,
-                unit="1",
-                threshold=self.gpu,
-                relation="<=",
-            ),
-            Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation=">="),
-            Evidence(
-                metric="duration",
-                statistic="sum of episodes",
-                observed=seconds,
-                unit="s",
-                threshold=self.shortest,
-                relation=">=",
-            ),
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -182,7 +183,7 @@ class CpuBoundSingle(Rule):
                 threshold=self.core,
                 relation=">=",
             ),
-            Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
+            compare_with_limit(CPU, "median", cpu, "<", self.cpu),
             wait_cost.build_duration_evidence(cost, self.shortest),
             *cost.level_evidence,
         )

@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -110,12 +111,7 @@ class HostMemory(Rule):
                 host,
                 spans,
                 len(used),
-                (
-                    _build_peak_evidence(peak, self.roomy, "<"),
-                    Evidence(
-                        metric=CPU, statistic="median", observed=busy, unit="1", threshold=self.cores, relation="<"
-                    ),
-                ),
+                (_build_peak_evidence(peak, self.roomy, "<"), compare_with_limit(CPU, "median", busy, "<", self.cores)),
                 f"Host memory was filled to no more than {phrases.percent(peak)} and the CPU to "
                 f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
             )
@@ -154,6 +150,4 @@ def _find_values_inside(series: DeviceSeries, values: FloatArray, spans: Spans) 
 
 
 def _build_peak_evidence(ratio: float, limit: Threshold, relation: str) -> Evidence:
-    return Evidence(
-        metric=RATIO, statistic="p95 while GPUs wait", observed=ratio, unit="1", threshold=limit, relation=relation
-    )
+    return compare_with_limit(RATIO, "p95 while GPUs wait", ratio, relation, limit)

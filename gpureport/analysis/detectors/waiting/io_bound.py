@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -15,7 +16,7 @@ from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic, read_limits
-from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
 IOWAIT = "cpu_iowait_ratio"
@@ -116,14 +117,7 @@ class IoBound(Rule):
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
                 wait_cost.build_utilisation_evidence(cost, self.gpu),
-                Evidence(
-                    metric=IOWAIT,
-                    statistic="mean",
-                    observed=waited,
-                    unit="1",
-                    threshold=self.iowait,
-                    relation=">=",
-                ),
+                compare_with_limit(IOWAIT, "mean", waited, ">=", self.iowait),
                 wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,
             ),

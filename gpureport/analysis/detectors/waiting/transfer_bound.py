@@ -9,6 +9,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
@@ -20,7 +21,7 @@ from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "transfer_bound"
 RECEIVED = "pcie_receive_bytes_per_second"
@@ -167,13 +168,8 @@ class TransferBound(Rule):
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
                 wait_cost.build_utilisation_evidence(cost, self.gpu),
-                Evidence(
-                    metric="PCIe traffic",
-                    statistic="mean of the busier direction, of what the link carries",
-                    observed=used,
-                    unit="1",
-                    threshold=self.link,
-                    relation=">=",
+                compare_with_limit(
+                    "PCIe traffic", "mean of the busier direction, of what the link carries", used, ">=", self.link
                 ),
                 wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpureport.importers.values.quantities import convert_to_base, parse_finite
+from gpureport.metrics import BY_NAME
 
 EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 """The name whose unit depends on the version of DCGM."""
@@ -161,7 +162,7 @@ def determine_unit(known: Field, values: Iterable[float]) -> str | None:
     most = max(numbers, default=0.0)
     if known.source == EITHER:
         return "%" if most > 1 else "1" if any(0 < each < 1 for each in numbers) else None
-    if known.unit == "%" and known.target != "gpu_fan_ratio":
+    if known.unit == "%" and not BY_NAME[known.target].may_exceed_one:
         return "1" if most <= 1 and any(0 < each < 1 for each in numbers) else "%"
     if known.unit in _TOO_LARGE and most > _TOO_LARGE[known.unit]:
         return _NEWER_UNITS[known.unit]

@@ -16,6 +16,7 @@ from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
 from gpureport.importers.values.timestamps import parse_epoch_time, parse_iso_time
+from gpureport.metrics import BY_NAME
 from gpureport.units import UNITS
 
 _KEPT = "Of each window nvitop's mean is kept, and the last reading of memory"
@@ -165,7 +166,7 @@ def _value(each: Statistic, row: Sequence[str], means: dict[int, float]) -> floa
         return None
     part = UNITS[each.unit].to_base(found)
     if each.unit == "%" and 1 < part <= _WHOLE:
-        return 1.0 if each.target != "gpu_fan_ratio" else part
+        return part if BY_NAME[each.target].may_exceed_one else 1.0
     return quantities.convert_to_base(found, each.unit, each.target)
 
 

@@ -102,7 +102,7 @@ _SERIES = {
 }
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ"}
 """Unit nvidia-smi counts a base unit in, where neither header nor cell says."""
-_PARTS_OF_ONE = {name for name, metric in BY_NAME.items() if metric.unit == "1"} - {"gpu_fan_ratio"}
+_PARTS_OF_ONE = {name for name, metric in BY_NAME.items() if metric.unit == "1" and not metric.may_exceed_one}
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
 METRICS = frozenset({*BY_NAME, CLOCK_EVENTS})
