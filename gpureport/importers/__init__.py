@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpureport.importers.merging.run_names import make_names_distinct
     from gpureport.importers.protocol.importer import Labels, ReadOptions
     from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
     from gpureport.importers.protocol.tracker import Selection, split_readable
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
         identify_training_logs,
         list_unrecognised_files,
     )
-    from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, lengthen_equal_names
+    from gpureport.importers.reading.run_names import lengthen_equal_names, make_names_distinct
+    from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading
     from gpureport.importers.reading.sources import find_runs, find_tracker, names_run
     from gpureport.importers.reading.time_window import CutReading, Window, cut_recording
     from gpureport.importers.reading.tracked_reading import TrackedReading
@@ -53,12 +53,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "merging.run_names": ("make_names_distinct",),
     "protocol.importer": ("Labels", "ReadOptions"),
     "protocol.registry": ("HOST_IMPORTERS", "IMPORTERS", "LOCATORS", "TRACKERS"),
     "protocol.tracker": ("Selection", "split_readable"),
     "reading.attachments": ("join_attached_logs",),
-    "reading.run_reading": ("IMPORTER_VERSION", "Reading", "lengthen_equal_names"),
+    "reading.run_names": ("lengthen_equal_names", "make_names_distinct"),
+    "reading.run_reading": ("IMPORTER_VERSION", "Reading"),
     "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "list_unrecognised_files"),
     "reading.sources": ("find_runs", "names_run", "find_tracker"),
     "reading.time_window": ("CutReading", "Window", "cut_recording"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.devices.column_values import Values
-from gpureport.importers.devices.gpu_description import (
+from gpureport.importers.devices.gpu_identity import (
     IDENTITY,
     GpuDescription,
     first_text,

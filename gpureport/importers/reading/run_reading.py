@@ -1,33 +1,28 @@
-"""One run being read from its log and its host files: identity first, then batches, then the run."""
+"""One run being read from its log: identity first, then batches, then the run."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.merging.parallel_logs import ParallelLogs
-from gpureport.importers.merging.run_names import derive_name, longer_names, name_after_log
-from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.run_identity import compute_run_id, drop_unused_options
+from gpureport.importers.protocol.source_summary import SourceSummary
+from gpureport.importers.protocol.unused_options import drop_unused_options
+from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
+from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.metrics import Scope
 from gpureport.quality import merge_quality
-from gpureport.recording import HOST, Device, Recording, Run, Source
-from gpureport.series_table import arrange_series, empty_training, sort_by_time
+from gpureport.recording import Recording, Run, Source
+from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
-    from gpureport.importers.logs.training import Training
     from gpureport.importers.merging.merged_logs import MergedLogs
-    from gpureport.importers.protocol.source_summary import SourceSummary
 
-T = TypeVar("T")
-
-_LOG_AND_HOST = 2
 IMPORTER_VERSION = "9"
 """Raised whenever the same source would be read differently."""
 
@@ -66,10 +61,8 @@ class Reading:
         self.labels = labels
         self._extractions: list[Extraction] = []
         self._several: MergedLogs | None = None
-        self._hosts: ParallelLogs | None = None
-        self._trainings = [(each, RawFile(each.path)) for each in training]
-        self._trained: list[Training] = []
-        self._unused: dict[str, str] = {}
+        self._hosts: HostFiles | None = None
+        self._training = TrainingFiles(training) if training else None
         self.longer_name = ""
 
     @property
@@ -100,11 +93,7 @@ class Reading:
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
-        return self._log_sources + tuple(
-            Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
-            for each, file in self._trainings
-            if each.locator not in self._unused
-        )
+        return self._log_sources + (self._training.sources if self._training else ())
 
     @property
     def _log_sources(self) -> tuple[Source, ...]:
@@ -134,9 +123,8 @@ class Reading:
         right. `renamed` says of which devices the id is another one in the end.
 
         Raises:
-            SourceError: when a source holds nothing that can be used, changed while it was read, or a line of it was
-                not understood and reading is strict; when two host logs hold the same metric, or the times of one
-                cannot be compared with those of the log.
+            SourceError: when a source holds nothing usable, changes meanwhile, or has rejected lines and reading is
+                strict; when host logs hold the same metric, or their times cannot be compared with those of the log.
         """
         if self._merged:
             from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
@@ -145,65 +133,34 @@ class Reading:
             yield from self._read(self._several, None)
         else:
             yield from self._read_each_log()
-        self._trained = list(self._read_training_logs())
+        if self._training:
+            base = self._extractions[0].outcome()
+            self._training.read(self._inputs[0], base, self._options, self._refuse_rejected_lines)
+            self._training.settle()
         for each, file in zip(self._inputs, self._files, strict=True):
-            _with_locator(file.settle, each.locator)
-        for given, file in self._trainings:
-            _with_locator(file.settle, given.locator)
+            with _errors_at(each.locator):
+                file.settle()
 
     def _read_each_log(self) -> Iterator["pa.Table"]:
-        """Yield the log, then what lies beside it; several logs of the machine as one series."""
-        hosts: list[list[pa.Table]] = []
-        for each, file in zip(self._inputs, self._files, strict=True):
-            options = self._options if not self._extractions else self._companion_options()
-            extract = partial(each.importer.extract, file, options)
-            batches = self._read(_with_locator(extract, each.locator), each.locator)
-            if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
-                yield from batches
-            else:
-                hosts.append(list(batches))
-        outcomes = [extraction.outcome() for extraction in self._extractions]
-        if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
-            what = "the GPU log holds series of the machine already"
-            raise SourceError(self._inputs[1].locator, what, "leave it out")
-        if len(outcomes) > 1:
-            time_bases.check_time_bases(self._inputs, outcomes, self._options.tz)
-        if hosts:
-            self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
-            yield from self._hosts.joined(hosts, outcomes[1:])
-
-    def _read_training_logs(self) -> Iterator["Training"]:
-        """Yield what the training loop wrote."""
-        if not self._trainings:
+        """Yield the log, then its host files."""
+        yield from self._read_log(0, self._options)
+        if len(self._inputs) == 1:
             return
-        from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+        # a file that writes no date is dated by the log's local time
+        options = self._options.for_companion(self._extractions[0].outcome().span)
+        self._hosts = HostFiles(self._inputs, self._options.tz)
+        yield from self._hosts.batches(self._extractions, lambda place: self._read_log(place, options))
 
-        base = self._extractions[0].outcome()
-        for each, file in self._trainings:
-            try:
-                read = TrainingLog().read(file, self._options, base.span[0], each.locator)
-                if read.dated:
-                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._options.tz)
-            except SourceError as error:
-                if not each.beside:
-                    raise error.at(each.locator) from error
-                self._unused[each.locator] = (
-                    f"{each.locator} lies beside the log, but is not used: {error.what}; {error.hint}."
-                )
-                continue
-            self._refuse_rejected_lines(read.outcome, each.locator)
-            yield read
-
-    def _companion_options(self) -> ReadOptions:
-        """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
-        return self._options.for_companion(self._extractions[0].outcome().span)
+    def _read_log(self, place: int, options: ReadOptions) -> Iterator["pa.Table"]:
+        each, file = self._inputs[place], self._files[place]
+        with _errors_at(each.locator):
+            extraction = each.importer.extract(file, options)
+        yield from self._read(extraction, each.locator)
 
     def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
         self._extractions.append(extraction)
-        try:
+        with _errors_at(locator):
             yield from extraction.batches()
-        except SourceError as error:
-            raise error.at(locator or error.where) from error
         self._refuse_rejected_lines(extraction.outcome(), locator or self._inputs[0].locator)
 
     def _refuse_rejected_lines(self, outcome: Outcome, where: str) -> None:
@@ -218,7 +175,7 @@ class Reading:
         if self._merged:
             return outcomes
         if self._hosts is not None:
-            outcomes[1:] = self._hosts.outcomes(outcomes[1:])
+            outcomes = self._hosts.outcomes(outcomes)
         notes = [file.account.notes() for file in self._files]
         return [outcome.noted(more) if more else outcome for outcome, more in zip(outcomes, notes, strict=True)]
 
@@ -229,18 +186,18 @@ class Reading:
             SourceError: when the host log shares no time with the log, or the log holds series of the host itself.
         """
         outcomes = self._outcomes()
-        if (place := _find_log_of_other_time(outcomes)) is not None:
-            what = "it covers another time than the GPU log"
-            raise SourceError(self._inputs[place].locator, what, "check its clock, give --tz, or leave it out")
-        devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_device_order)
+        if self._hosts:
+            self._hosts.check_spans(outcomes)
+        devices = sorted(
+            (device for outcome in outcomes for device in outcome.devices),
+            key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
+        )
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
-        trained = [each.outcome.quality for each in self._trained]
+        trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
-        if len(outcomes) > 1 and not self._merged:
-            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._options.tz)
-            quality = replace(quality, notes=(*quality.notes, *zones))
-        quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
+        zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
+        quality = replace(quality, notes=(*quality.notes, *zones, *unused))
         return Run(
             id=self.run_id,
             name=self.name,
@@ -257,10 +214,8 @@ class Reading:
             quality=quality,
         )
 
-    def sources_read(self) -> "tuple[SourceSummary, ...]":
+    def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""
-        from gpureport.importers.protocol.source_summary import SourceSummary  # noqa: PLC0415 - only when asked for
-
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
         return tuple(map(SourceSummary, self._inputs, self._files, outcomes))
 
@@ -270,55 +225,26 @@ class Reading:
 
     def rejects(self) -> bytes:
         """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
-        outcomes = [extraction.outcome() for extraction in self._extractions]
-        return b"".join(outcome.rejects for outcome in (*outcomes, *(each.outcome for each in self._trained)))
+        rejects = b"".join(extraction.outcome().rejects for extraction in self._extractions)
+        return rejects + (self._training.rejects() if self._training else b"")
 
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
-        if not self._trained:
-            return empty_training()
-        return pa.concat_tables([each.table for each in self._trained]).unify_dictionaries().combine_chunks()
+        tables = self._training.tables() if self._training else []
+        return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
     def recording(self) -> Recording:
         """Read the whole run into memory."""
         batches = list(self.batches())
-        kept: dict[str, list[pa.Table]] = {}
-        renamed = self.renamed()
-        for batch in batches:
-            device = batch.column("device")[0].as_py()
-            kept.setdefault(renamed.get(device, device), []).append(batch)
-        run = self.run()
-        tables = [
-            sort_by_time(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
-            for device in run.devices
-            if device.id in kept
-        ]
-        return Recording(run=run, series=arrange_series(tables), training=self.training())
+        renamed, run = self.renamed(), self.run()
+        series = collect_series(batches, renamed, [device.id for device in run.devices])
+        return Recording(run=run, series=series, training=self.training())
 
 
-def lengthen_equal_names(readings: Sequence[Reading]) -> None:
-    """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
-    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
-    for name in dict.fromkeys(each.name for each in unnamed):
-        same = [each for each in unnamed if each.name == name]
-        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
-            each.longer_name = longer
-
-
-def _device_order(device: Device) -> tuple[bool, str, int]:
-    """Return where a device comes in its run."""
-    return device.scope is Scope.HOST, device.node or "", device.index or 0
-
-
-def _with_locator(work: Callable[[], T], locator: str) -> T:
-    """Return what some work on a file yields; a pipe is read from a spool, whose name means nothing to a person."""
+@contextmanager
+def _errors_at(locator: str | None) -> Iterator[None]:
+    """Name the source of an error as a person does: a pipe is read from a spool, whose name means nothing to them."""
     try:
-        return work()
+        yield
     except SourceError as error:
-        raise error.at(locator) from error
-
-
-def _find_log_of_other_time(outcomes: Sequence[Outcome]) -> int | None:
-    """Return the first host log that shares no time with the log, None where there is none such."""
-    (start, end), *others = [outcome.span for outcome in outcomes]
-    return next((place for place, (first, last) in enumerate(others, 1) if last < start or first > end), None)
+        raise error.at(locator or error.where) from error

@@ -1,4 +1,4 @@
-"""Recognises what a path holds: the importer of a file by its beginning, and the tracker of a store."""
+"""Finds the runs that a source holds: the importer of each file, the tracker of a store; their names and ids."""
 
 import atexit
 import os
@@ -6,6 +6,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from hashlib import sha256
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,22 +16,25 @@ from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import is_plain_text
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input
+from gpureport.importers.merging.node_names import strip_suffixes
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, ReadOptions
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.text.distinct_lines import thinned
+from gpureport.recording import Source
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
-
-
 _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
 """How MLflow names its stores."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
 _LOOKED_AT = 4096
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
+_USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
+"""Common names of logs; the name of the folder says more."""
 
 
 def find_tracker(source: str) -> "Tracker | None":
@@ -167,3 +172,47 @@ def find_runs(source: str | Path, host: Sequence[str | Path] = (), kind: str | N
     from gpureport.importers.reading.folders import find_in_folder  # noqa: PLC0415 - most sources are files
 
     return find_in_folder(Path(source), named)
+
+
+def derive_name(locator: str) -> str:
+    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
+    return split_log_path(locator)[-1]
+
+
+def name_after_log(inputs: Sequence[Input]) -> str:
+    """Return a run's name: its log's, or its folder's where the log is called what nvidia-smi logs are called."""
+    logs = [each for each in inputs if not each.beside]
+    if logs[0].locator == "-":
+        return "standard input"
+    if len(logs) > 1:
+        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
+            logs[0].path.name
+        )
+    path = Path(logs[0].locator)
+    return derive_name(logs[0].locator) if path.suffix in _COMPRESSED or path.stem in _USUAL_NAMES else path.stem
+
+
+def split_log_path(locator: str) -> tuple[str, ...]:
+    """Return the folders above a log and what it is called, which may be the last of them."""
+    path = Path(locator)
+    folders = path.resolve().parent.parts[1:]
+    name = strip_suffixes(path.name) if path.suffix in _COMPRESSED else path.stem
+    return folders if name in _USUAL_NAMES and folders else (*folders, name)
+
+
+def format_identity_options(options: ReadOptions) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={options.tz or ''} gpus={options.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(options, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def compute_run_id(sources: Sequence[Source], options: ReadOptions) -> str:
+    """Return the run's id: from the bytes of its sources and the options that select or place rows."""
+    hasher = sha256()
+    for source in sources:
+        hasher.update(f"{source.kind} {source.sha256}\n".encode())
+    hasher.update(format_identity_options(options).encode())
+    return hasher.hexdigest()[:16]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
-from gpureport.importers.protocol.run_identity import format_identity_options
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
+from gpureport.importers.reading.sources import format_identity_options
 from gpureport.importers.timebase import zones
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import arrange_series

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.devices.column_values import Values
-from gpureport.importers.devices.identities import MOST_IDENTITIES, Identity, number_identities
+from gpureport.importers.devices.gpu_identity import MOST_IDENTITIES, Identity, number_identities
 from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _HANDFUL, _OFTEN = 5, 20

@@ -14,7 +14,7 @@ from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
 from gpureport.importers.devices.column_values import Values
-from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES
 from gpureport.importers.devices.identification import NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
@@ -47,7 +47,7 @@ class Chunk:
         numbers: for each row the line that it is counted for, rising; where a line holds several rows, a running
             number of the rows.
         times: stamps in microseconds as written, or in UTC where the form states a zone; None where it has none.
-        data: columns of the rows in base units by metric, and texts by `gpu_description.ATTRIBUTES`.
+        data: columns of the rows in base units by metric, and texts by `gpu_identity.ATTRIBUTES`.
         lines: non-empty lines, as `Quality.lines` counts them: rows + non-data + continued.
         other_lines: lines that are no rows.
         continued: lines that say more of a row that another line is counted for.
@@ -76,7 +76,7 @@ class Record:
     Attributes:
         number: as in `Chunk.numbers`.
         time: as in `Chunk.times`.
-        values: metrics in base units, and texts by `gpu_description.ATTRIBUTES`; None, or no entry, if not recorded.
+        values: metrics in base units, and texts by `gpu_identity.ATTRIBUTES`; None, or no entry, if not recorded.
         host: whether it is the machine's.
     """
 

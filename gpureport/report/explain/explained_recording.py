@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.rules.missing_metrics import query_command
 from gpureport.analysis.rules.rule import Rule
-from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES
 from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
 from gpureport.report.explain.host_logger import PROGRAM
 from gpureport.report.model.shapes import Explanation, Fact, Section

@@ -15,7 +15,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout, make_layout, split_header
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, Section
-from gpureport.importers.devices.column_values import columns_by_target
+from gpureport.importers.devices.column_values import ColumnsRead, columns_by_target
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.host.recorder_csv.host_columns import interpret_heading
 from gpureport.importers.ordering.backward_survey import survey_log
@@ -23,7 +23,6 @@ from gpureport.importers.ordering.placement_plan import PlacementPlan
 from gpureport.importers.ordering.row_placement import AssignedRows, RowPlacement
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.interpretation import Interpretation
-from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
 from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import Column, extra_name, number_column

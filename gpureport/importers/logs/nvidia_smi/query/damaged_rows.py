@@ -7,8 +7,7 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.row_sections import Section
 from gpureport.importers.devices.column_values import Values
-from gpureport.importers.devices.gpu_description import IDENTITY
-from gpureport.importers.devices.identities import Identity
+from gpureport.importers.devices.gpu_identity import IDENTITY, Identity
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import TornRows
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import LEFT_OUT

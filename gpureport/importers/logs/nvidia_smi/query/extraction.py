@@ -17,11 +17,16 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
-from gpureport.importers.devices.column_values import CLOCK_EVENTS, Values, columns_by_target, split_clock_events
-from gpureport.importers.devices.gpu_description import ATTRIBUTES, IDENTITY
+from gpureport.importers.devices.column_values import (
+    CLOCK_EVENTS,
+    ColumnsRead,
+    Values,
+    columns_by_target,
+    split_clock_events,
+)
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES, IDENTITY, SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.identification import NOT_NAMED, Devices
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
-from gpureport.importers.devices.identities import SoundIdentities, is_name_cut, names_gpus
 from gpureport.importers.devices.line_tally import Tally
 from gpureport.importers.logs.nvidia_smi.query import fields, unusable_log
 from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
@@ -45,7 +50,6 @@ from gpureport.importers.protocol.reject_reasons import (
     OUT_OF_SEQUENCE,
     UNUSABLE_HEADER,
 )
-from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes

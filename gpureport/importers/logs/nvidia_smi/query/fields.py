@@ -13,7 +13,7 @@ import numpy as np
 
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.devices.column_values import CLOCK_EVENTS
-from gpureport.importers.devices.gpu_description import ATTRIBUTES
+from gpureport.importers.devices.gpu_identity import ATTRIBUTES
 from gpureport.importers.values.cells import Column, Reader, Value, extra_name, number_column
 from gpureport.importers.values.numbers import Number
 from gpureport.metrics import BY_NAME

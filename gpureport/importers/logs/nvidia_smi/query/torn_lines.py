@@ -9,8 +9,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.devices.column_values import Values
-from gpureport.importers.devices.gpu_description import IDENTITY
-from gpureport.importers.devices.identities import DRIVER_FORMS, Identity
+from gpureport.importers.devices.gpu_identity import DRIVER_FORMS, IDENTITY, Identity
 from gpureport.importers.timebase.row_order import split_at
 from gpureport.quality import gap_seconds
 

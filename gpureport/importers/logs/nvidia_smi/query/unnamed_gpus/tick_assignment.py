@@ -12,7 +12,7 @@ from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
 from gpureport.importers.devices.column_values import columns_by_target
-from gpureport.importers.devices.identities import names_gpus
+from gpureport.importers.devices.gpu_identity import names_gpus
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, assign_positions
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer_ticks
 from gpureport.importers.values import stamps

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers.merging.run_names import derive_name, longer_names, make_names_distinct
+from gpureport.importers.reading.run_names import longer_names, make_names_distinct
+from gpureport.importers.reading.sources import derive_name
 from gpureport.recording import Run, Source
 from tests.report import examples
 

@@ -1,0 +1,55 @@
+"""Longer names for runs that would have the same one: the part of the paths of their logs that differs is added."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpureport.importers.reading.sources import derive_name, split_log_path
+from gpureport.recording import Run
+
+if TYPE_CHECKING:
+    from gpureport.importers.reading.run_reading import Reading
+
+
+def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
+    """Return runs with distinct names: where logs give the same name, the part of the path that differs is added.
+
+    A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
+    """
+    named = list(runs)
+    for name in dict.fromkeys(run.name for run in runs):
+        same = [place for place, run in enumerate(runs) if run.name == name and _has_derived_name(run)]
+        for place, longer in zip(same, longer_names([runs[place].sources[0].locator for place in same]), strict=True):
+            named[place] = replace(runs[place], name=longer)
+    return named
+
+
+def longer_names(locators: Sequence[str]) -> list[str]:
+    """Return names for logs that would be called alike, with as much of their paths as tells them apart."""
+    paths = [split_log_path(locator) for locator in locators]
+    tails = list(_tails(paths))
+    # of those that tell the same number apart the first is the shortest
+    return max(tails, key=lambda names: len(set(names)), default=[])
+
+
+def _tails(paths: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+    """Yield the ends of paths, one part longer each time."""
+    for length in range(1, max(map(len, paths), default=0) + 1):
+        yield ["/".join(path[-length:]) for path in paths]
+
+
+def _has_derived_name(run: Run) -> bool:
+    """Return whether a run is called after its log; the name of several logs that are one run is another."""
+    if run.tracked or not run.sources:
+        return False
+    locator = run.sources[0].locator
+    return locator != "-" and run.name == derive_name(locator)
+
+
+def lengthen_equal_names(readings: "Sequence[Reading]") -> None:
+    """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
+    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
+    for name in dict.fromkeys(each.name for each in unnamed):
+        same = [each for each in unnamed if each.name == name]
+        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+            each.longer_name = longer
