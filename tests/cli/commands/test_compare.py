@@ -109,7 +109,7 @@ def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
     short = found["gpu_utilization_ratio"]
     assert [short[name] for name in ("interval", "level", "basis", "detectable_difference")] == [None] * 4
     assert (short["verdict"], short["primary"]) == ("cannot judge", True)
-    assert "before holds 4 min 59 s: record longer, or repeat each step three times" in short["reason"]
+    assert "before lasts only 4 min 59 s: record longer, or repeat each step three times" in short["reason"]
     work = found["gpu_seconds_per_1000_work"]
     assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "cannot judge")
     assert all({"check", "before", "after", "comparable", "note"} <= set(check) for check in document["comparability"])

@@ -237,8 +237,8 @@ def test_notes_fit_the_terminal(gpureport: Program, tmp_path: Path, monkeypatch:
     piped = gpureport("ingest", "gpu.csv", "--explain").out.splitlines()
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True, raising=False)
     wrapped = gpureport("ingest", "gpu.csv", "--explain").out
-    (note,) = [line for line in piped if "names no unit" in line]
-    place = wrapped.index("    utilization.gpu names no unit")
+    (note,) = [line for line in piped if "has no unit" in line]
+    place = wrapped.index("    utilization.gpu has no unit")
     shown = wrapped[place:].splitlines()[:4]
     assert [line[:6] for line in shown] == ["    ut", *["      "] * 3]
     assert max(map(len, shown)) <= 60

@@ -111,7 +111,7 @@ def test_a_log_below_the_output_of_a_job(tmp_path: Path, repeats: int) -> None:
     recording = read(tmp_path / "job.out")
     quality = recording.run.quality
     assert (quality.rows_kept, quality.headers, quality.rejected[0].rows) == (50, 1, 3 * repeats)
-    assert [note for note in quality.notes if note.startswith("utilization.gpu names no unit")]
+    assert [note for note in quality.notes if note.startswith("utilization.gpu has no unit")]
     assert "gpu_utilization_ratio" not in recording.series.column_names
 
 

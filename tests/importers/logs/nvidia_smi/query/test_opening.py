@@ -55,7 +55,7 @@ def test_shares_that_may_be_fractions_stay_unread(tmp_path: Path, cell: str, rea
     first = recording.series.to_pylist()[0]
     assert first.get("gpu_utilization_ratio") == (None if read is None else pytest.approx(read))
     assert first.get("extra_util_gpu") == (cell if read is None else None)
-    assert any("util_gpu names no unit" in note for note in recording.run.quality.notes) is (read is None)
+    assert any("util_gpu has no unit" in note for note in recording.run.quality.notes) is (read is None)
 
 
 def test_one_later_percentage_tells_a_fraction(tmp_path: Path) -> None:
