@@ -104,7 +104,9 @@ def list_ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
             "chance: power was that of a GPU at rest at every sample, and it also covers the time between samples"
         )
     elif run.needed > 1:
-        explanations.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
+        explanations.append(
+            f"chance: {run.samples} low samples in a row; {run.needed} would already be unlikely by chance"
+        )
     if several:
         explanations.append("start-up and tail of the job, which are counted over all GPUs")
     return tuple(explanations)
