@@ -10,7 +10,7 @@ from gpureport import analysis, settings
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import read_prices
 from gpureport.analysis.engine import selection
-from gpureport.api.results import Analysis
+from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
 

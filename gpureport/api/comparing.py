@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from gpureport.api.analyzing import analyze
-from gpureport.api.results import Analysis, Comparison
+from gpureport.api.notebook_results import Analysis, Comparison
 from gpureport.comparison.chain import step_comparison
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.recording import Recording

@@ -6,7 +6,7 @@ from typing import overload
 
 from gpureport.api.analyzing import analyze
 from gpureport.api.comparing import Run
-from gpureport.api.results import Analysis, Comparison, report_content
+from gpureport.api.notebook_results import Analysis, Comparison, report_content
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.formats.output import render, write

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
-from gpureport.checks import quantities
+from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
+from gpureport.checks.limit_units import POINTS, SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
-from gpureport.checks.quantities import POINTS, SHARE
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
@@ -139,17 +139,17 @@ def _format_interval(limit: Limit, low: float, high: float) -> str:
 
 
 def _format_change(limit: Limit, value: float) -> str:
-    text = quantities.format_against_limit(value, limit.threshold, partial(_format_signed, limit))
+    text = limit_units.format_against_limit(value, limit.threshold, partial(_format_signed, limit))
     return text if value < 0 or text == _format_signed(limit, value) else f"+{text}"
 
 
 def _format_signed(limit: Limit, value: float) -> str:
     unit = limit.threshold.unit
     if unit == POINTS:
-        return quantities.format_quantity(value, POINTS)
+        return limit_units.format_quantity(value, POINTS)
     if unit == SHARE:
-        return quantities.format_relative_change(value)
-    text = quantities.format_quantity(abs(value), unit, limit.threshold.currency)
+        return limit_units.format_relative_change(value)
+    text = limit_units.format_quantity(abs(value), unit, limit.threshold.currency)
     return f"{'-' if value < 0 else '+'}{text}"
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import fsum
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks import limit_targets, quantities
+from gpureport.checks import limit_targets, limit_units
 from gpureport.checks.limit import Limit
+from gpureport.checks.limit_units import FINDINGS, MONEY, SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
-from gpureport.checks.quantities import FINDINGS, MONEY, SHARE
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, observed_seconds
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
@@ -98,8 +98,8 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
     if unit == SHARE and held <= 0:
         return not_observed("GPU time could not be divided")
     value = total / held if unit == SHARE else total
-    shown = quantities.format_against_limit(
-        value, limit.threshold, display.gpu_hours if unit == quantities.TIME else None
+    shown = limit_units.format_against_limit(
+        value, limit.threshold, display.gpu_hours if unit == limit_units.TIME else None
     )
     doubt = f"what {_list_kinds(untold)} lost is not known in GPU time" if untold else ""
     return ObservedValue(value=value, unit=unit, text=f"{shown}: {_list_kinds(found)}" if found else shown, doubt=doubt)

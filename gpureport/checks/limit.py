@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from gpureport.checks import limit_targets, quantities
+from gpureport.checks import limit_targets, limit_units
 from gpureport.checks.limit_targets import BELOW, STATISTICS, LimitTarget, TargetKind
-from gpureport.checks.quantities import COUNT, FINDINGS, SHARE, Quantity
+from gpureport.checks.limit_units import COUNT, FINDINGS, SHARE, Quantity
 
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<threshold>.*))?"
@@ -114,20 +114,22 @@ def _resolve_statistic(name: str, written: str, found: LimitTarget) -> str:
 def _no_findings(name: str, found: LimitTarget) -> Quantity:
     """Return the threshold of a limit without one: no finding at all."""
     if found.subject not in {TargetKind.FINDING, TargetKind.NEW}:
-        raise LimitError(f"{name} without an amount", f"write {name} <= and {quantities.describe_unit(found.units[0])}")
+        raise LimitError(
+            f"{name} without an amount", f"write {name} <= and {limit_units.describe_unit(found.units[0])}"
+        )
     return Quantity(value=0.0, unit=FINDINGS)
 
 
 def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
-    threshold = quantities.parse_quantity(text)
+    threshold = limit_units.parse_quantity(text)
     if threshold is None:
-        raise LimitError(f"{text.strip()!r} is no amount", f"write {quantities.describe_unit(found.units[0])}")
+        raise LimitError(f"{text.strip()!r} is no amount", f"write {limit_units.describe_unit(found.units[0])}")
     if threshold.unit == COUNT and FINDINGS in found.units:
         threshold = Quantity(value=threshold.value, unit=FINDINGS, text=threshold.text)
     if threshold.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
         threshold = Quantity(value=threshold.value, unit=found.units[-1], text=threshold.text)
     if threshold.unit not in found.units:
-        allowed = " or ".join(quantities.describe_unit(unit) for unit in found.units)
+        allowed = " or ".join(limit_units.describe_unit(unit) for unit in found.units)
         raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}")
     if found.subject is TargetKind.CHANGE and threshold.value == 0:
         raise LimitError(f"a change of {name} of 0 is within any noise", "state the size from which it matters")

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from gpureport.analysis import RULES, results
 from gpureport.analysis.engine.selection import kinds_by_name
-from gpureport.checks.quantities import COUNT, FINDINGS, MONEY, SHARE, TIME
+from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, SHARE, TIME
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.findings import Severity
 from gpureport.metrics import METRICS, MetricKind

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from math import fsum
 
 from gpureport.analysis.results import Analysis, DeviceStatistics
-from gpureport.checks import quantities
+from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
+from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
-from gpureport.checks.quantities import COUNT, MONEY, SHARE, TIME
 from gpureport.comparison.steps.remaining_loss import USED
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
@@ -57,7 +57,7 @@ def _observe_device(
         hint = f"; record {recorder}" if recorder else ""
         return not_observed(f"{limit.name} of {name} was not recorded{hint}")
     several = len(analysis.run.devices) > 1
-    shown = quantities.format_against_limit(value, limit.threshold)
+    shown = limit_units.format_against_limit(value, limit.threshold)
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
@@ -112,7 +112,7 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     return ObservedValue(
         value=found.value,
         unit=limit.threshold.unit,
-        text=quantities.format_against_limit(found.value, limit.threshold),
+        text=limit_units.format_against_limit(found.value, limit.threshold),
         doubt=_explain_unsampled_time(analysis, limit.name),
     )
 
@@ -176,7 +176,7 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
     share = limit.threshold.unit == SHARE
     scale = whole if share else 1.0
-    shown = quantities.format_against_limit(
+    shown = limit_units.format_against_limit(
         seconds / scale, limit.threshold, display.percent if share else display.gpu_hours
     )
     return ObservedValue(
@@ -219,7 +219,7 @@ def observe_run(limit: Limit, analysis: Analysis) -> ObservedValue:
         return not_observed(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
     unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
     noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
-    text = display.plural(round(value), noun) if noun else quantities.format_against_limit(value, limit.threshold)
+    text = display.plural(round(value), noun) if noun else limit_units.format_against_limit(value, limit.threshold)
     return ObservedValue(value=value, unit=unit, text=text)
 
 
@@ -229,7 +229,7 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
         grams = None if cost is None else cost.carbon_grams
         if grams is None:
             return not_observed("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
-        text = quantities.format_against_limit(grams, limit.threshold)
+        text = limit_units.format_against_limit(grams, limit.threshold)
         return ObservedValue(value=grams, unit="g", text=text, doubt=_explain_unsampled_time(analysis, "energy"))
     amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
     if cost is not None and cost.total is not None and amount is None:
@@ -241,5 +241,5 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
     # time without samples is paid for too, but may have been idle
     doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else ""
     return ObservedValue(
-        value=amount, unit=MONEY, text=quantities.format_against_limit(amount, limit.threshold), doubt=doubt
+        value=amount, unit=MONEY, text=limit_units.format_against_limit(amount, limit.threshold), doubt=doubt
     )

@@ -79,9 +79,9 @@ def _quantiles_of(cells: DeviceSeries, metric: str) -> list[float]:
         rows = np.flatnonzero(cells.known_rows(metric))
         values, seconds = values[rows], seconds[rows]
     # of the statistics the functions that make quantiles, and no more of them
-    quantum = statistics._QUANTUM[BY_NAME[metric].unit]  # noqa: SLF001
-    levels = statistics._sort_levels(values, seconds, quantum, (float(values.min()), float(values.max())))  # noqa: SLF001
-    return statistics._compute_quantiles(levels)  # noqa: SLF001
+    quantum = statistics._QUANTUM[BY_NAME[metric].unit]  # noqa: SLF001 - times the private steps themselves
+    levels = statistics._sort_levels(values, seconds, quantum, (float(values.min()), float(values.max())))  # noqa: SLF001 - times the private steps themselves
+    return statistics._compute_quantiles(levels)  # noqa: SLF001 - times the private steps themselves
 
 
 def _mean(cells: DeviceSeries) -> BatchMeans:

@@ -241,7 +241,7 @@ def test_what_repetitions_have_in_common_is_told_once() -> None:
 
 def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
     """From +13.8 to +13.8 GiB says nothing."""
-    memory = figure_formats.shown("gpu_memory_used_bytes", None)
+    memory = figure_formats.choose_format("gpu_memory_used_bytes", None)
     (link,) = compare([build_sampled_run(*busy(name, 0.6, name[0])) for name in ("a1", "a2", "b1", "b2")]).deltas[:1]
     wide, narrow = (
         replace(link, interval=(13.8 * 2**30 - width, 13.8 * 2**30 + width)) for width in (2.0**28, 2.0**10)

@@ -112,7 +112,7 @@ def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
 )
 def test_two_shares_have_the_same_decimals(before: float, after: float | None, expected: tuple[str, str]) -> None:
     """Their difference, which has a decimal, is the one that a reader reckons from them."""
-    shown = figure_formats.shown("gpu_utilization_ratio", None)
+    shown = figure_formats.choose_format("gpu_utilization_ratio", None)
     assert tuple(map(plain, shown.format_pair(before, after))) == expected
 
 

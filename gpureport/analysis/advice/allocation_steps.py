@@ -1,6 +1,6 @@
 """Steps about the time a job holds its GPUs without using them, and about GPU memory."""
 
-from gpureport.analysis.advice import applied_checks, conditions, sources
+from gpureport.analysis.advice import applied_checks, conditions, references
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -12,7 +12,7 @@ STEPS = (
         when="GPUs stand still at regular intervals while a checkpoint is written.",
         risk="Host memory for a copy of the state; a crash while writing loses that checkpoint.",
         check="The periodic gaps shrink to the time of the copy.",
-        source=sources.join_sources(sources.CLUSTER, sources.TORCH_CHECKPOINT),
+        source=references.join_sources(references.CLUSTER, references.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
     ),
@@ -24,7 +24,7 @@ STEPS = (
         when="Writing checkpoints takes more than about 1 % of the run.",
         risk="More work is lost in a crash.",
         check="Gaps come less often.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
     ),
     Step(
         name="early_stopping",
@@ -34,7 +34,7 @@ STEPS = (
         when="The validation metric stopped improving long before the end.",
         risk="A metric that falls again late is missed.",
         check="GPU-hours after the best value fall; the best value stays as it was.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
     ),
     Step(
         name="tune_schedule",
@@ -44,7 +44,7 @@ STEPS = (
         when="The loss falls slowly, or not at all, for a large part of the run.",
         risk="GPU-hours of the search itself.",
         check="The same loss is reached in fewer GPU-hours.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
     ),
     Step(
         name="overlap_evaluation",
@@ -54,7 +54,7 @@ STEPS = (
         when="GPUs stand still at the ends of epochs or around evaluations.",
         risk="A coarser view of progress.",
         check="The gaps at these times go.",
-        source=sources.join_sources(sources.CLUSTER, sources.TORCH_DATA),
+        source=references.join_sources(references.CLUSTER, references.TORCH_DATA),
     ),
     Step(
         name="shorter_startup",
@@ -64,7 +64,7 @@ STEPS = (
         when="GPUs are held for minutes before the first step.",
         risk="A stale cache.",
         check="The time before the first sustained work falls.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
     ),
     Step(
         name="release_gpus",
@@ -73,7 +73,7 @@ STEPS = (
         when="GPUs are held after the last step.",
         risk="None.",
         check="The run ends within a minute of the last work.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
     ),
     Step(
         name="fewer_gpus",
@@ -83,7 +83,7 @@ STEPS = (
         when="A GPU of the job never worked while others did.",
         risk="None, unless it was kept for another job on purpose.",
         check="Every GPU of the next run shows work.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
     ),
     Step(
         name="end_stale_process",
@@ -93,7 +93,7 @@ STEPS = (
         when="Memory stays full although nothing has run for minutes.",
         risk="Work that was not saved is lost.",
         check="Memory in use falls to a few hundred MiB.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
     ),
     Step(
         name="stop_preallocation",
@@ -102,7 +102,7 @@ STEPS = (
         when="A framework took the memory at once, so that the log does not show what the job needs.",
         risk="Slower allocations and fragmentation in that run.",
         check="Memory in use grows over the first steps instead of in one.",
-        source=sources.JAX_MEMORY,
+        source=references.JAX_MEMORY,
     ),
     Step(
         name="fix_leak",
@@ -112,7 +112,7 @@ STEPS = (
         when="Memory in use keeps growing over the run.",
         risk="None.",
         check="Memory in use stays level after the first epoch.",
-        source=sources.join_sources(sources.CLUSTER, sources.TORCH_CUDA),
+        source=references.join_sources(references.CLUSTER, references.TORCH_CUDA),
     ),
     Step(
         name="lower_peak",
@@ -122,7 +122,7 @@ STEPS = (
         when="GPU memory is nearly full: a longer input or a larger workspace runs out.",
         risk="Recomputing costs about a third more time per step.",
         check="The peak falls below 95 % of what a job can get.",
-        source=sources.join_sources(sources.CLOUD, sources.CLUSTER, sources.TORCH_CUDA),
+        source=references.join_sources(references.CLOUD, references.CLUSTER, references.TORCH_CUDA),
     ),
 )
 """What helps where GPUs are held without use, and where memory is the matter."""

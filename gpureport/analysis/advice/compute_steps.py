@@ -1,6 +1,6 @@
 """Steps that let a GPU do more in the time it has."""
 
-from gpureport.analysis.advice import applied_checks, conditions, sources
+from gpureport.analysis.advice import applied_checks, conditions, references
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -12,7 +12,7 @@ STEPS = (
         when="GPU memory is free and the GPU is not busy all the time.",
         risk="Out of memory; slower convergence and worse generalisation where the learning rate is not adapted.",
         check="Samples per GPU-hour and peak memory rise, and the loss per sample seen stays as it was.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CENTML, sources.CLOUD),
+        source=references.join_sources(references.NEPTUNE, references.CENTML, references.CLOUD),
         conditions=(conditions.GPU_MEMORY_FREE,),
         applied_check=applied_checks.LARGE_BATCH,
     ),
@@ -24,7 +24,7 @@ STEPS = (
         when="A larger effective batch is wanted and GPU memory is full.",
         risk="It is no faster by itself; batch normalisation still sees the small batches.",
         check="The loss curve is that of the larger batch while peak memory stays as it was.",
-        source=sources.join_sources(sources.CLOUD, sources.CLUSTER),
+        source=references.join_sources(references.CLOUD, references.CLUSTER),
         conditions=(conditions.GPU_MEMORY_FULL,),
         applied_check=applied_checks.GRADIENT_ACCUMULATION,
     ),
@@ -38,7 +38,7 @@ STEPS = (
         risk="Numerical stability: watch the loss for NaN. The idle share may rise, since the input pipeline becomes "
         "the limit.",
         check="Time per step and memory fall; the loss curve stays as it was.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_PRECISION),
+        source=references.join_sources(references.NEPTUNE, references.CENTML, references.NVIDIA_PRECISION),
         conditions=(conditions.TENSOR_CORES, conditions.FULL_PRECISION),
         applied_check=applied_checks.REDUCED_PRECISION,
     ),
@@ -50,7 +50,7 @@ STEPS = (
         when="Power is low at high utilisation, or one CPU core is busy launching kernels.",
         risk="Minutes of compilation at the start, and again for every new input shape: pad to few shapes.",
         check="Time per step falls, power rises; start-up is longer.",
-        source=sources.join_sources(sources.CLOUD, sources.CLUSTER, sources.TORCH_COMPILE),
+        source=references.join_sources(references.CLOUD, references.CLUSTER, references.TORCH_COMPILE),
         applied_check=applied_checks.COMPILED_MODEL,
     ),
     Step(
@@ -60,7 +60,7 @@ STEPS = (
         when="Steps are short and all alike, and launching kernels takes longer than running them.",
         risk="Shapes and addresses are fixed, and code on the CPU within the step does not run again.",
         check="CPU use of the main process falls, time per step falls.",
-        source=sources.TORCH_CUDA,
+        source=references.TORCH_CUDA,
         applied_check=applied_checks.CUDA_GRAPHS,
     ),
     Step(
@@ -71,7 +71,7 @@ STEPS = (
         when="GPU and CPU are both low although data are at hand.",
         risk="Logged values come later.",
         check="Short pauses fall, GPU utilisation rises.",
-        source=sources.TORCH_TUNING,
+        source=references.TORCH_TUNING,
     ),
     Step(
         name="profile_step",
@@ -81,7 +81,7 @@ STEPS = (
         when="The cause is not known: the samples of a log do not show single kernels.",
         risk="The traced steps are slower.",
         check="The trace names the operation that the GPU waits for.",
-        source=sources.join_sources(sources.TORCH_TUNING, sources.CLUSTER),
+        source=references.join_sources(references.TORCH_TUNING, references.CLUSTER),
     ),
     Step(
         name="parallelise_code",
@@ -91,7 +91,7 @@ STEPS = (
         when="GPU and CPU are both low: the code does not use the machine.",
         risk="Results must stay the same; memory for the larger operations.",
         check="GPU utilisation and power rise.",
-        source=sources.join_sources(sources.NEPTUNE, sources.TORCH_TUNING),
+        source=references.join_sources(references.NEPTUNE, references.TORCH_TUNING),
     ),
     Step(
         name="data_parallel",
@@ -101,7 +101,7 @@ STEPS = (
         when="One GPU is busy all the time and more are at hand.",
         risk="Communication; synchronous steps wait for the slowest GPU; the effective batch grows.",
         check="Work per second grows nearly with the number of GPUs, and the work per GPU-hour hardly falls.",
-        source=sources.join_sources(sources.CLOUD, sources.CLUSTER),
+        source=references.join_sources(references.CLOUD, references.CLUSTER),
     ),
     Step(
         name="balance_ranks",
@@ -112,7 +112,7 @@ STEPS = (
         when="GPUs of one job differ, so that the others wait for the slowest in each step.",
         risk="Less randomness in how samples meet.",
         check="Utilisation and power of the GPUs agree; time per step falls.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
         conditions=(conditions.SEVERAL_GPUS,),
     ),
     Step(
@@ -122,7 +122,7 @@ STEPS = (
         when="The model, or one with a useful batch, is larger than one GPU.",
         risk="Communication, and idle time of pipeline stages.",
         check="Peak memory of each GPU falls; work per GPU-hour does not fall more than accepted.",
-        source=sources.CLUSTER,
+        source=references.CLUSTER,
         conditions=(conditions.GPU_MEMORY_FULL,),
     ),
     Step(
@@ -133,7 +133,7 @@ STEPS = (
         when="GPUs show full utilisation at low power: they wait in a collective for one that does not come.",
         risk="A time-out that is too short ends a job that is only slow.",
         check="The job ends with an error instead of holding its GPUs.",
-        source=sources.NCCL,
+        source=references.NCCL,
     ),
     Step(
         name="other_framework",
@@ -142,7 +142,7 @@ STEPS = (
         when="Everything else is done; frameworks differ in how they use a GPU, without a winner in general.",
         risk="The cost of porting.",
         check="A grouped comparison shows more work per GPU-hour at the same loss.",
-        source=sources.NEPTUNE,
+        source=references.NEPTUNE,
     ),
 )
 """What helps a GPU that has work but does too little of it."""

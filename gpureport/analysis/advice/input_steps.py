@@ -1,6 +1,6 @@
 """Steps that bring data to the GPU faster."""
 
-from gpureport.analysis.advice import applied_checks, conditions, sources
+from gpureport.analysis.advice import applied_checks, conditions, references
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -13,7 +13,7 @@ STEPS = (
         risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more workers than cores "
         "slow one another down.",
         check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CLUSTER, sources.TORCH_DATA),
+        source=references.join_sources(references.NEPTUNE, references.CLUSTER, references.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
         applied_check=applied_checks.WORKERS_MATCH_CORES,
     ),
@@ -24,7 +24,7 @@ STEPS = (
         when="Gaps come back at the end of each epoch, where workers are ended and started again.",
         risk="Workers keep their memory, and a data set object that changes between epochs is not read again.",
         check="The gaps at the ends of epochs shrink or go.",
-        source=sources.TORCH_DATA,
+        source=references.TORCH_DATA,
         conditions=(conditions.HAS_WORKERS,),
         applied_check=applied_checks.PERSISTENT_WORKERS,
     ),
@@ -37,7 +37,7 @@ STEPS = (
         "whole.",
         risk="Host memory for the batches that wait.",
         check="Short pauses and gaps go while mean CPU use stays as it was.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CLOUD, sources.TORCH_DATA),
+        source=references.join_sources(references.NEPTUNE, references.CLOUD, references.TORCH_DATA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.PREFETCH,
     ),
@@ -49,7 +49,7 @@ STEPS = (
         when="The GPU pauses at the edges of steps, or copies to the GPU show in PCIe throughput.",
         risk="Pinned memory is locked: the operating system cannot give it to others.",
         check="The dips between steps shrink, and PCIe throughput rises while they last.",
-        source=sources.join_sources(sources.NEPTUNE, sources.TORCH_CUDA),
+        source=references.join_sources(references.NEPTUNE, references.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.PINNED_MEMORY,
     ),
@@ -61,7 +61,7 @@ STEPS = (
         when="Copies run in turn with the steps although memory is pinned.",
         risk="A second batch in GPU memory; a buffer must not be overwritten before its copy has ended.",
         check="The dips between steps go; PCIe throughput is spread over the step.",
-        source=sources.join_sources(sources.NEPTUNE, sources.TORCH_CUDA),
+        source=references.join_sources(references.NEPTUNE, references.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.OVERLAPPED_COPIES,
     ),
@@ -73,7 +73,7 @@ STEPS = (
         when="Copies fill the PCIe link.",
         risk="The conversion takes a little GPU time.",
         check="PCIe throughput falls and the work done per GPU-hour rises.",
-        source=sources.join_sources(sources.NEPTUNE, sources.TORCH_TUNING),
+        source=references.join_sources(references.NEPTUNE, references.TORCH_TUNING),
     ),
     Step(
         name="processes_not_threads",
@@ -83,7 +83,7 @@ STEPS = (
         when="One core is at its limit while others have nothing to do.",
         risk="Memory for each process, and the cost of handing data between them.",
         check="The load spreads over the cores, and GPU utilisation rises.",
-        source=sources.NEPTUNE,
+        source=references.NEPTUNE,
         conditions=(conditions.ONE_CORE,),
     ),
     Step(
@@ -94,7 +94,7 @@ STEPS = (
         when="The CPU is the limit and time goes into code of one's own.",
         risk="Code to maintain; results must stay the same.",
         check="The loader alone yields more batches a second than the job uses up.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CLUSTER),
+        source=references.join_sources(references.NEPTUNE, references.CLUSTER),
     ),
     Step(
         name="offline_preprocessing",
@@ -103,7 +103,7 @@ STEPS = (
         when="The CPU is busy with transformations that do not depend on chance.",
         risk="What is fixed loses the randomness that helps training: keep augmentation in the loop. Disk space.",
         check="CPU use falls while GPU utilisation rises; the validation metric stays as it was.",
-        source=sources.NEPTUNE,
+        source=references.NEPTUNE,
         conditions=(conditions.CPU_BUSY,),
     ),
     Step(
@@ -114,7 +114,7 @@ STEPS = (
         when="The CPU is busy and the GPU has time to spare; where the GPU is the limit, keep it on the CPU.",
         risk="GPU memory and time; results differ slightly from those of CPU libraries.",
         check="CPU use falls, GPU utilisation and the work done per GPU-hour rise.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_DALI),
+        source=references.join_sources(references.NEPTUNE, references.CENTML, references.NVIDIA_DALI),
         conditions=(conditions.CPU_BUSY, conditions.GPU_TIME_FREE),
     ),
     Step(
@@ -124,7 +124,7 @@ STEPS = (
         when="The CPU waits for storage, or the first epoch is slower than later ones.",
         risk="Disk space or host memory; copies grow stale when the source changes.",
         check="Waiting for I/O (iowait) falls, and the first epoch takes as long as the others.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CLOUD, sources.CLUSTER),
+        source=references.join_sources(references.NEPTUNE, references.CLOUD, references.CLUSTER),
     ),
     Step(
         name="file_formats",
@@ -134,7 +134,7 @@ STEPS = (
         when="Storage is asked for many small files, as on network file systems and object stores.",
         risk="Samples can no longer be fetched one by one at random; shuffling becomes coarser.",
         check="Waiting for I/O falls, read throughput rises.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CLOUD, sources.CLUSTER),
+        source=references.join_sources(references.NEPTUNE, references.CLOUD, references.CLUSTER),
     ),
     Step(
         name="fewer_workers",
@@ -144,7 +144,7 @@ STEPS = (
         when="Host memory is nearly full, so that the page cache is lost or the job is about to be killed.",
         risk="Loading can become the limit.",
         check="Host memory in use falls below 90 % and GPU utilisation does not.",
-        source=sources.TORCH_DATA,
+        source=references.TORCH_DATA,
         applied_check=applied_checks.FEWEST_WORKERS,
     ),
 )

@@ -1,6 +1,6 @@
 """Steps on the machine: cooling, power, links, the choice of GPU, and what is recorded."""
 
-from gpureport.analysis.advice import conditions, sources
+from gpureport.analysis.advice import conditions, references
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -12,7 +12,7 @@ STEPS = (
         when="Clocks are lowered by heat.",
         risk="None, or noise.",
         check="The temperature margin is positive under load, and clocks reach those of the other GPUs.",
-        source=sources.join_sources(sources.NEPTUNE, sources.CENTML),
+        source=references.join_sources(references.NEPTUNE, references.CENTML),
     ),
     Step(
         name="lower_power_limit",
@@ -23,7 +23,7 @@ STEPS = (
         when="Heat lowers the clocks and cooling cannot be changed now.",
         risk="A few per cent of speed.",
         check="No more thermal episodes; work per GPU-hour does not fall.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
     ),
     Step(
         name="power_supply",
@@ -33,7 +33,7 @@ STEPS = (
         when="The hardware lowers clocks without heat, most of all on all GPUs of a machine at once.",
         risk="None; it takes the machine out of use.",
         check="No hardware slowdown under full load.",
-        source=sources.join_sources(sources.NEPTUNE, sources.NVIDIA_SMI),
+        source=references.join_sources(references.NEPTUNE, references.NVIDIA_SMI),
     ),
     Step(
         name="raise_power_limit",
@@ -42,7 +42,7 @@ STEPS = (
         when="The limit is below the default of the board and the GPU is held by it.",
         risk="More heat and power; the limit may be there for a reason.",
         check="Clocks under load rise.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
         conditions=(conditions.POWER_LIMIT_REACHED,),
     ),
     Step(
@@ -53,7 +53,7 @@ STEPS = (
         when="Power stays at the default limit under load.",
         risk="None.",
         check="Work per GPU-hour.",
-        source=sources.CENTML,
+        source=references.CENTML,
     ),
     Step(
         name="unlock_clocks",
@@ -62,7 +62,7 @@ STEPS = (
         when="Clocks are held at a setting below what the board can do.",
         risk="They may have been locked to make measurements repeatable.",
         check="The clock under load reaches the highest the board allows.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
     ),
     Step(
         name="reseat_card",
@@ -72,7 +72,7 @@ STEPS = (
         when="The PCIe link runs below its width or generation under load.",
         risk="It takes the machine out of use.",
         check="Generation and width under load equal the highest.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
         conditions=(conditions.LINK_REDUCED,),
     ),
     Step(
@@ -83,7 +83,7 @@ STEPS = (
         when="Memory errors were counted during the run.",
         risk="It takes the GPU out of use.",
         check="The counters stay where they are under load.",
-        source=sources.NVIDIA_MEMORY,
+        source=references.NVIDIA_MEMORY,
     ),
     Step(
         name="recover_gpu",
@@ -93,7 +93,7 @@ STEPS = (
         when="The driver no longer reaches a GPU.",
         risk="It takes the machine out of use.",
         check="The diagnosis passes, and no Xid follows under load.",
-        source=sources.NVIDIA_XID,
+        source=references.NVIDIA_XID,
     ),
     Step(
         name="smaller_gpu",
@@ -102,7 +102,7 @@ STEPS = (
         when="Memory and busy time would fit a smaller kind all along.",
         risk="Longer runs; less room for growth.",
         check="Cost per unit of work falls.",
-        source=sources.join_sources(sources.CENTML, sources.CLOUD),
+        source=references.join_sources(references.CENTML, references.CLOUD),
     ),
     Step(
         name="larger_gpu",
@@ -111,7 +111,7 @@ STEPS = (
         when="Memory is short all along, or the GPU is busy all the time and time matters more than money.",
         risk="Price and availability.",
         check="Cost per unit of work, by kind of GPU and provider.",
-        source=sources.join_sources(sources.CENTML, sources.CLOUD),
+        source=references.join_sources(references.CENTML, references.CLOUD),
     ),
     Step(
         name="record_more",
@@ -121,7 +121,7 @@ STEPS = (
         when="The log holds too little to tell why.",
         risk="None.",
         check="The next report names a cause.",
-        source=sources.NEPTUNE,
+        source=references.NEPTUNE,
     ),
     Step(
         name="keep_recording",
@@ -131,7 +131,7 @@ STEPS = (
         when="Samples are missing within the run, or end before it does.",
         risk="None.",
         check="Coverage of the next report is 100 %.",
-        source=sources.NVIDIA_SMI,
+        source=references.NVIDIA_SMI,
     ),
 )
 """What helps on the machine itself."""

@@ -49,10 +49,10 @@ class AcrossFinding:
 
 def across_findings(steps: Sequence[Step]) -> tuple[AcrossFinding, ...]:
     """Return everything that several runs, or the memory of a step, say together; as information, never as a fault."""
-    return tuple(_found(steps))
+    return tuple(_build_across_findings(steps))
 
 
-def _found(steps: Sequence[Step]) -> Iterator[AcrossFinding]:
+def _build_across_findings(steps: Sequence[Step]) -> Iterator[AcrossFinding]:
     for scaled in scaling(steps):
         yield AcrossFinding(finding=_scaled(scaled), steps=(scaled.base, scaled.step), content=scaled)
     batch = largest_batch(steps)

@@ -35,7 +35,7 @@ class PlacementPlan:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def apart(self) -> bool:
+    def separates_writers(self) -> bool:
         """Whether the devices of each writer are kept apart."""
         return self.agreement is Agreement.DIFFERENT
 
@@ -51,11 +51,11 @@ class PlacementPlan:
 
     def named(self, device: int, writer: int) -> str:
         """Return the id of a device as one writer saw it."""
-        return f"writer_{writer}/{self.ids[device]}" if self.apart else self.ids[device]
+        return f"writer_{writer}/{self.ids[device]}" if self.separates_writers else self.ids[device]
 
     def renamed(self) -> dict[str, str]:
         """Return the new ids of devices whose first rows were handed on before a second writer appeared."""
-        if not self.apart:
+        if not self.separates_writers:
             return {}
         return {self.ids[device]: self.named(device, self._writers(device)[0]) for device in self._devices()}
 
@@ -67,7 +67,7 @@ class PlacementPlan:
         """Yield the devices that have rows, once for each writer where those are kept apart."""
         numbers = {self.ids[number]: number for number in self._devices()}
         for device in devices:
-            if device.id in numbers and not self.apart:
+            if device.id in numbers and not self.separates_writers:
                 unknown = self.agreement is Agreement.UNKNOWN and len(self._writers(numbers[device.id])) > 1
                 yield replace(device, mixed=device.mixed or unknown)
             elif device.id in numbers:
@@ -80,8 +80,8 @@ class PlacementPlan:
         clocks: dict[str, Clock] = {}
         for device in self._devices():
             own = self.track.devices == device
-            for writer in sorted(self._writers(device)) if self.apart else [0]:
-                rows = own & (self.verdict.writers == writer if self.apart else self.verdict.writers > 0)
+            for writer in sorted(self._writers(device)) if self.separates_writers else [0]:
+                rows = own & (self.verdict.writers == writer if self.separates_writers else self.verdict.writers > 0)
                 clock = Clock(self.named(device, writer))
                 clock.accept(np.sort(self.verdict.times[rows]))
                 clock.steps = self._steps(device, writer, clock.device)
@@ -99,7 +99,7 @@ class PlacementPlan:
                 cause=step.cause,
             )
             for step in self.verdict.steps
-            if step.device == device and (not self.apart or self.verdict.writers[step.row] == writer)
+            if step.device == device and (not self.separates_writers or self.verdict.writers[step.row] == writer)
         ]
 
     def placed(self, lines: IntArray, devices: IntArray) -> PlacedRows:
@@ -114,8 +114,8 @@ class PlacementPlan:
         left_out = {
             reason: (devices >= 0) & (writers == code) for reason, code in ((DUPLICATE, COPY), (TORN, TORN_ROW))
         }
-        most = int(self.verdict.writers.max(initial=0)) if self.apart else 0
-        codes = devices * (most + 1) + (writers if self.apart else 0)
+        most = int(self.verdict.writers.max(initial=0)) if self.separates_writers else 0
+        codes = devices * (most + 1) + (writers if self.separates_writers else 0)
         codes[(devices < 0) | (writers <= 0)] = -1
         ids = [self.named(device, writer) for device in range(len(self.ids)) for writer in range(most + 1)]
         return PlacedRows(times=self.verdict.times[rows], devices=codes, ids=ids, left_out=left_out)

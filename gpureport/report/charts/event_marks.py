@@ -39,10 +39,10 @@ def draw_event_marks(axes: Axes, run: Timeline, *, row: float, points: float) ->
         points: seconds that a point of width stands for.
     """
 
-    def apart(group: Sequence[LogEventLine]) -> float:
+    def width_seconds(group: Sequence[LogEventLine]) -> float:
         return (len(log_events.format_numbers(group)) * _LETTER + _AROUND) * points
 
-    for group in log_events.group_close_events(timed_events(run), apart):
+    for group in log_events.group_close_events(timed_events(run), width_seconds):
         for event in group:
             _draw_mark(axes, event.at or 0.0, len(run.strips), row, points)
         start = (group[0].at or 0.0) - 3 * points

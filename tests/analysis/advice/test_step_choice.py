@@ -141,7 +141,7 @@ NOT_TAKEN = [
 
 
 def _told(text: str, known: RunFacts) -> RunFacts:
-    return replace(known, setup=read_params(tuple(word.split("=")) for word in text.split()))  # type: ignore[misc]
+    return replace(known, setup=read_params(tuple(word.split("=")) for word in text.split()))  # type: ignore[misc]  # pairs of a split at one sign
 
 
 @pytest.mark.parametrize(("params", "step", "kind", "cause"), TAKEN)

@@ -35,7 +35,7 @@ def steps(each_second: float, seconds: int = 1200, every: int = 5) -> Points:
 
 def run(name: str, training: Points, **more: object) -> SampledRun:
     """Return a run of twenty minutes with training metrics."""
-    return sampled(name, util=level(90, 1200, len(name)), power=300.0, training=training, **more)  # type: ignore[arg-type]
+    return sampled(name, util=level(90, 1200, len(name)), power=300.0, training=training, **more)  # type: ignore[arg-type]  # keywords of several types
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def _noise(noise: Noise) -> str:
 
 def noise_margins(noise: Noise) -> list[str]:
     """Return for each figure how far two runs of one step commonly lie apart."""
-    return [_margin(each, figure_formats.shown(each.metric, None)) for each in noise.metrics]
+    return [_margin(each, figure_formats.choose_format(each.metric, None)) for each in noise.metrics]
 
 
 def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
@@ -199,7 +199,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
     judged = [delta for delta in found if delta is not None and delta.difference is not None]
     for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
-        shown = figure_formats.shown(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
+        shown = figure_formats.choose_format(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
         if len(deltas) > 1:
             yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:

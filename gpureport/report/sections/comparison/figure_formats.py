@@ -51,7 +51,7 @@ def per_work(seconds: float, *, in_seconds: bool) -> float:
     return seconds if in_seconds else seconds / _HOUR
 
 
-def shown(metric: str, unit: str | None, currency: str = "", *, in_seconds: bool = False) -> FigureFormat:
+def choose_format(metric: str, unit: str | None, currency: str = "", *, in_seconds: bool = False) -> FigureFormat:
     """Return how a figure is printed.
 
     Args:

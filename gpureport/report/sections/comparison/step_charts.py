@@ -44,7 +44,7 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         means = [
             _as_printed(per_work_mean(step), partial(figure_formats.per_work, in_seconds=in_seconds)) for step in steps
         ]
-        title = figure_formats.shown(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
+        title = figure_formats.choose_format(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
         title = title_of_means(title, means)
         yield IntervalChart(
             title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))

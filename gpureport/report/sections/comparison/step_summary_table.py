@@ -36,7 +36,7 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
-    cost = figure_formats.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    cost = figure_formats.choose_format(COST_PER_WORK, _unit(steps), spending.currency(analyses))
     busy = display.percent_formatter(
         [each for group in found if group.utilisation for each in _printed(group.utilisation)]
     )
@@ -46,9 +46,9 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
             head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_shown(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
-                *(_shown(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
-                *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
+                *_format_mean(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
+                *(_format_mean(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
+                *(_format_mean(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
         )
         for group in found
@@ -144,7 +144,7 @@ def _cut(mean: Mean | None, most: float | None) -> bool:
     return mean is not None and ends(mean, most) not in {None, mean.interval}
 
 
-def _shown(
+def _format_mean(
     mean: Mean | None,
     text: Callable[[float], str],
     most: float,

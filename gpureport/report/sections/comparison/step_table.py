@@ -117,7 +117,7 @@ def _formats_of(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds: bo
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
-    return {metric: figure_formats.shown(metric, unit, currency, in_seconds=in_seconds) for metric in metrics}
+    return {metric: figure_formats.choose_format(metric, unit, currency, in_seconds=in_seconds) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:

@@ -49,7 +49,9 @@ def _hours_tile(comparison: Comparison) -> Tile:
     gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
-        shown = figure_formats.shown(PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison))
+        shown = figure_formats.choose_format(
+            PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison)
+        )
         shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
         spent = loss_wording.format_gpu_hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")

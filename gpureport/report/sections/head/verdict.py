@@ -60,7 +60,7 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
     in_seconds = figure_formats.uses_seconds(comparison)
     sentence = difference_wording.difference_sentence(
-        judged, figure_formats.shown(judged.metric, last.work_unit, in_seconds=in_seconds)
+        judged, figure_formats.choose_format(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
     other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
     return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
@@ -78,7 +78,7 @@ def _list_other_verdicts(others: Sequence[Delta], unit: str | None, *, in_second
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
         judged = [delta.metric for delta in others if delta.verdict is verdict]
-        names = [figure_formats.shown(metric, unit, in_seconds=in_seconds).noun for metric in judged]
+        names = [figure_formats.choose_format(metric, unit, in_seconds=in_seconds).noun for metric in judged]
         if names:
             yield f"Besides, {verdict.value}: {display.join_words(names)}."
 
@@ -89,7 +89,7 @@ def _describe_other_figures(others: Sequence[Delta], comparison: Comparison) -> 
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
     currency, in_seconds = spending.currency(last.analyses), figure_formats.uses_seconds(comparison)
     named = [
-        (delta, figure_formats.shown(delta.metric, last.work_unit, currency, in_seconds=in_seconds))
+        (delta, figure_formats.choose_format(delta.metric, last.work_unit, currency, in_seconds=in_seconds))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -106,7 +106,7 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     if delta.metric != "gpu_graphics_clock_hertz":
         return False
     clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
-    shown = figure_formats.shown(delta.metric, None)
+    shown = figure_formats.choose_format(delta.metric, None)
     return any(
         shown.format_pair(each.before, each.after) == shown.format_pair(delta.before, delta.after) for each in clocks
     )

@@ -58,7 +58,7 @@ class _Head:
     after: Sequence[str]
 
     @classmethod
-    def of(cls, lines: Sequence[str], dialect: QueryGpuDialect) -> "_Head":
+    def split_at_header(cls, lines: Sequence[str], dialect: QueryGpuDialect) -> "_Head":
         """Part lines at their first header."""
         for place, line in enumerate(lines):
             header = dialect.header(line)
@@ -82,10 +82,10 @@ def read_opening(where: str, head: str, names: Sequence[str] | None, whole: Call
     """
     lines = _lines_around_header(head)
     dialect = QueryGpuDialect(fractions=find_fraction_headings(lines, whole))
-    parted = _Head.of(lines, dialect)
+    parted = _Head.split_at_header(lines, dialect)
     if parted.header is not None and absolute_stamps.are_absolute(_iterate_stamps(parted.after, parted.header)):
         dialect = replace(dialect, absolute=True)
-        parted = _Head.of(lines, dialect)
+        parted = _Head.split_at_header(lines, dialect)
     if parted.header is not None and spreadsheet.has_grouped_thousands(lines, parted.header):
         dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
     if names is not None:

@@ -72,7 +72,7 @@ class SqliteStore:
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return runs, the newest first; deleted ones too, unless a filter is given."""
         with self._opened() as connection:
-            found = self._found(connection)
+            found = self._query_runs(connection)
             known = {str(key): name for key, name in connection.execute("select experiment_id, name from experiments")}
         return run_filters.filter_runs(
             self, run_filters.select_experiment(self.where, found, known, experiment), wanted
@@ -81,11 +81,11 @@ class SqliteStore:
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
         with self._opened() as connection:
-            found = self._found(connection, run_id)
+            found = self._query_runs(connection, run_id)
         return found[0] if found else None
 
     @staticmethod
-    def _found(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
+    def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
         hardware: dict[str, list[str]] = {}
         for holder, key in connection.execute(_HARDWARE, {"run": run_id}):
             hardware.setdefault(holder, []).append(key)

@@ -24,7 +24,7 @@ from gpureport.importers.trackers.mlflow.run_store import (
     order_points,
 )
 from gpureport.importers.trackers.mlflow.server import server_settings
-from gpureport.importers.trackers.mlflow.server.answers import InvalidRequestError, MissingError
+from gpureport.importers.trackers.mlflow.server.server_answers import InvalidRequestError, MissingError
 from gpureport.importers.trackers.mlflow.server.transport import Transport
 
 _API = "/api/2.0/mlflow"
@@ -91,10 +91,10 @@ class RestStore:
             raise no_such_experiment(self.where, experiment, (str(each.get("name")) for each in known.values()))
         found: list[RunInfo] = []
         for start in range(0, len(ids), _TOGETHER):
-            found += self._found(ids[start : start + _TOGETHER], wanted)
+            found += self._search_runs(ids[start : start + _TOGETHER], wanted)
         return sorted(found, key=lambda run: (-(run.started or 0), run.id))
 
-    def _found(self, ids: list[str], wanted: str | None) -> list[RunInfo]:
+    def _search_runs(self, ids: list[str], wanted: str | None) -> list[RunInfo]:
         asked = {
             "experiment_ids": ids,
             "filter": wanted or "",

@@ -16,13 +16,13 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.server.answers import OVERLOADED, Answer, check_answer
 from gpureport.importers.trackers.mlflow.server.connection_errors import (
     CLOSED,
     explain_connection_errors,
     not_mlflow_error,
     unreachable_error,
 )
+from gpureport.importers.trackers.mlflow.server.server_answers import OVERLOADED, Answer, check_answer
 from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT, ServerSettings
 
 _HTTPS, _HTTP = 443, 80

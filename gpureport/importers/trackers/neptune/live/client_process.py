@@ -49,47 +49,47 @@ Row = dict[str, Any]
 Progress = Callable[[str], None]
 
 
-def read_run(project: str, run_id: str, told: Progress) -> "pa.Table":
+def read_run(project: str, run_id: str, report_progress: Progress) -> "pa.Table":
     """Return a run in the form of an export; series of text and files are not asked for.
 
     Args:
         project: `workspace/project`.
         run_id: id of the run in it.
-        told: called with a word whenever the server has answered.
+        report_progress: called with a word whenever the server has answered.
     """
     import neptune  # noqa: PLC0415 - an extra, and slow to load
 
-    told("imported")
+    report_progress("imported")
     with neptune.init_run(project=project, with_id=run_id, mode="read-only") as run:
-        told("connected")
+        report_progress("connected")
         attributes = dict(_flatten(run.get_structure(), ()))
         singles = dict(_flatten(run.fetch(), ()))
-        told("described")
+        report_progress("described")
         rows: list[Row] = []
         for path, attribute in attributes.items():
             kind = type(attribute).__name__
             if kind == "FloatSeries":
                 rows += _points(path, attribute.fetch_values(progress_bar=False))
-                told(path)
+                report_progress(path)
             elif kind in _SINGLE and path in singles:
                 rows.append(_single(path, kind, singles[path]))
     whole = [{"project_id": project, "run_id": run_id, **row} for row in rows]
     return pa.Table.from_pylist(whole, schema=SCHEMA)
 
 
-def list_runs(project: str, query: str | None, told: Progress) -> "pa.Table":
+def list_runs(project: str, query: str | None, report_progress: Progress) -> "pa.Table":
     """Return the single values of every run of a project that a listing shows, in the form of an export.
 
     Args:
         project: `workspace/project`.
         query: which runs, in Neptune's query language; all when None.
-        told: called with a word whenever the server has answered.
+        report_progress: called with a word whenever the server has answered.
     """
     import neptune  # noqa: PLC0415 - as above
 
-    told("imported")
+    report_progress("imported")
     with neptune.init_project(project=project, mode="read-only") as container:
-        told("connected")
+        report_progress("connected")
         frame = container.fetch_runs_table(query=query, columns=COLUMNS, progress_bar=False).to_pandas()
     rows = [
         {"project_id": project, "run_id": str(entry["sys/id"]), **cell_row(path, value)}
@@ -150,15 +150,15 @@ def main() -> int:
     line = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def told(word: str) -> None:
+    def report_progress(word: str) -> None:
         line.write(f"{json.dumps({'told': word})}\n")
         line.flush()
 
     try:
         if asked["run"]:
-            table = read_run(asked["project"], asked["run"], told)
+            table = read_run(asked["project"], asked["run"], report_progress)
         else:
-            table = list_runs(asked["project"], asked["query"], told)
+            table = list_runs(asked["project"], asked["query"], report_progress)
         parquet.write_table(table, asked["out"])
     except Exception as error:  # noqa: BLE001 - whatever the client raises is told to the process that asked
         first = next((text for text in str(error).splitlines() if text.strip()), "")

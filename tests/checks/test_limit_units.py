@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.checks import quantities
-from gpureport.checks.quantities import Quantity
+from gpureport.checks import limit_units
+from gpureport.checks.limit_units import Quantity
 from gpureport.report.wording.display import GAP
 
 _WORDS = ("%", "s", "min", "h", "GiB", "MiB", "W", "kWh", "°C", "MHz", "g", "kg", "/s", "EUR")
@@ -15,7 +15,7 @@ _WORDS = ("%", "s", "min", "h", "GiB", "MiB", "W", "kWh", "°C", "MHz", "g", "kg
 
 def limit(text: str) -> Quantity:
     """Return an amount that can be read."""
-    found = quantities.parse_quantity(text)
+    found = limit_units.parse_quantity(text)
     assert found is not None
     return found
 
@@ -35,7 +35,7 @@ def limit(text: str) -> Quantity:
 )
 def test_what_is_not_its_limit_does_not_read_as_it(value: float, text: str, expected: str) -> None:
     """As many digits as tell the two apart, in the unit in which the limit is written; none where they are equal."""
-    assert quantities.format_against_limit(value, limit(text)).replace(GAP, " ") == expected
+    assert limit_units.format_against_limit(value, limit(text)).replace(GAP, " ") == expected
 
 
 @given(st.decimals(0, 10_000, places=3), st.sampled_from(_WORDS), st.floats(-0.1, 0.1))
@@ -43,11 +43,11 @@ def test_a_value_reads_on_its_side_of_a_limit(number: object, word: str, share: 
     """Whatever the unit, and however close: what can be read back lies where the value does."""
     bound = limit(f"{number} {word}")
     value = bound.value * (1 + share)
-    said = quantities.format_against_limit(value, bound)
-    back = quantities.parse_quantity(said.replace(GAP, " "))
+    said = limit_units.format_against_limit(value, bound)
+    back = limit_units.parse_quantity(said.replace(GAP, " "))
     if isclose(value, bound.value):
-        assert said == quantities.format_quantity(bound.value, bound.unit, bound.currency)
+        assert said == limit_units.format_quantity(bound.value, bound.unit, bound.currency)
     elif back is None:
-        assert said != quantities.format_quantity(bound.value, bound.unit, bound.currency)
+        assert said != limit_units.format_quantity(bound.value, bound.unit, bound.currency)
     else:
         assert (back.value > bound.value, back.value < bound.value) == (value > bound.value, value < bound.value)

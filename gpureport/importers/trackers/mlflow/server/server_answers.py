@@ -40,7 +40,7 @@ class Answer:
             return 1.0
 
     @property
-    def said(self) -> str | None:
+    def error_message(self) -> str | None:
         """The message of an error of MLflow; None if it is no error of MLflow."""
         try:
             found = json.loads(self.body)
@@ -59,14 +59,18 @@ def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings
     """
     if answer.status == _OK:
         return answer
-    said = answer.said
+    message = answer.error_message
     if answer.status in _REFUSED:
         what = f"access refused ({answer.status}; {settings.credentials})"
         raise SourceError(where, what, "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN")
     if answer.status >= _FAILS and answer.status != _NO_SUCH_METHOD:
-        raise SourceError(where, f"the server fails ({answer.status}{f', {said}' if said else ''})", "try again later")
-    if said is not None:
-        raise (MissingError if answer.status == _MISSING else InvalidRequestError)(where, said, "--list shows the runs")
+        raise SourceError(
+            where, f"the server fails ({answer.status}{f', {message}' if message else ''})", "try again later"
+        )
+    if message is not None:
+        raise (MissingError if answer.status == _MISSING else InvalidRequestError)(
+            where, message, "--list shows the runs"
+        )
     if answer.status in _REDIRECTS and answer.headers.get("Location"):
         target = answer.headers["Location"].partition("/api/")[0]
         raise SourceError(where, f"it sends to another address ({answer.status})", f"give {target}")
