@@ -189,6 +189,7 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     """Differences, findings of all runs, and the GPU time of each step."""
     deltas = chain.deltas_frame()
     assert len(deltas) == len(chain.deltas)
+    assert "It was not recorded in one of the two steps, or in both." in set(deltas["reason"])
     assert set(deltas["verdict"]) <= {
         "better",
         "worse",

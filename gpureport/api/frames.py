@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, MetricSummary
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.findings import Finding
+from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.series_table import local_times
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def _summary(device: str, summary: MetricSummary) -> dict[str, Any]:
 def _delta(delta: Delta) -> dict[str, Any]:
     low, high = delta.interval or (None, None)
     values = {name: getattr(delta, name, None) for name in _DELTA}
-    return values | {"interval_low": low, "interval_high": high, "verdict": delta.verdict.value}
+    reason = describe_reason(delta.reason)
+    return values | {"interval_low": low, "interval_high": high, "verdict": delta.verdict.value, "reason": reason}
 
 
 def _ordered(classes: Iterable[str]) -> list[str]:
