@@ -94,7 +94,7 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRu
     assert idle.before == pytest.approx(0.237, abs=0.001)
     assert idle.after == pytest.approx(0.079, abs=0.001)
     assert (idle.verdict, idle.interval) == (Verdict.CANNOT_JUDGE, None)
-    assert "holds 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
+    assert "lasts only 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
     (link,) = pair_steps(comparison)
