@@ -36,8 +36,6 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         for line in named_runs.list_tracked_runs(source, options):
             click.echo(make_printable(line))
         return 0
-    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads pyarrow
-
     store, failed = source_names.find_store(options), 0
     waiting = deque(named_runs.find_readings(source, options))
     while waiting:
@@ -46,6 +44,9 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
                 if explain:
+                    # loads the whole analysis, which storing does not need
+                    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415
+
                     lines = list(explain_reading(reading, options.kind))
                 else:
                     entry, done = store_run(store, reading, force=force)
