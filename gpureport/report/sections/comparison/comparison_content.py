@@ -119,9 +119,11 @@ def build_comparison_part(
         grouped: param or tag whose values the steps are; empty where they are steps of a chain.
     """
     found = pair_steps(comparison)
+    charts = step_charts.charts(comparison, grouped)
     return ComparisonPart(
         grouped=display.clean(grouped),
-        charts=step_charts.charts(comparison, grouped),
+        charts=charts,
+        legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
