@@ -139,9 +139,7 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
         (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
     params = {"a": "{workers = 2, amp = false}", "b": "{workers = 14, amp = false}"}
-    steps = "".join(
-        f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\nparams = {params[s]}\n' for s in "ab"
-    )
+    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\nparams = {params[s]}\n' for s in "ab")
     (two / "more" / "steps.toml").write_text(steps)
     document = json.loads(gpureport("compare", "--steps", "more/steps.toml", "--format", "json").out)
     assert [(step["label"], len(step["runs"])) for step in document["steps"]] == [("a", 2), ("b", 2)]
