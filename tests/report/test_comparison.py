@@ -70,9 +70,7 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
     pair = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
-    assert pair.startswith(
-        "From a to b, GPU utilisation once settled went from 60 % to 90 %: unconfirmed, one run"
-    )
+    assert pair.startswith("From a to b, GPU utilisation once settled went from 60 % to 90 %: unconfirmed, one run")
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     several = comparison_content.build_comparison_view(runs).sentence.replace(GAP, " ")
     assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")

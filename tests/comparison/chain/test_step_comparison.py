@@ -29,7 +29,12 @@ def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Sam
 def test_one_run_against_one_differs_in_this_pair_at_most() -> None:
     """Thirty points are far outside the interval, and yet no repetition confirms them."""
     found = delta(compared(sampled("a", util=level(60, seed=1)), sampled("b", util=level(90, seed=2))))
-    assert (found.verdict, found.basis, found.runs, found.window) == (Verdict.UNCONFIRMED, "within-run", (1, 1), "steady")
+    assert (found.verdict, found.basis, found.runs, found.window) == (
+        Verdict.UNCONFIRMED,
+        "within-run",
+        (1, 1),
+        "steady",
+    )
     assert found.interval is not None
     assert found.interval[0] < 0.3 < found.interval[1]
     assert found.primary
