@@ -37,8 +37,8 @@ class _StepFigure:
         """Return the figure in another unit."""
         mean = self.mean
         if mean is not None:
-            found = mean.interval and sorted((value(mean.interval[0]), value(mean.interval[1])))
-            mean = replace(mean, value=value(mean.value), interval=found and (found[0], found[1]))
+            between = mean.interval and (value(mean.interval[0]), value(mean.interval[1]))
+            mean = replace(mean, value=value(mean.value), interval=between)
         runs = tuple(replace(run, value=None if run.value is None else value(run.value)) for run in self.runs)
         return replace(self, mean=mean, runs=runs)
 
