@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
@@ -218,8 +219,8 @@ def test_many_that_are_too_short_are_counted_together() -> None:
 def test_charts_tell_too_short_from_absent() -> None:
     """A row without a dot says which of the two it is."""
     measured = [build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))]
-    for grouped in ("", "kind"):
-        (chart,) = step_charts.charts(compare(measured), grouped)
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(measured), by)
         assert [row.text for row in chart.rows][2] == "too short to judge"
 
 
