@@ -9,6 +9,7 @@ import pytest
 from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
@@ -219,8 +220,8 @@ def test_charts_tell_too_short_from_absent() -> None:
     """A run too short for an interval has its dot; one without utilisation has none and says so."""
     absent = sampled("absent", power=[300.0] * 900)
     measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))), absent]
-    for grouped in ("", "kind"):
-        (chart,) = step_charts.charts(compare(measured), grouped)
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(measured), by)
         short, none = chart.rows[2:]
         assert short.text.replace(GAP, " ") == "90 %, too short to judge"
         assert short.interval is None
@@ -236,8 +237,8 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
         replace(one, analysis=replace(one.analysis, run=replace(one.analysis.run, step=step)))
         for one, step in zip((build_sampled_run(*each) for each in runs), ("s", "s", "s", "b"), strict=True)
     ]
-    for grouped in ("", "kind"):
-        (chart,) = step_charts.charts(compare(named), grouped)
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(named), by)
         row = chart.rows[0]
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
