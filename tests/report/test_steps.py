@@ -10,6 +10,7 @@ from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.formats.text import markdown, terminal
@@ -48,7 +49,8 @@ def chain(*, runs: int = 3, by: str = "") -> Report:
         for step, level in STEPS
         for run in range(runs)
     ]
-    return build(named, title=None, command="", gpu_hour_price=2.5, version="0", grouped=by)
+    factors = (Factor(kind="param", key=by),) if by else ()
+    return build(named, title=None, command="", gpu_hour_price=2.5, version="0", by=factors)
 
 
 def compared(report: Report) -> ComparisonPart:

@@ -75,7 +75,7 @@ class ComparisonPart:
     """What a report on several steps says beside their table.
 
     Attributes:
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
         charts: figures of every step with their intervals.
         estimates: the same in figures.
         links: every step against the one before.

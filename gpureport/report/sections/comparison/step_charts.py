@@ -8,6 +8,7 @@ from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.study.factors import Factor
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
@@ -18,16 +19,16 @@ _UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
 _PERCENT = f"{display.GAP}%"
 
 
-def charts(comparison: Comparison, grouped: str) -> tuple[IntervalChart, ...]:
+def charts(comparison: Comparison, by: Sequence[Factor]) -> tuple[IntervalChart, ...]:
     """Return the charts of a chain, or of groups beside each other; none without a figure to show.
 
     Args:
         comparison: the steps.
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
-    found = _groups(comparison.steps) if grouped else _chain(comparison)
+    found = _groups(comparison.steps) if by else _chain(comparison)
     known = (chart for chart in found if any(row.value is not None for row in chart.rows))
-    prefix = f"{display.clean(grouped)}="
+    prefix = f"{display.clean(by[0].name)}=" if len(by) == 1 else ""
     return tuple(replace(chart, rows=tuple(_unprefixed(row, prefix) for row in chart.rows)) for chart in known)
 
 
