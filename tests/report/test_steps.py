@@ -259,7 +259,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     per_work = compared(content).charts[0]
     assert per_work.title == title
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.sentence.startswith(f"From old to new, {title}")
