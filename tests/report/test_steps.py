@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.chain.step_means import work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
@@ -280,13 +280,13 @@ def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
     """Of several runs their geometric mean; of one without a training log it has no interval."""
     pairs = [busy(f"r{run}", 0.6, "s", 400 * 2**run) for run in range(3)]
     (step,) = compare(examples.sampled(*(analysis for _, analysis in pairs))).steps
-    mean = per_work_mean(step)
+    mean = work_mean(step, PER_WORK)
     assert mean is not None
     assert mean.value == pytest.approx(1600)
     assert mean.interval is not None
     assert mean.interval[0] * mean.interval[1] == pytest.approx(1600**2)
     (lone,) = compare(examples.sampled(pairs[0][1])).steps
-    alone = per_work_mean(lone)
+    alone = work_mean(lone, PER_WORK)
     assert alone is not None
     assert alone.interval is None
     assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800

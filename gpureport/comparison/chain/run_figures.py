@@ -5,10 +5,10 @@ from math import isfinite
 
 from gpureport.comparison.chain.step_summaries import Mean
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
-from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
 from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.training_rate import training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
-from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 
 
@@ -45,21 +45,16 @@ def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
     )
 
 
-def read_work_figures(step: Step, metric: str, *, settled: bool) -> tuple[RunFigure, ...]:
-    """Return a figure per unit of work of each run.
-
-    Args:
-        step: the step.
-        metric: the figure.
-        settled: whether it is of what had settled, by the training metrics, and not of whole recordings.
-    """
-    return tuple(_work_figure(run, metric, settled=settled) for run in step.runs)
+def read_work_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
+    """Return a figure per unit of work, or the training rate, of each run."""
+    return tuple(_work_figure(run, metric, step) for run in step.runs)
 
 
-def _work_figure(run: SampledRun, metric: str, *, settled: bool) -> RunFigure:
+def _work_figure(run: SampledRun, metric: str, step: Step) -> RunFigure:
     name = run.analysis.run.name
-    if settled:
-        return RunFigure(run=name, value=compute_per_work(run, metric), seconds=run.rate_seconds)
+    if metric == TRAINING_RATE:
+        rate = training_rate(run, step.training_source.basis) if step.training_source else None
+        return RunFigure(run=name, value=rate, seconds=run.analysis.seconds)
     whole = measures([run.analysis], [run.gpu_hour_price])
     value = next((each.value for each in whole if each.metric == metric), None)
     return RunFigure(run=name, value=value, seconds=run.analysis.seconds)

@@ -9,7 +9,7 @@ from gpureport.comparison.chain.run_figures import (
     read_settled_figures,
     read_work_figures,
 )
-from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.chain.step_means import work_mean
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.compared_figures import UTILISATION
 from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, WORK_BATCH
@@ -108,7 +108,7 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         in_seconds = figure_formats.uses_seconds(comparison)
         figures = [
             figure.convert(lambda value: figure_formats.per_work(value, in_seconds=in_seconds))
-            for figure in _per_work(steps, [per_work_mean(step) for step in steps])
+            for figure in _per_work(steps, [work_mean(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
         yield _chart(title_of_means(title, (figure.mean for figure in figures)), figures, _NUMBER, "dots")
@@ -134,7 +134,7 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
 def _per_work(steps: Sequence[Step], means: Sequence[Mean | None]) -> Iterator[_StepFigure]:
     """Yield GPU time per unit of work of each run beside the mean of the step."""
     for step, mean in zip(steps, means, strict=True):
-        runs = read_work_figures(step, PER_WORK, settled=mean.settled) if mean else ()
+        runs = read_work_figures(step, PER_WORK) if mean else ()
         yield _StepFigure(step=step, mean=mean, runs=tuple(run for run in runs if run.value))
 
 
