@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis.advice.applied_checks import AppliedCheck
 from gpureport.analysis.advice.run_facts import RunFacts
+from gpureport.analysis.advice.setting_changes import SettingChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Step:
         source: where the advice comes from.
         conditions: what is looked up in the recording before it is given; all must hold.
         applied_check: how the run tells whether it was applied already; None where it cannot.
+        applied_by: changes between two runs, each of which shows that it was applied in the later one.
     """
 
     name: str
@@ -45,3 +47,4 @@ class Step:
     source: str
     conditions: tuple[Condition, ...] = ()
     applied_check: AppliedCheck | None = None
+    applied_by: tuple[SettingChange, ...] = ()
