@@ -8,13 +8,11 @@ from math import isfinite
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import gpu_count
 from gpureport.comparison.gains.advised_changes import AdvisedChange, find_advised_changes
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.verdicts.finding_changes import FindingChange
 from gpureport.comparison.verdicts.setup_changes import SetupChange, has_params
-
-TRAINING_RATE = "training_rate_hertz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

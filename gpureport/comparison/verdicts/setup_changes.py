@@ -132,7 +132,8 @@ def _hardware(base: Step, step: Step) -> Iterator[SetupChange]:
     """Yield what was recorded of both and differs: what one log does not name may be the same."""
     for key, read in _HARDWARE:
         before, after = read(base), read(step)
-        if before is not None and after is not None and before != after:
+        same = recorded_setup.has_same_memory(base, step) if key == "gpu_memory" else before == after
+        if before is not None and after is not None and not same:
             yield SetupChange(
                 base=base.label,
                 step=step.label,
