@@ -42,7 +42,7 @@ STEPS = (
         source=references.join_sources(references.NEPTUNE, references.CLOUD, references.TORCH_DATA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.PREFETCH,
-        applied_by=(setting_changes.LARGER_PREFETCH_FACTOR, setting_changes.PREFETCH_ON,),
+        applied_by=(setting_changes.LARGER_PREFETCH_FACTOR, setting_changes.PREFETCH_ON),
     ),
     Step(
         name="pinned_memory",

@@ -21,6 +21,7 @@ from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingCha
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
+from gpureport.report.formats.json.gains_json import gains_json, potential_json
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -54,6 +55,8 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
+        "gains": gains_json(comparison, found),
+        "potential": potential_json(comparison),
         "across_runs": across_runs_json(comparison.steps),
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
