@@ -8,6 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason
 
 
@@ -143,6 +144,7 @@ class Comparison:
         primary: the figure that the chain is judged by.
         tested: how many comparisons of it were made, which verdicts allow for.
         remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
     """
 
     steps: tuple[Step, ...]
@@ -150,6 +152,7 @@ class Comparison:
     primary: str
     tested: int
     remaining: RemainingLoss
+    goals: TrainingGoals = TrainingGoals()
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""
