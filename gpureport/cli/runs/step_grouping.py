@@ -107,8 +107,14 @@ def read_steps(
     return [
         replace(one, run=replace(one.run, step=step.label))
         for step in step_file.read_step_file(chain.steps)
-        for one in named_runs.read_recordings(step.runs, options)
+        for one in named_runs.read_recordings(step.runs, _add_params(options, step.params))
     ]
+
+
+def _add_params(options: "SourceOptions", params: tuple[tuple[str, str], ...]) -> "SourceOptions":
+    """Return the options with the params of a step; they win over those of `--param`."""
+    joined = tuple((dict(options.labels.param) | dict(params)).items())
+    return replace(options, labels=replace(options.labels, param=joined))
 
 
 def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Recording"]:

@@ -138,10 +138,15 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
     (two / "more").mkdir()
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
         (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
-    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\n' for s in "ab")
+    params = {"a": "{workers = 2, amp = false}", "b": "{workers = 14, amp = false}"}
+    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\nparams = {params[s]}\n' for s in "ab")
     (two / "more" / "steps.toml").write_text(steps)
     document = json.loads(gpureport("compare", "--steps", "more/steps.toml", "--format", "json").out)
     assert [(step["label"], len(step["runs"])) for step in document["steps"]] == [("a", 2), ("b", 2)]
+    assert document["steps"][1]["runs"][1]["params"] == {"workers": "14", "amp": "False"}
+    assert [(change["key"], change["before"], change["after"]) for change in document["changes"]] == [
+        ("workers", "2", "14")
+    ]
     found = {delta["metric"]: delta for delta in document["deltas"]}
     delta = found["gpu_utilization_ratio"]
     assert (delta["verdict"], delta["basis"], delta["runs"]) == ("better", "replicates", [2, 2])
@@ -149,7 +154,11 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"]
+    "content",
+    [
+        *("", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"),
+        *("[[step]]\nlabel='a'\nruns=['a']\nother=1", "[[step]]\nlabel='a'\nruns=['a']\nparams={x=[1]}"),
+    ],
 )
 def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, content: str) -> None:
     """One line says what it should look like."""
