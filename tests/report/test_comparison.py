@@ -70,9 +70,7 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
     pair = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
-    assert pair.startswith(
-        "From a to b, GPU utilisation once settled went from 60 % to 90 %: differs in this pair, not"
-    )
+    assert pair.startswith("From a to b, GPU utilisation once settled went from 60 % to 90 %: unconfirmed, one run")
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     several = comparison_content.build_comparison_view(runs).sentence.replace(GAP, " ")
     assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")
@@ -84,10 +82,10 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.601)]).links
     found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
     settled = found["GPU utilisation once settled"]
-    assert settled.startswith("No difference shown. Such recordings would show a difference of ")
+    assert settled.startswith("No clear change. Such recordings would show a difference of ")
     assert "±2.0 points takes 3 min 29 s of steady state in each run." in settled
     assert "with 95 % confidence there is less than one in 6 min 40 s." in settled
-    assert found["GPU-hours"].startswith("Cannot judge. A total grows with the work done")
+    assert found["GPU-hours"].startswith("Not enough data. A total grows with the work done")
 
 
 def test_what_became_of_findings_is_told_together() -> None:
@@ -142,15 +140,15 @@ def test_steps_held_back_by_one_reason_are_told_together() -> None:
     brief = [examples.pair(examples.run(f"b/{k}", seconds=50, work=None)) for k in (1, 2, 3)]
     short = [short_of_steady(f"c/{k}") for k in (1, 2)]
     view = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
-    since = "whether GPU utilisation changed since a cannot be judged."
+    since = "there is not enough data to say whether GPU utilisation changed since a."
     brief_why = "Less than a minute was recorded, which is too short to set figures against each other."
     short_why = "A run counts from 60 s of steady state on: leave out one that holds less, or run it again."
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in view.since_first] == [
-        ("Cannot judge", f"b/1 to /3: {since} {brief_why}"),
-        ("Cannot judge", f"c/1 to /2: {since} {short_why}"),
+        ("Not enough data", f"b/1 to /3: {since} {brief_why}"),
+        ("Not enough data", f"c/1 to /2: {since} {short_why}"),
     ]
     assert "Less than a minute was recorded of b/1 to /3: too short" in text(view)
-    assert "b/1 to /3, c/1 to /2 and d, cannot judge" in text(view)
+    assert "b/1 to /3, c/1 to /2 and d, not enough data" in text(view)
 
 
 def test_what_the_gpu_table_lacks_is_said_once() -> None:

@@ -43,7 +43,7 @@ class StepPair:
     @property
     def comparable(self) -> bool:
         """Whether anything can be judged."""
-        return any(delta.verdict is not Verdict.CANNOT_JUDGE for delta in self.deltas)
+        return any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
 
 
 def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:

@@ -18,9 +18,9 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     DIFFERS = "differs"
-    PAIR = "differs in this pair"
-    NOT_SHOWN = "no difference shown"
-    CANNOT_JUDGE = "cannot judge"
+    UNCONFIRMED = "unconfirmed (one run each)"
+    NO_CLEAR_CHANGE = "no clear change"
+    NOT_ENOUGH_DATA = "not enough data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ DELTA = {
     "unseen_gap_seconds",
     "general_reason",
 }
-VERDICTS = {"better", "worse", "differs", "differs in this pair", "no difference shown", "cannot judge"}
+VERDICTS = {"better", "worse", "differs", "unconfirmed (one run each)", "no clear change", "not enough data"}
 
 
 def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
@@ -108,10 +108,10 @@ def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
     found = {delta["metric"]: delta for delta in document["deltas"]}
     short = found["gpu_utilization_ratio"]
     assert [short[name] for name in ("interval", "level", "basis", "detectable_difference")] == [None] * 4
-    assert (short["verdict"], short["primary"]) == ("cannot judge", True)
+    assert (short["verdict"], short["primary"]) == ("not enough data", True)
     assert "before lasts only 4 min 59 s: record longer, or repeat each step three times" in short["reason"]
     work = found["gpu_seconds_per_1000_work"]
-    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "cannot judge")
+    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "not enough data")
     assert all({"check", "before", "after", "comparable", "note"} <= set(check) for check in document["comparability"])
     assert document["across_runs"] == []
 
@@ -123,7 +123,7 @@ def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, tw
     document = json.loads(gpureport("compare", "low.csv", "high.csv", "--format", "json").out)
     found = {delta["metric"]: delta for delta in document["deltas"]}
     delta = found["gpu_utilization_ratio"]
-    assert (delta["verdict"], delta["basis"], delta["level"]) == ("differs in this pair", "within-run", 0.95)
+    assert (delta["verdict"], delta["basis"], delta["level"]) == ("unconfirmed (one run each)", "within-run", 0.95)
     assert delta["difference"] == pytest.approx(0.3)
     assert delta["interval"][0] < delta["difference"] < delta["interval"][1]
     assert (delta["window"], delta["runs"], delta["needed"]["half_width"]) == ("steady", [1, 1], 0.02)
@@ -182,8 +182,8 @@ def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program,
         (found,) = (delta for delta in document["deltas"] if delta["metric"] == "gpu_utilization_ratio")
         return str(found["verdict"])
 
-    assert verdict() == "differs in this pair"
-    assert verdict("--calibrate") == "no difference shown"
+    assert verdict() == "unconfirmed (one run each)"
+    assert verdict("--calibrate") == "no clear change"
     alone = gpureport("compare", "--calibrate")
     assert alone.code == 0
     assert "GPU utilisation" in alone.out
@@ -350,7 +350,7 @@ def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
     outcome = gpureport("compare", "one.csv", "one.csv", "--format", "json")
     recorded = [each for each in json.loads(outcome.out)["deltas"] if each["difference"] is not None]
     assert outcome.code == 0
-    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no difference shown", 0.0)}
+    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no clear change", 0.0)}
     intervals = [each["interval"] for each in recorded if each["interval"]]
     assert intervals
     assert all(low <= 0 <= high for low, high in intervals)

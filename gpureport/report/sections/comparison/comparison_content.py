@@ -201,7 +201,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
         shown = figure_formats.choose_format(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
         if len(deltas) > 1:
-            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
+            yield Fact(name=Verdict.NOT_ENOUGH_DATA.value.capitalize(), text=_withheld(deltas, shown))
         else:
             name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
             yield Fact(name=name, text=difference_wording.difference_sentence(deltas[0], shown))
@@ -209,7 +209,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
 
 def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
     """Return what steps have in common that cannot be judged for one reason; any other step stands by itself."""
-    if delta.verdict is Verdict.CANNOT_JUDGE and delta.reason:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
         return delta.metric, delta.reason.of_any_run, ""
     return delta.metric, None, delta.step
 
@@ -219,7 +219,8 @@ def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     names = numbered_labels.list_labels([display.clean(delta.step) for delta in deltas])
     reason = deltas[0].reason
     why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
-    return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
+    base = display.clean(deltas[0].base)
+    return f"{names}: there is not enough data to say whether {shown.noun} changed since {base}. {why}"
 
 
 def _doubts(link: StepPair) -> Iterator[Comparability]:
@@ -253,7 +254,7 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
         name, verdict = shown.for_delta(delta).title, delta.verdict.value.capitalize()
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         precision = list(difference_wording.describe_precision(delta, shown))
-        if reason and delta.verdict is Verdict.CANNOT_JUDGE and not precision:
+        if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
             if reason in first:
                 yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
                 continue
