@@ -11,7 +11,7 @@ from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
-from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise
@@ -44,9 +44,7 @@ class _Entry:
         return self.obstacle is None and self.evidence.contrast is not None
 
 
-def compare(
-    runs: Sequence[SampledRun], noise: Noise | None = None, goals: TrainingGoals | None = None
-) -> Comparison:
+def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: TrainingGoals = NO_GOALS) -> Comparison:
     """Return runs as steps in the order given, each against the one before it and against the first.
 
     Args:
@@ -71,7 +69,7 @@ def compare(
         primary=primary,
         tested=len(tested),
         remaining=measure_remaining_loss(last.label, last.analyses),
-        goals=goals or TrainingGoals(),
+        goals=goals,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import fsum, sqrt
 
-from gpureport.comparison.quality.quality_verdict import judge_quality
+from gpureport.comparison.quality.quality_verdict import compute_final_error, compute_mean, judge_quality
 from gpureport.comparison.quality.run_quality import RunQuality, measure_run_quality
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step, Verdict
@@ -121,11 +121,11 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
     sides = [list(_measure_runs(side.runs, name, higher_is_better=higher)) for side in (base, step)]
     before, after = map(_summarize, sides)
     finals = [[run.final for run in side if run.final is not None] for side in sides]
-    spreads = _largest(run.spread for run in sides[0]), _largest(run.spread for run in sides[1])
+    errors = [max((compute_final_error(run.spread, run.last_count) for run in side), default=0.0) for side in sides]
     found = judge_quality(
         finals[0],
         finals[1],
-        spreads,
+        (errors[0], errors[1]),
         higher_is_better=higher,
         is_share=_is_share(value for side in finals for value in side) and higher is True,
     )
@@ -178,11 +178,11 @@ def _summarize(runs: Sequence[RunQuality]) -> QualityFigure:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
+    return compute_mean(values) if values else None
 
 
 def _deviation(values: Sequence[float]) -> float:
-    mean = fsum(values) / len(values)
+    mean = compute_mean(values)
     return sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 

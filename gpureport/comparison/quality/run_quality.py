@@ -16,11 +16,11 @@ _LAST = 0.1
 _FEWEST = 3
 """Values that the final value is the mean of where there are twice as many: one alone scatters."""
 
-_SPREAD_SHARE = 0.3
-"""Share of the values, from the end, whose steps from one to the next show the spread."""
+_SPREAD_SHARE = 0.2
+"""Share of the values, from the end, whose scatter about a line is the spread."""
 
-_SPREAD_VALUES = 8
-"""Values that show the spread at least, where there are as many."""
+_SPREAD_VALUES = 5
+"""Values that show the spread at least, where there are as many: fewer tell scatter from trend badly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class RunQuality:
         best: its best value; None where it is not known which way it gets better, or no value is a number.
         best_seconds: when it was reached, from the start of the job; None where values have no times.
         spread: standard deviation of its last values about their trend; None of fewer than three values.
+        last_count: how many values the final one is the mean of.
         diverged: whether it ended in a value that is no number.
     """
 
@@ -39,6 +40,7 @@ class RunQuality:
     best: float | None
     best_seconds: float | None
     spread: float | None
+    last_count: int
     diverged: bool
 
 
@@ -52,13 +54,15 @@ def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_bett
     """
     best_row = find_best_row(curve.values, higher_is_better=higher_is_better)
     known = curve.known
-    final = None if curve.has_diverged or not len(known) else float(known[-count_last(len(known)) :].mean())
+    last_count = count_last(len(known))
+    final = None if curve.has_diverged or not last_count else float(known[-last_count:].mean())
     timed = best_row is not None and len(curve.times) > 0
     return RunQuality(
         final=final,
         best=None if best_row is None else float(curve.values[best_row]),
         best_seconds=seconds_since_job_start(run, curve, int(curve.times[best_row])) if timed else None,
         spread=measure_spread(known),
+        last_count=last_count,
         diverged=curve.has_diverged,
     )
 
@@ -78,19 +82,17 @@ def find_best_row(values: FloatArray, *, higher_is_better: bool | None) -> int |
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about their trend, by the steps from one to the next.
+    """Return the standard deviation of the last values about the line through them; None of fewer than three values.
 
-    Such steps hold next to nothing of a slow trend (J. von Neumann, 1941). Where values wander slowly, their scatter
-    about their mean is larger, and stands instead.
+    The line takes out what the run still learned at its end.
     """
     if len(values) < _FEWEST:
         return None
-    last = values[-min(max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES), len(values)) :]
-    steps = np.diff(last)
-    by_steps = sqrt(float((steps**2).mean()) / 2)
-    end = values[-count_last(len(values)) :]
-    about_mean = float(end.std(ddof=1)) if len(end) >= _FEWEST else 0.0
-    return max(by_steps, about_mean)
+    last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]
+    place = np.arange(len(last)) - (len(last) - 1) / 2
+    slope = float(place @ last) / float(place @ place)
+    residuals = last - last.mean() - slope * place
+    return sqrt(float(residuals @ residuals) / (len(last) - 2))
 
 
 def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, moment: int) -> float:

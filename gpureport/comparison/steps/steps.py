@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
-from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason
 
 
@@ -152,7 +152,7 @@ class Comparison:
     primary: str
     tested: int
     remaining: RemainingLoss
-    goals: TrainingGoals = TrainingGoals()
+    goals: TrainingGoals = NO_GOALS
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""

@@ -41,3 +41,7 @@ class TrainingGoals:
     def is_named(self, name: str) -> bool:
         """Return whether a person named the metric."""
         return name in dict(self.better) or (self.target is not None and self.target.name == name)
+
+
+NO_GOALS = TrainingGoals()
+"""What is known of training metrics by their names alone."""

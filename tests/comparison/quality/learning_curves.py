@@ -10,7 +10,7 @@ from gpureport.comparison.quality.quality_change import QualityChange, compare_q
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.training_curves import TrainingCurve
-from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from tests import builders
 from tests.comparison.runs import level, sampled
 
@@ -66,14 +66,14 @@ def run_with_curves(name: str, **curves: tuple[FloatArray, FloatArray]) -> Sampl
     return replace(plain_run(name), training=training)
 
 
-def step_of(label: str, curve: LearningCurve, runs: int, rng: np.random.Generator, metric: str = "val_accuracy") -> Step:
+def step_of(label: str, curve: LearningCurve, runs: int, rng: np.random.Generator) -> Step:
     """Return a step whose runs learn along a curve."""
     made = tuple(
-        run_with_curves(f"{label}-{place}", **{metric: (curve.seconds(), curve.values(rng))}) for place in range(runs)
+        run_with_curves(f"{label}-{place}", val_accuracy=(curve.seconds(), curve.values(rng))) for place in range(runs)
     )
     return Step(label=label, runs=made, measures=())
 
 
-def compared_quality(base: Step, step: Step, goals: TrainingGoals | None = None) -> tuple[QualityChange, ...]:
+def compared_quality(base: Step, step: Step, goals: TrainingGoals = NO_GOALS) -> tuple[QualityChange, ...]:
     """Return how well two steps trained."""
-    return compare_quality(base, step, goals or TrainingGoals())
+    return compare_quality(base, step, goals)

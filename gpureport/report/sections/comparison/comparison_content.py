@@ -272,7 +272,9 @@ def _change(change: SetupChange) -> Fact:
 
 
 def _trained(entry: QualityChange) -> Fact:
-    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final))
+    before, after = (
+        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
+    )
     return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
