@@ -10,6 +10,7 @@ from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
@@ -108,7 +109,7 @@ def build_comparison_view(
 
 
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], by: Sequence[Factor]
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -116,12 +117,14 @@ def build_comparison_part(
         comparison: the steps.
         inputs: the runs step by step.
         told: the findings of the report.
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
+    charts = step_charts.charts(comparison, by)
     return ComparisonPart(
-        grouped=display.clean(grouped),
-        charts=step_charts.charts(comparison, grouped),
+        grouped=display.clean(describe_factors(by)),
+        charts=charts,
+        legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
