@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
@@ -55,11 +56,13 @@ def plain_run(name: str) -> SampledRun:
     return sampled(name, util=level(90, SECONDS), power=300.0)
 
 
-def run_with_curves(name: str, **curves: tuple[FloatArray, FloatArray]) -> SampledRun:
+def run_with_curves(name: str, **curves: tuple[npt.ArrayLike, npt.ArrayLike]) -> SampledRun:
     """Return a run with training metrics, each as seconds and values."""
     training = tuple(
         TrainingCurve(
-            name=metric, times=np.array([builders.at(float(each)) for each in seconds], dtype=np.int64), values=values
+            name=metric,
+            times=np.array([builders.at(float(each)) for each in np.asarray(seconds)], dtype=np.int64),
+            values=np.asarray(values, dtype=np.float64),
         )
         for metric, (seconds, values) in curves.items()
     )

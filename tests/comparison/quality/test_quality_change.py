@@ -29,7 +29,7 @@ def step_with(label: str, *runs: dict[str, list[float]]) -> Step:
 
 def changes_over_seeds(runs: int, after: float, seeds: int) -> list[QualityChange]:
     """Return the change of an accuracy from 0.79, of pairs with all sorts of curves."""
-    found = []
+    found: list[QualityChange] = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         between, constant = float(rng.uniform(0.002, 0.01)), float(rng.choice([40.0, 80.0, 150.0]))
