@@ -194,9 +194,9 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
         "better",
         "worse",
         "differs",
-        "differs in this pair",
-        "no difference shown",
-        "cannot judge",
+        "unconfirmed (one run each)",
+        "no clear change",
+        "not enough data",
     }
     assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
     waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()

@@ -58,7 +58,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     reason = delta.reason
     if reason and reason.kind is ReasonKind.SAME_RECORDING:
         return not_observed("the baseline is the very recording that is checked")
-    if delta.verdict is Verdict.CANNOT_JUDGE or delta.difference is None:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA or delta.difference is None:
         why = _explain_missing_figure(limit, delta, found) or describe_reason(reason)
         return not_observed(why or f"{limit.name} was not recorded on both sides")
     relative = limit.threshold.unit == SHARE

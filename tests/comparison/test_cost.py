@@ -32,7 +32,7 @@ def test_cost_is_gpu_time_at_its_price() -> None:
     found = delta(comparison, COST_PER_WORK)
     assert found.before == pytest.approx(0.01, rel=0.01)
     assert found.after == pytest.approx(0.04, rel=0.01)
-    assert (found.unit, found.verdict, found.basis) == ("currency", Verdict.PAIR, "within-run")
+    assert (found.unit, found.verdict, found.basis) == ("currency", Verdict.UNCONFIRMED, "within-run")
     assert found.interval is not None
     assert found.interval[0] < 0.03 < found.interval[1]
     seconds = delta(comparison, PER_WORK)
@@ -51,7 +51,7 @@ def test_without_a_price_there_is_no_cost() -> None:
     found = delta(compared(run("a", 100.0, 3.6), run("b", 100.0)), COST_PER_WORK)
     assert (found.difference, found.verdict, found.reason) == (
         None,
-        Verdict.CANNOT_JUDGE,
+        Verdict.NOT_ENOUGH_DATA,
         Reason(kind=ReasonKind.NO_PRICE),
     )
 
@@ -62,7 +62,7 @@ def test_repetitions_make_a_cheaper_step_better() -> None:
     new = [run(f"new{k}", 100.0 + k, 2.0, k, step="new") for k in range(3)]
     comparison = compared(*old, *new)
     assert delta(comparison, COST_PER_WORK).verdict is Verdict.BETTER
-    assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
+    assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
 
 
 def test_cost_of_whole_runs_where_only_the_total_is_known() -> None:
@@ -117,7 +117,7 @@ def test_a_run_against_itself_costs_the_same() -> None:
     one = run("one", 100.0, 3.6, seed=1)
     for metric in (COST_PER_WORK, PER_WORK, ENERGY_PER_WORK, "work_rate_hertz"):
         found = delta(compared(one, one), metric)
-        assert (found.difference, found.verdict) == (0.0, Verdict.NOT_SHOWN)
+        assert (found.difference, found.verdict) == (0.0, Verdict.NO_CLEAR_CHANGE)
         assert found.interval is not None
         assert found.interval[0] < 0 < found.interval[1]
 

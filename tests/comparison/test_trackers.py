@@ -58,7 +58,7 @@ def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
     """Whatever two of the three runs hold, neither is long enough; what is missing says so for itself."""
     for pair in permutations(mlflow, 2):
         found = compare(pair).deltas
-        assert {each.verdict for each in found} == {Verdict.CANNOT_JUDGE}
+        assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
         assert all(describe_reason(each.reason).startswith(SHORT) for each in found if each.difference is not None)
         assert all(each.interval is None for each in found)
     chain = compare(mlflow)
@@ -84,7 +84,7 @@ def test_trackers_are_not_set_against_each_other(mlflow: list[SampledRun], neptu
     }
     assert {"sampling_interval", "power_limit", "duration"} < set(checks)
     assert {MEMORY, IDLE} <= set(checks["source_kind"].touches)
-    assert {each.verdict for each in compare([mlflow[1], neptune[0]]).deltas} == {Verdict.CANNOT_JUDGE}
+    assert {each.verdict for each in compare([mlflow[1], neptune[0]]).deltas} == {Verdict.NOT_ENOUGH_DATA}
 
 
 def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRun]) -> None:
@@ -93,10 +93,10 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRu
     idle = delta(comparison, IDLE)
     assert idle.before == pytest.approx(0.237, abs=0.001)
     assert idle.after == pytest.approx(0.079, abs=0.001)
-    assert (idle.verdict, idle.interval) == (Verdict.CANNOT_JUDGE, None)
+    assert (idle.verdict, idle.interval) == (Verdict.NOT_ENOUGH_DATA, None)
     assert "lasts only 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
     assert comparison.primary == PER_WORK
-    assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
+    assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
     (link,) = pair_steps(comparison)
     assert {check.check for check in link.comparability if check.comparable is False} == set()
 
@@ -109,7 +109,7 @@ def test_memory_of_a_tracker_is_not_that_of_nvidia_smi(neptune: list[SampledRun]
     comparison = compare([replace(other, analysis=replace(other.analysis, run=info)), neptune[1]])
     for metric in (MEMORY, IDLE):
         found = delta(comparison, metric)
-        assert found.verdict is Verdict.CANNOT_JUDGE
+        assert found.verdict is Verdict.NOT_ENOUGH_DATA
         assert describe_reason(found.reason).startswith("Recorders differ in what they count as memory in use")
     assert describe_reason(delta(comparison).reason).startswith("A single run must last at least 10 minutes")
 
@@ -119,4 +119,4 @@ def test_a_run_of_a_tracker_against_itself(mlflow: list[SampledRun], neptune: li
     for run in (*mlflow, *neptune):
         recorded = [each for each in compare([run, run]).deltas if each.difference is not None]
         assert recorded
-        assert {(each.verdict, each.difference) for each in recorded} == {(Verdict.NOT_SHOWN, 0.0)}
+        assert {(each.verdict, each.difference) for each in recorded} == {(Verdict.NO_CLEAR_CHANGE, 0.0)}

@@ -50,7 +50,7 @@ def pair(number: int) -> Pair:
     """Return the recording of a number with its analysis."""
     made = recording(number)
     analysis = analyze(made)
-    prices = (Prices(), Prices().given(2.5, None), Prices().given(2.5, 400.0))[number % 3]
+    prices = (Prices(), Prices().with_overrides(2.5, None), Prices().with_overrides(2.5, 400.0))[number % 3]
     return made, replace(analysis, cost=calculate_cost(analysis, prices))
 
 

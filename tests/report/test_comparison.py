@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
@@ -19,6 +21,7 @@ from gpureport.report.sections.comparison.comparison_content import ComparisonVi
 from gpureport.report.wording import difference_wording
 from gpureport.report.wording.display import GAP, relative
 from gpureport.report.wording.terminal_lines import Page
+from tests.comparison.runs import sampled
 from tests.report import examples
 from tests.report.conftest import HOSTILE
 
@@ -70,9 +73,7 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
     pair = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
-    assert pair.startswith(
-        "From a to b, GPU utilisation once settled went from 60 % to 90 %: differs in this pair, not"
-    )
+    assert pair.startswith("From a to b, GPU utilisation once settled went from 60 % to 90 %: unconfirmed, one run")
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     several = comparison_content.build_comparison_view(runs).sentence.replace(GAP, " ")
     assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")
@@ -84,10 +85,10 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.601)]).links
     found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
     settled = found["GPU utilisation once settled"]
-    assert settled.startswith("No difference shown. Such recordings would show a difference of ")
+    assert settled.startswith("No clear change. Such recordings would show a difference of ")
     assert "±2.0 points takes 3 min 29 s of steady state in each run." in settled
     assert "with 95 % confidence there is less than one in 6 min 40 s." in settled
-    assert found["GPU-hours"].startswith("Cannot judge. A total grows with the work done")
+    assert found["GPU-hours"].startswith("Not enough data. A total grows with the work done")
 
 
 def test_what_became_of_findings_is_told_together() -> None:
@@ -142,15 +143,15 @@ def test_steps_held_back_by_one_reason_are_told_together() -> None:
     brief = [examples.pair(examples.run(f"b/{k}", seconds=50, work=None)) for k in (1, 2, 3)]
     short = [short_of_steady(f"c/{k}") for k in (1, 2)]
     view = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
-    since = "whether GPU utilisation changed since a cannot be judged."
+    since = "there is not enough data to say whether GPU utilisation changed since a."
     brief_why = "Less than a minute was recorded, which is too short to set figures against each other."
     short_why = "A run counts from 60 s of steady state on: leave out one that holds less, or run it again."
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in view.since_first] == [
-        ("Cannot judge", f"b/1 to /3: {since} {brief_why}"),
-        ("Cannot judge", f"c/1 to /2: {since} {short_why}"),
+        ("Not enough data", f"b/1 to /3: {since} {brief_why}"),
+        ("Not enough data", f"c/1 to /2: {since} {short_why}"),
     ]
     assert "Less than a minute was recorded of b/1 to /3: too short" in text(view)
-    assert "b/1 to /3, c/1 to /2 and d, cannot judge" in text(view)
+    assert "b/1 to /3, c/1 to /2 and d, not enough data" in text(view)
 
 
 def test_what_the_gpu_table_lacks_is_said_once() -> None:
@@ -216,11 +217,36 @@ def test_many_that_are_too_short_are_counted_together() -> None:
 
 
 def test_charts_tell_too_short_from_absent() -> None:
-    """A row without a dot says which of the two it is."""
-    measured = [build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))]
-    for grouped in ("", "kind"):
-        (chart,) = step_charts.charts(compare(measured), grouped)
-        assert [row.text for row in chart.rows][2] == "too short to judge"
+    """A run too short for an interval has its dot; one without utilisation has none and says so."""
+    absent = sampled("absent", power=[300.0] * 900)
+    measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))), absent]
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(measured), by)
+        short, none = chart.rows[2:]
+        assert short.text.replace(GAP, " ") == "90 %, too short to judge"
+        assert short.interval is None
+        assert [dot.value for dot in short.runs] == pytest.approx([0.9])
+        assert (none.text, none.value, none.runs) == ("not recorded", None, ())
+
+
+def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
+    """A mean over the two that are long enough; the third is in the chart as a run that the mean leaves out."""
+    info = examples.run("short", seconds=44, step="s")
+    runs = [busy("s1", 0.6), busy("s2", 0.8), (examples.recording(info), examples.analysis(info)), busy("b", 0.9)]
+    named = [
+        replace(one, analysis=replace(one.analysis, run=replace(one.analysis.run, step=step)))
+        for one, step in zip((build_sampled_run(*each) for each in runs), ("s", "s", "s", "b"), strict=True)
+    ]
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(named), by)
+        row = chart.rows[0]
+        assert row.value == pytest.approx(0.7, abs=0.01)
+        assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
+        left_out = "short (90 % over 45 s)"
+        assert row.each_run.replace(GAP, " ").endswith(f" %; left out: {left_out}")
+        assert f"Cross: a run that the mean leaves out, {left_out}." in step_charts.describe_marks([chart]).replace(
+            GAP, " "
+        )
 
 
 def test_what_repetitions_have_in_common_is_told_once() -> None:

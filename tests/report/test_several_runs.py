@@ -42,7 +42,7 @@ def test_three_steps_are_set_side_by_side() -> None:
     """The verdict is on the work done, the table has a row a step, and single runs are not called better."""
     content = chain((), (), ())
     assert plain(content.verdict.sentence) == (
-        "From baseline to 8 workers, no difference is shown in GPU-hours per 1000 steps: 0.333 and 0.333 (no change)."
+        "From baseline to 8 workers, there is no clear change in GPU-hours per 1000 steps: 0.333 and 0.333 (no change)."
     )
     table = content.steps
     assert table is not None
@@ -50,8 +50,8 @@ def test_three_steps_are_set_side_by_side() -> None:
     idle = table.columns.index("Idle share") - 1
     assert plain(table.rows[1].cells[idle].small) == "no change (-0.8 to +0.8 points)"
     assert table.columns[:3] == ("Step", "Verdict", "Since first")
-    assert [row.cells[0].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
-    assert [row.cells[1].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
+    assert [row.cells[0].text for row in table.rows] == ["first step", *["no clear change"] * 2]
+    assert [row.cells[1].text for row in table.rows] == ["first step", *["no clear change"] * 2]
     assert [bar.label for bar in content.gpu_time] == ["baseline", "bf16", "8 workers"]
     # the method section says what the words mean, whether they are used or not
     said = repr(content).replace(repr(content.method), "")

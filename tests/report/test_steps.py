@@ -10,6 +10,7 @@ from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.formats.text import markdown, terminal
@@ -48,7 +49,8 @@ def chain(*, runs: int = 3, by: str = "") -> Report:
         for step, level in STEPS
         for run in range(runs)
     ]
-    return build(named, title=None, command="", gpu_hour_price=2.5, version="0", grouped=by)
+    factors = (Factor(kind="param", key=by),) if by else ()
+    return build(named, title=None, command="", gpu_hour_price=2.5, version="0", by=factors)
 
 
 def compared(report: Report) -> ComparisonPart:
@@ -227,6 +229,14 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
         assert row.interval is not None
         assert row.interval[0] < level < row.interval[1]
     assert plain(used.rows[0].text).startswith("60.5 % (")
+    dots = used.rows[0].runs
+    assert [dot.run for dot in dots] == ["old0", "old1", "old2"]
+    assert [dot.value for dot in dots] == pytest.approx([0.6, 0.605, 0.61], abs=0.002)
+    assert per_work.rows[0].each_run == "runs 0.500, 0.502 and 0.503"
+    assert compared(repeated).legend.replace(GAP, " ") == (
+        "Large dot: the mean of a step, its 95 % interval as a line across it. Small dots: its runs. Dashed: the first "
+        "step."
+    )
     assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
 
 
@@ -249,7 +259,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     per_work = compared(content).charts[0]
     assert per_work.title == title
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.sentence.startswith(f"From old to new, {title}")

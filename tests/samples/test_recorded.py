@@ -238,7 +238,7 @@ def test_the_chain_of_steps_is_judged() -> None:
     (more_workers, *later) = (found.judged(one, other) for one, other in pairwise(STEPS))
     assert more_workers is not None
     assert more_workers.verdict is Verdict.BETTER
-    assert {delta.verdict for delta in later if delta} == {Verdict.NOT_SHOWN}
+    assert {delta.verdict for delta in later if delta} == {Verdict.NO_CLEAR_CHANGE}
 
 
 def test_what_differs_by_less_than_is_printed_is_not_told_beside() -> None:

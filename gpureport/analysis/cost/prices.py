@@ -74,16 +74,16 @@ class Prices:
     def price_gpus(self, run: Run) -> tuple[GpuPrice, ...]:
         """Return the price of each GPU of a run: that which says most closely what it holds for, else the first."""
         labels = dict(run.params) | dict(run.tags)
-        return tuple(self._of(device, labels) for device in run.gpus)
+        return tuple(self._price_gpu(device, labels) for device in run.gpus)
 
-    def _of(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
+    def _price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
         fitting = [rate for rate in self.rates if rate.fits(device, labels)]
         if not fitting:
             return GpuPrice(device=device.id, amount=None, source="")
         best = max(fitting, key=lambda rate: rate.rank)
         return GpuPrice(device=device.id, amount=best.amount, source=best.source)
 
-    def given(self, gpu_hour: float | None, carbon_intensity: float | None) -> "Prices":
+    def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None) -> "Prices":
         """Return these prices with those of the command line in their place: its price holds today, for every GPU."""
         prices = self
         if gpu_hour is not None:

@@ -1,5 +1,6 @@
 """Which kinds a person wants to hear of, and with which thresholds."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -30,9 +31,9 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
 
 
 def list_thresholds(rule: Rule) -> dict[str, Threshold]:
-    """Return the thresholds of a rule by name, those that are constants of its class included."""
+    """Return the thresholds of a rule by name, those that are constants of its class or of a base included."""
     plain: Any = rule
-    names = type(rule).__annotations__
+    names = [name for each in reversed(type(rule).__mro__) for name in inspect.get_annotations(each)]
     return {name: value for name in names if isinstance(value := getattr(plain, name), Threshold)}
 
 

@@ -73,7 +73,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "cores": ("cpu_count", "cpus", "cores", "num_cpus", "n_cpus", "ncpus", "cpu_cores", "num_cores", "n_cores",
               "num_cpu_cores", "cpu_count_logical", "logical_cores", "logical_cpus", "vcpus", "slurm_cpus_on_node"),
     "cores_per_process": ("cpus_per_task", "slurm_cpus_per_task", "cpus_per_gpu", "cpus_per_worker"),
-    "pin_memory": ("pin_memory", "pinned_memory", "use_pin_memory", "pin_mem", "dataloader_pin_memory"),
+    "pin_memory": ("pin_memory", "pinned_memory", "use_pin_memory", "pin_mem", "dataloader_pin_memory", "pin"),
     "non_blocking": ("non_blocking", "nonblocking", "non_blocking_copy", "dataloader_non_blocking"),
     "persistent_workers": ("persistent_workers", "dataloader_persistent_workers", "use_persistent_workers"),
     "prefetch_factor": ("prefetch_factor", "dataloader_prefetch_factor"),
@@ -86,9 +86,9 @@ NAMES: dict[str, tuple[str, ...]] = {
                      "gradient_accumulation", "accumulation_steps"),
     "asynchronous_checkpoints": ("async_save", "async_checkpoint", "async_checkpoints", "async_checkpointing",
                                  "async_save_checkpoint", "asynchronous_checkpoints"),
-    "batch": ("batch_size", "batchsize", "bs", "train_batch_size", "micro_batch_size", "train_micro_batch_size",
-              "per_device_train_batch_size", "per_device_batch_size", "per_gpu_batch_size", "batch_size_per_gpu",
-              "per_gpu_train_batch_size", "train_micro_batch_size_per_gpu", "global_batch_size"),
+    "batch": ("batch", "batch_size", "batchsize", "bs", "train_batch_size", "micro_batch_size",
+              "train_micro_batch_size", "per_device_train_batch_size", "per_device_batch_size", "per_gpu_batch_size",
+              "batch_size_per_gpu", "per_gpu_train_batch_size", "train_micro_batch_size_per_gpu", "global_batch_size"),
 }  # fmt: skip
 """Last parts of the names of params by what they set, in lower case with underscores."""
 

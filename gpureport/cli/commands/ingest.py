@@ -44,8 +44,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
                 if explain:
-                    # loads the whole analysis, which storing does not need
-                    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415
+                    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads analysis
 
                     lines = list(explain_reading(reading, options.kind))
                 else:

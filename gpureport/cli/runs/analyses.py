@@ -58,7 +58,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     rules = apply_settings(RULES, settings)
     for text in list_ignored_settings(RULES, settings):
         print_note(text)
-    prices = read_prices(settings).given(options.gpu_hour_price, options.carbon_intensity)
+    prices = read_prices(settings).with_overrides(options.gpu_hour_price, options.carbon_intensity)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
     with click.progressbar(recordings, label="Analysing", file=sys.stderr, hidden=not _is_long(recordings)) as bar:
         results = [(recording, analyzer.try_analysis(recording)) for recording in bar]

@@ -7,16 +7,22 @@ from typing import Any
 
 from gpureport.errors import SettingsError
 
-_KEYS = ("label", "runs")
-_FORM = 'write [[step]] with label = "…" and runs = ["…"] for each step'
+_FORM = 'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStep:
-    """A step: its label and its runs, as a person would name them as sources."""
+    """A step.
+
+    Attributes:
+        label: its name.
+        runs: its runs, as a person would name them as sources.
+        params: what its runs were configured with, as `--param` would say it of each.
+    """
 
     label: str
     runs: tuple[str, ...]
+    params: tuple[tuple[str, str], ...] = ()
 
 
 def read_step_file(path: Path) -> tuple[NamedStep, ...]:
@@ -43,11 +49,23 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
 
 
 def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the file holds
-    match entry:
-        case {"label": str(label), "runs": [*runs]} if label and runs and len(entry) == len(_KEYS):
-            if all(isinstance(run, str) and run for run in runs):
-                return NamedStep(label=label, runs=tuple(_resolve_run(path, run) for run in runs))
-    raise SettingsError(str(path), f"not a step: {entry!r}", _FORM)
+    rest = dict(entry) if isinstance(entry, dict) else {}
+    label, runs, params = rest.pop("label", None), rest.pop("runs", None), rest.pop("params", {})
+    named = isinstance(label, str) and label and isinstance(runs, list) and runs and isinstance(params, dict)
+    if rest or not named or not all(isinstance(run, str) and run for run in runs):
+        raise SettingsError(str(path), f"not a step: {entry!r}", _FORM)
+    return NamedStep(
+        label=label,
+        runs=tuple(_resolve_run(path, run) for run in runs),
+        params=tuple((key, _param_text(value, key, path)) for key, value in params.items()),
+    )
+
+
+def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as above
+    """Return a value as trackers write it: `True`, `14`, `bf16`."""
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise SettingsError(str(path), f"param {key} is no text, number or truth value: {value!r}", _FORM)
 
 
 def _resolve_run(path: Path, run: str) -> str:

@@ -73,12 +73,12 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
         same: whether the same recordings stand on both sides.
     """
     if same:
-        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=ReasonKind.SAME_RECORDING))
     failed = find_barrier(checks, metric)
     if failed is None:
         return None
     return SignificanceResult(
-        verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check)
+        verdict=Verdict.NOT_ENOUGH_DATA, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check)
     )
 
 
@@ -90,7 +90,7 @@ def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
     if not contrast.excludes_zero(trial.level):
         chance = trial.family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
-        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=many)
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=many)
     if contrast.basis is Basis.WITHIN_RUN or min(map(len, evidence.figures)) == 1:
         return _pair(evidence, trial.noise)
     better = evidence.figure.better * contrast.difference
@@ -101,7 +101,7 @@ def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
 def _without_interval(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
     """Judge one figure a run by what repetitions commonly differ by; a mean without its scatter not at all."""
     if not evidence.lone:
-        return SignificanceResult(verdict=Verdict.CANNOT_JUDGE, reason=evidence.reason)
+        return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.reason)
     return _pair(evidence, noise)
 
 
@@ -114,8 +114,8 @@ def _pair(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
     if noise is not None and (measured := noise.margin(metric, before)) is not None:
         margin, noise_kind = measured, ReasonKind.WITHIN_STORE_NOISE
     if abs(after - before) <= margin:
-        return SignificanceResult(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=noise_kind))
-    return SignificanceResult(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=noise_kind))
+    return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
 def estimate_needed_data(evidence: Evidence) -> Needed | None:

@@ -32,6 +32,7 @@ def _rasterise(figure: Figure) -> npt.NDArray[np.uint8]:
     figure.set_dpi(_DPI)
     figure.patch.set(visible=True, facecolor=LIGHT_TEXT)
     with warnings.catch_warnings(), canvas.chart_settings():
+        # a letter that no installed font has is drawn as an empty box
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         # what an axis consists of is there only once it was laid out
         figure.draw_without_rendering()

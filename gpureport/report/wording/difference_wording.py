@@ -83,18 +83,17 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
     noun = _protect_full_stops(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
     before, after = shown.format_pair(delta.before, delta.after)
     sure = _format_certainty(delta, shown)
-    if delta.verdict is Verdict.CANNOT_JUDGE:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA:
         values = "" if delta.difference is None else f" It went from {before} to {after}."
         why = display.clean_sentence(describe_reason(delta.reason))
-        return f"{start}whether {noun} changed cannot be judged.{values} {why}".rstrip()
-    if delta.verdict is Verdict.NOT_SHOWN:
+        return f"{start}there is not enough data to say whether {noun} changed.{values} {why}".rstrip()
+    if delta.verdict is Verdict.NO_CLEAR_CHANGE:
         same_recording = delta.reason is not None and delta.reason.kind is ReasonKind.SAME_RECORDING
         same = f" {describe_reason(delta.reason)}" if same_recording else ""
-        return f"{start}no difference is shown in {noun}: {before} and {after}{sure}.{same}"
-    words = (
-        "differs in this pair, not confirmed by repetition" if delta.verdict is Verdict.PAIR else delta.verdict.value
-    )
-    return f"{start}{noun} went from {before} to {after}: {words}{sure}."
+        return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{same}"
+    unconfirmed = "unconfirmed" if max(delta.runs) > 1 else "unconfirmed, one run each"
+    verdict = unconfirmed if delta.verdict is Verdict.UNCONFIRMED else delta.verdict.value
+    return f"{start}{noun} went from {before} to {after}: {verdict}{sure}."
 
 
 def _protect_full_stops(names: str) -> str:

@@ -186,8 +186,8 @@ DEFINITIONS = (
     ),
     _term(
         "Verdict",
-        "Better or worse: repetitions show it. Differs in this pair: shown for these two runs only.",
-        "No difference shown: none, or one too small for these recordings. Cannot judge: not enough was recorded.",
+        "Better or worse: repetitions show it. Unconfirmed: one run each shows it, and a repeat may not.",
+        "No clear change: none, or one too small for these recordings. Not enough data: the reason is given.",
     ),
     _term("Since first", "The same against the first step, not against the row above."),
     _term(

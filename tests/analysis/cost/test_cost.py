@@ -79,7 +79,7 @@ def test_the_whole_run_is_paid(tmp_path: Path) -> None:
 def test_idle_time_and_findings_have_their_price() -> None:
     """Of an hour, six minutes idle at 2.50 are 0.25, and so is the gap."""
     analysis = analyze(recording(every=1, util=steps((98, 1800), (0, 360), (98, 1441))))
-    priced = of(analysis, Prices().given(2.5, None))
+    priced = of(analysis, Prices().with_overrides(2.5, None))
     (gap,) = found(analysis, "idle_gap")
     assert priced.idle == pytest.approx(0.25, rel=0.01)
     assert priced.cost_of(gap) == pytest.approx((gap.lost_gpu_seconds or 0) / 3600 * 2.5)
@@ -90,7 +90,7 @@ def test_a_finding_of_unknown_loss_has_no_price() -> None:
     """What was lost is not known, so neither is what it cost."""
     analysis = analyze(recording(util=98, sw_thermal_slowdown=np.ones(100), every=1))
     (heat,) = found(analysis, "thermal_throttle")
-    assert of(analysis, Prices().given(2.5, None)).cost_of(heat) is None
+    assert of(analysis, Prices().with_overrides(2.5, None)).cost_of(heat) is None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_gpu_without_a_price_leaves_the_sum_unknown(tmp_path: Path) -> None:
 
 def test_the_option_is_the_price_of_every_gpu(tmp_path: Path) -> None:
     """It wins over the settings, keeps their currency, and is not of their date."""
-    said = prices(tmp_path, _TOP + _RATES).given(10, None)
+    said = prices(tmp_path, _TOP + _RATES).with_overrides(10, None)
     priced = of(analyze(busy(model="Tesla T4")), said)
     assert priced.total == pytest.approx(10)
     assert (priced.currency, priced.date) == ("EUR", "")
@@ -127,7 +127,7 @@ def test_the_option_is_the_price_of_every_gpu(tmp_path: Path) -> None:
 
 def test_one_sample_has_no_length() -> None:
     """What it cost cannot be told."""
-    assert of(analyze(recording(util=[98.0])), Prices().given(2.5, None)).total is None
+    assert of(analyze(recording(util=[98.0])), Prices().with_overrides(2.5, None)).total is None
 
 
 def test_carbon_is_energy_times_intensity(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_counter_goes_before_the_integral() -> None:
     counted = 200.0 * times
     whole = analyze(recording(times=times, util=98, power=np.full(3600, 200.0), energy=counted))
     anew = analyze(recording(times=times, util=98, power=np.full(3600, 200.0), energy=counted % 500_000))
-    said = Prices().given(None, 1000)
+    said = Prices().with_overrides(None, 1000)
     first, second = of(whole, said), of(anew, said)
     assert (first.counted, second.counted) == (True, False)
     assert first.carbon_grams == pytest.approx(200 * 4199 / 3.6e6 * 1000)
@@ -153,7 +153,7 @@ def test_the_counter_goes_before_the_integral() -> None:
 
 def test_unknown_energy_emits_nothing_known() -> None:
     """Power was not recorded."""
-    assert of(analyze(recording(util=[98.0] * 60)), Prices().given(None, 400)).carbon_grams is None
+    assert of(analyze(recording(util=[98.0] * 60)), Prices().with_overrides(None, 400)).carbon_grams is None
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from gpureport.analysis.job import job_params
         ("model.compile", "inductor", "compiled", 1),
         ("use_cuda_graphs", "yes", "cuda_graphs", 1),
         ("per_device_train_batch_size", "2", "batch", 2),
+        ("batch", "64", "batch", 64),
+        ("pin", "True", "pin_memory", 1),
         ("accumulate_grad_batches", "8", "accumulation", 8),
         ("async_save", "on", "asynchronous_checkpoints", 1),
     ],

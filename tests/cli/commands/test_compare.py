@@ -27,12 +27,13 @@ DELTA = {
     "window",
     "whole",
     "primary",
+    "family",
     "runs",
     "needed",
     "unseen_gap_seconds",
     "general_reason",
 }
-VERDICTS = {"better", "worse", "differs", "differs in this pair", "no difference shown", "cannot judge"}
+VERDICTS = {"better", "worse", "differs", "unconfirmed (one run each)", "no clear change", "not enough data"}
 
 
 def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
@@ -108,10 +109,10 @@ def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
     found = {delta["metric"]: delta for delta in document["deltas"]}
     short = found["gpu_utilization_ratio"]
     assert [short[name] for name in ("interval", "level", "basis", "detectable_difference")] == [None] * 4
-    assert (short["verdict"], short["primary"]) == ("cannot judge", True)
+    assert (short["verdict"], short["primary"]) == ("not enough data", True)
     assert "before lasts only 4 min 59 s: record longer, or repeat each step three times" in short["reason"]
     work = found["gpu_seconds_per_1000_work"]
-    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "cannot judge")
+    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "not enough data")
     assert all({"check", "before", "after", "comparable", "note"} <= set(check) for check in document["comparability"])
     assert document["across_runs"] == []
 
@@ -123,7 +124,7 @@ def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, tw
     document = json.loads(gpureport("compare", "low.csv", "high.csv", "--format", "json").out)
     found = {delta["metric"]: delta for delta in document["deltas"]}
     delta = found["gpu_utilization_ratio"]
-    assert (delta["verdict"], delta["basis"], delta["level"]) == ("differs in this pair", "within-run", 0.95)
+    assert (delta["verdict"], delta["basis"], delta["level"]) == ("unconfirmed (one run each)", "within-run", 0.95)
     assert delta["difference"] == pytest.approx(0.3)
     assert delta["interval"][0] < delta["difference"] < delta["interval"][1]
     assert (delta["window"], delta["runs"], delta["needed"]["half_width"]) == ("steady", [1, 1], 0.02)
@@ -138,10 +139,15 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
     (two / "more").mkdir()
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
         (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
-    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\n' for s in "ab")
+    params = {"a": "{workers = 2, amp = false}", "b": "{workers = 14, amp = false}"}
+    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\nparams = {params[s]}\n' for s in "ab")
     (two / "more" / "steps.toml").write_text(steps)
     document = json.loads(gpureport("compare", "--steps", "more/steps.toml", "--format", "json").out)
     assert [(step["label"], len(step["runs"])) for step in document["steps"]] == [("a", 2), ("b", 2)]
+    assert document["steps"][1]["runs"][1]["params"] == {"workers": "14", "amp": "False"}
+    assert [(change["key"], change["before"], change["after"]) for change in document["changes"]] == [
+        ("workers", "2", "14")
+    ]
     found = {delta["metric"]: delta for delta in document["deltas"]}
     delta = found["gpu_utilization_ratio"]
     assert (delta["verdict"], delta["basis"], delta["runs"]) == ("better", "replicates", [2, 2])
@@ -149,7 +155,11 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"]
+    "content",
+    [
+        *("", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"),
+        *("[[step]]\nlabel='a'\nruns=['a']\nother=1", "[[step]]\nlabel='a'\nruns=['a']\nparams={x=[1]}"),
+    ],
 )
 def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, content: str) -> None:
     """One line says what it should look like."""
@@ -173,8 +183,8 @@ def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program,
         (found,) = (delta for delta in document["deltas"] if delta["metric"] == "gpu_utilization_ratio")
         return str(found["verdict"])
 
-    assert verdict() == "differs in this pair"
-    assert verdict("--calibrate") == "no difference shown"
+    assert verdict() == "unconfirmed (one run each)"
+    assert verdict("--calibrate") == "no clear change"
     alone = gpureport("compare", "--calibrate")
     assert alone.code == 0
     assert "GPU utilisation" in alone.out
@@ -341,7 +351,7 @@ def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
     outcome = gpureport("compare", "one.csv", "one.csv", "--format", "json")
     recorded = [each for each in json.loads(outcome.out)["deltas"] if each["difference"] is not None]
     assert outcome.code == 0
-    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no difference shown", 0.0)}
+    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no clear change", 0.0)}
     intervals = [each["interval"] for each in recorded if each["interval"]]
     assert intervals
     assert all(low <= 0 <= high for low, high in intervals)

@@ -29,7 +29,12 @@ def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Sam
 def test_one_run_against_one_differs_in_this_pair_at_most() -> None:
     """Thirty points are far outside the interval, and yet no repetition confirms them."""
     found = delta(compared(sampled("a", util=level(60, seed=1)), sampled("b", util=level(90, seed=2))))
-    assert (found.verdict, found.basis, found.runs, found.window) == (Verdict.PAIR, "within-run", (1, 1), "steady")
+    assert (found.verdict, found.basis, found.runs, found.window) == (
+        Verdict.UNCONFIRMED,
+        "within-run",
+        (1, 1),
+        "steady",
+    )
     assert found.interval is not None
     assert found.interval[0] < 0.3 < found.interval[1]
     assert found.primary
@@ -40,7 +45,7 @@ def test_a_pair_within_what_repeating_changes_is_no_difference() -> None:
     found = delta(compared(sampled("a", util=level(60, seed=1)), sampled("b", util=level(61, seed=2))))
     assert found.interval is not None
     assert found.interval[0] > 0
-    assert (found.verdict, found.reason) == (Verdict.NOT_SHOWN, Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
+    assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.WITHIN_USUAL_NOISE))
 
 
 def test_noise_that_was_measured_stands_in_for_the_usual() -> None:
@@ -49,9 +54,9 @@ def test_noise_that_was_measured_stands_in_for_the_usual() -> None:
     quiet, loud = (pool_noise(UTILISATION, [[0.5, 0.5 + by]] * 20, relative=False) for by in (0.001, 0.2))
     assert quiet is not None
     assert loud is not None
-    assert delta(compared(*runs, noise=Noise(metrics=(quiet,)))).verdict is Verdict.PAIR
+    assert delta(compared(*runs, noise=Noise(metrics=(quiet,)))).verdict is Verdict.UNCONFIRMED
     wide = sampled("a", util=level(60, seed=1)), sampled("b", util=level(80, seed=2))
-    assert delta(compared(*wide, noise=Noise(metrics=(loud,)))).verdict is Verdict.NOT_SHOWN
+    assert delta(compared(*wide, noise=Noise(metrics=(loud,)))).verdict is Verdict.NO_CLEAR_CHANGE
 
 
 def test_three_runs_a_side_are_better_or_worse() -> None:
@@ -81,7 +86,7 @@ def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
 def test_one_run_against_several_is_not_confirmed() -> None:
     """Its scatter is taken from the other side."""
     found = delta(compared(three("old", 60)[0], *three("new", 80)))
-    assert (found.verdict, found.basis, found.runs) == (Verdict.PAIR, "replicates", (1, 3))
+    assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "replicates", (1, 3))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_too_short_a_run_tells_nothing_of_its_scatter(
     """Under ten minutes, or under 120 bins, there is no interval; ten minutes sampled once a second have one."""
     runs = [sampled(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
     found = delta(compared(*runs))
-    assert (found.verdict, found.interval, found.level, found.basis) == (Verdict.CANNOT_JUDGE, None, None, None)
+    assert (found.verdict, found.interval, found.level, found.basis) == (Verdict.NOT_ENOUGH_DATA, None, None, None)
     assert found.reason is not None
     assert (found.reason.kind, found.reason.run, found.reason.amount) == (kind, "a", amount)
     assert found.difference is not None
@@ -106,7 +111,7 @@ def test_a_repetition_of_less_than_a_minute_is_no_observation() -> None:
     """The run is named."""
     short = sampled("brief", step="new", util=level(80, 50))
     found = delta(compared(*three("old", 60), *three("new", 80)[:2], short))
-    assert found.verdict is Verdict.CANNOT_JUDGE
+    assert found.verdict is Verdict.NOT_ENOUGH_DATA
     assert found.reason == Reason(kind=ReasonKind.SHORT_STEADY_STATE, run="brief", amount=50.0, least=60.0)
 
 
@@ -115,7 +120,7 @@ def test_start_up_is_left_out_and_shown_beside() -> None:
     late = np.concatenate([np.zeros(300), level(90, 1200, 1)])
     found = delta(compared(sampled("a", util=level(90, 1500, 2)), sampled("b", util=late)))
     assert found.after == pytest.approx(0.9, abs=0.005)
-    assert found.verdict is Verdict.NOT_SHOWN
+    assert found.verdict is Verdict.NO_CLEAR_CHANGE
     assert found.whole.difference == pytest.approx(-0.18, abs=0.01)
 
 
@@ -130,17 +135,17 @@ def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
 
 
 def test_a_run_against_itself() -> None:
-    """No difference shown in anything that was recorded, and an interval around zero."""
+    """No clear change in anything that was recorded, and an interval around zero."""
     run = sampled("a", util=level(60), power=300.0, clock=1400.0, memory=40.0)
     comparison = compared(run, run)
     recorded = [each for each in comparison.deltas if each.difference is not None]
-    assert {each.verdict for each in recorded} == {Verdict.NOT_SHOWN}
+    assert {each.verdict for each in recorded} == {Verdict.NO_CLEAR_CHANGE}
     assert {each.difference for each in recorded} == {0.0}
     found = delta(comparison)
     assert found.interval is not None
     assert found.interval[0] == pytest.approx(-found.interval[1])
     steps = compared(*three("x", 60), *[replace(run, analysis=_as_step(run, "y")) for run in three("x", 60)])
-    assert {each.verdict for each in steps.deltas if each.difference is not None} == {Verdict.NOT_SHOWN}
+    assert {each.verdict for each in steps.deltas if each.difference is not None} == {Verdict.NO_CLEAR_CHANGE}
 
 
 def _as_step(run: SampledRun, step: str) -> Analysis:
@@ -170,7 +175,7 @@ def test_holm_allows_for_the_number_of_steps() -> None:
     assert found.interval is not None
     assert found.interval[0] > 0
     assert (found.verdict, found.reason) == (
-        Verdict.NOT_SHOWN,
+        Verdict.NO_CLEAR_CHANGE,
         Reason(kind=ReasonKind.MANY_COMPARISONS, amount=5),
     )
     assert delta(chain, between=(0, 3)).base == "a"
@@ -183,9 +188,9 @@ def test_a_gate_bars_what_it_touches_only() -> None:
         for name, mean, seed, window in (("a", 60, 1, "instant"), ("b", 90, 2, "1 s"))
     )
     comparison = compared(one, other)
-    assert delta(comparison, POWER).verdict is Verdict.CANNOT_JUDGE
+    assert delta(comparison, POWER).verdict is Verdict.NOT_ENOUGH_DATA
     assert delta(comparison, POWER).reason == Reason(kind=ReasonKind.NOT_COMPARABLE, check="power_reading")
-    assert delta(comparison).verdict is Verdict.PAIR
+    assert delta(comparison).verdict is Verdict.UNCONFIRMED
 
 
 def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
@@ -202,7 +207,7 @@ def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
         for k in range(3)
     ]
     comparison = compared(*runs)
-    assert delta(comparison).verdict is Verdict.CANNOT_JUDGE
+    assert delta(comparison).verdict is Verdict.NOT_ENOUGH_DATA
     found = delta(comparison, "gpu_seconds_per_1000_work")
     assert (found.verdict, found.primary, found.window) == (Verdict.BETTER, True, "whole")
 
@@ -226,7 +231,7 @@ def test_totals_need_the_same_work() -> None:
         given = [None if amount is None else Work(amount=amount, unit="epochs") for amount in amounts]
         runs = [sampled(f"{name}{k}", util=level(80, 300 + 90 * k, k), work=work) for k, work in enumerate(given)]
         found[name] = delta(compared(*runs), "gpu_seconds")
-    assert [found[name].verdict for name in works] == [Verdict.CANNOT_JUDGE] * 2 + [Verdict.PAIR]
+    assert [found[name].verdict for name in works] == [Verdict.NOT_ENOUGH_DATA] * 2 + [Verdict.UNCONFIRMED]
     assert found["none"].reason == Reason(kind=ReasonKind.UNEQUAL_WORK)
 
 
@@ -236,7 +241,7 @@ def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
         sampled("a", util=90.0 + np.zeros(120), memory=40.0), sampled("b", util=90.0 + np.zeros(120), memory=44.0)
     )
     found = delta(comparison, "gpu_memory_used_bytes")
-    assert (found.verdict, found.interval) == (Verdict.PAIR, None)
+    assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
 
 
 def test_false_claims_on_equal_steps_stay_rare() -> None:
@@ -250,5 +255,5 @@ def test_false_claims_on_equal_steps_stay_rare() -> None:
             for place in range(1, 1200):
                 noise[place] = 0.9 * noise[place - 1] + 0.436 * noise[place]
             sides.append(sampled(f"{name}{trial}", util=np.round(np.clip(80 + 3 * noise, 0, 100))))
-        false += delta(compared(*sides)).verdict is not Verdict.NOT_SHOWN
+        false += delta(compared(*sides)).verdict is not Verdict.NO_CLEAR_CHANGE
     assert false <= 4

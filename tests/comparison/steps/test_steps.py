@@ -61,7 +61,7 @@ def test_steps_are_set_against_the_one_before_and_the_first() -> None:
     assert list(found) == [("a", "b"), ("b", "c"), ("a", "c")]
     delta = found["a", "b"]
     assert delta.difference == pytest.approx(-0.05)
-    assert (delta.interval, delta.verdict, delta.window) == (None, Verdict.CANNOT_JUDGE, "whole")
+    assert (delta.interval, delta.verdict, delta.window) == (None, Verdict.NOT_ENOUGH_DATA, "whole")
 
 
 def test_what_was_not_recorded_has_no_difference() -> None:
@@ -69,7 +69,7 @@ def test_what_was_not_recorded_has_no_difference() -> None:
     absent = examples.analysis(examples.run("b"), statistics_of=(examples.statistics("gpu:0", idle=None),))
     deltas = compare(examples.sampled(analysis("a"), absent)).deltas
     delta = next(d for d in deltas if d.metric == "idle_ratio")
-    assert (delta.after, delta.difference, delta.verdict) == (None, None, Verdict.CANNOT_JUDGE)
+    assert (delta.after, delta.difference, delta.verdict) == (None, None, Verdict.NOT_ENOUGH_DATA)
     assert delta.reason == Reason(kind=ReasonKind.NOT_RECORDED)
 
 

@@ -53,8 +53,8 @@ def test_what_a_store_differs_by_stands_in_for_the_usual() -> None:
         for name, speed, seed in (("a", 100.0, 5), ("b", 110.0, 6))
     ]
     for metric in (PER_WORK, COST_PER_WORK):
-        assert delta(compared(*pair), metric).verdict is Verdict.PAIR
-        assert delta(compared(*pair, noise=noise), metric).verdict is Verdict.NOT_SHOWN
+        assert delta(compared(*pair), metric).verdict is Verdict.UNCONFIRMED
+        assert delta(compared(*pair, noise=noise), metric).verdict is Verdict.NO_CLEAR_CHANGE
 
 
 def test_totals_of_work_are_calibrated_where_nothing_else_tells() -> None:

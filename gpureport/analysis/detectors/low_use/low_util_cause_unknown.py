@@ -1,27 +1,25 @@
 """GPUs that work only part of the time, with nothing recorded that would tell why."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
+from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job import training_signs
-from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.analysis.thresholds import read_limits
-from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, Severity
 
 _KIND = "low_util_cause_unknown"
 _ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_command([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowUtilCauseUnknown(Rule):
+class LowUtilCauseUnknown(LowUseRule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
@@ -45,32 +43,14 @@ class LowUtilCauseUnknown(Rule):
             gpu_time_class="low_use",
         ),
     )
-    requires = ((UTILISATION,),)
-    after = low_use.EXPLAINING_KINDS
     wants = (low_use.CPU,)
 
-    enter: Threshold = low_use.ENTER
-    leave: Threshold = low_use.LEAVE
-    gpu: Threshold = low_use.BELOW
-    idle: Threshold = low_use.IDLE
-    over: ClassVar[Threshold] = low_use.OVER
-    rows: ClassVar[Threshold] = low_use.ROWS
-    shortest: Threshold = low_use.SHORTEST
-    fewest: ClassVar[Threshold] = low_use.FEWEST
-    watched: ClassVar[Threshold] = low_use.WATCHED
+    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
+        """Return the GPUs whose CPU was not recorded."""
+        return [name for name in low.spans if not low_use.is_cpu_recorded(context, limits, name, low.spans[name])]
 
-    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield at most one finding, over all GPUs whose CPU was not recorded."""
-        wanted = read_limits(self, low_use.Limits)
-        if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
-            yield short
-            return
-        low = low_use.find_low_use(context, wanted)
-        alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
-        if alone:
-            yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, alone))
-
-    def _build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+    def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+        """Return the finding over these GPUs."""
         cause = low_use_figures.find_cause(context, figures.devices)
         interval = max(context.series[name].interval for name in figures.devices)
         return Finding(

@@ -1,22 +1,21 @@
 """GPUs that work only part of the time, though nothing that was recorded of the machine holds them back."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
-from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.low_use import CPU, LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.analysis.thresholds import read_limits
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _KIND = "underutilised"
 _CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
@@ -33,7 +32,7 @@ _SERVING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Underutilised(Rule):
+class Underutilised(LowUseRule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
@@ -71,32 +70,16 @@ class Underutilised(Rule):
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
     wants = tuple(_CAUSES)
 
-    enter: Threshold = low_use.ENTER
-    leave: Threshold = low_use.LEAVE
-    gpu: Threshold = low_use.BELOW
-    idle: Threshold = low_use.IDLE
-    over: ClassVar[Threshold] = low_use.OVER
-    rows: ClassVar[Threshold] = low_use.ROWS
-    shortest: Threshold = low_use.SHORTEST
-    fewest: ClassVar[Threshold] = low_use.FEWEST
-    watched: ClassVar[Threshold] = low_use.WATCHED
-
-    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield at most one finding, over all GPUs whose CPU was recorded."""
-        wanted = read_limits(self, low_use.Limits)
-        if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
-            yield short
-            return
-        low = low_use.find_low_use(context, wanted)
-        chosen = [
+    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
+        """Return the GPUs whose CPU was recorded and that uneven work does not explain."""
+        return [
             name
             for name, spans in low.spans.items()
-            if low_use.is_cpu_recorded(context, wanted, name, spans) and not _is_explained_by_imbalance(context, spans)
+            if low_use.is_cpu_recorded(context, limits, name, spans) and not _is_explained_by_imbalance(context, spans)
         ]
-        if chosen:
-            yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, chosen))
 
-    def _build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+    def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+        """Return the finding over these GPUs."""
         cause = low_use_figures.find_cause(context, figures.devices)
         levels = {name: _average_host_metric(context, name, figures) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}

@@ -52,6 +52,7 @@ class Uprof(HostForm):
         try:
             day = datetime.strptime(text, "%b-%d-%Y").date()  # noqa: DTZ007 - a day has no zone
         except ValueError:
+            # the clock then takes the day of the log beside it, or its rows are rejected
             return
         self._clock.date(day.isoformat())
 

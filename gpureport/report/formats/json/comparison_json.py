@@ -13,6 +13,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
@@ -44,11 +45,13 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "schema": SCHEMA,
         "primary": comparison.primary,
         "comparisons_tested": comparison.tested,
+        "training_comparisons_tested": comparison.training_tested,
         "steps": [_step(step) for step in comparison.steps],
         "changes": [asdict(change) for link in found for change in link.changes],
         "comparability": [_check(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
-        "training": [asdict(entry) for link in found for entry in link.training],
+        "training": [_training(entry) for link in found for entry in link.quality],
+        "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
@@ -72,6 +75,7 @@ def _step(step: Step) -> dict[str, Any]:
     return {
         "label": step.label,
         "work_unit": step.work_unit,
+        "training_source": None if step.training_source is None else asdict(step.training_source),
         "measures": _measures(step.measures),
         "runs": [_run(run) for run in step.runs],
     }
@@ -131,6 +135,18 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "reason": describe_reason(delta.reason),
         "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
     }
+
+
+def _training(change: QualityChange) -> dict[str, Any]:
+    """Return final values alone."""
+    values = {"before": change.before.final, "after": change.after.final}
+    return {"base": change.base, "step": change.step, "name": change.name} | values
+
+
+def _quality(change: QualityChange) -> dict[str, Any]:
+    """Return a change of quality; an end that nothing bounds is null."""
+    bounded = change.interval is not None and all(map(isfinite, change.interval))
+    return asdict(change) | {"interval": change.interval if bounded else None}
 
 
 def _check(check: Comparability) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
-from gpureport.comparison.verdicts.training_quality import TrainingChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
@@ -108,7 +109,7 @@ def build_comparison_view(
 
 
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], by: Sequence[Factor]
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -116,12 +117,14 @@ def build_comparison_part(
         comparison: the steps.
         inputs: the runs step by step.
         told: the findings of the report.
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
+    charts = step_charts.charts(comparison, by)
     return ComparisonPart(
-        grouped=display.clean(grouped),
-        charts=step_charts.charts(comparison, grouped),
+        grouped=display.clean(describe_factors(by)),
+        charts=charts,
+        legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
@@ -201,7 +204,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
         shown = figure_formats.choose_format(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
         if len(deltas) > 1:
-            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
+            yield Fact(name=Verdict.NOT_ENOUGH_DATA.value.capitalize(), text=_withheld(deltas, shown))
         else:
             name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
             yield Fact(name=name, text=difference_wording.difference_sentence(deltas[0], shown))
@@ -209,7 +212,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
 
 def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
     """Return what steps have in common that cannot be judged for one reason; any other step stands by itself."""
-    if delta.verdict is Verdict.CANNOT_JUDGE and delta.reason:
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
         return delta.metric, delta.reason.of_any_run, ""
     return delta.metric, None, delta.step
 
@@ -219,7 +222,8 @@ def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     names = numbered_labels.list_labels([display.clean(delta.step) for delta in deltas])
     reason = deltas[0].reason
     why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
-    return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
+    base = display.clean(deltas[0].base)
+    return f"{names}: there is not enough data to say whether {shown.noun} changed since {base}. {why}"
 
 
 def _doubts(link: StepPair) -> Iterator[Comparability]:
@@ -238,7 +242,7 @@ def _build_step_pair_view(
         effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
         whole=step_table.build_whole_recording_table(figures),
         verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.training),
+        training=tuple(_trained(entry) for entry in link.quality),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -253,7 +257,7 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
         name, verdict = shown.for_delta(delta).title, delta.verdict.value.capitalize()
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         precision = list(difference_wording.describe_precision(delta, shown))
-        if reason and delta.verdict is Verdict.CANNOT_JUDGE and not precision:
+        if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
             if reason in first:
                 yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
                 continue
@@ -270,8 +274,10 @@ def _change(change: SetupChange) -> Fact:
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
 
 
-def _trained(entry: TrainingChange) -> Fact:
-    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
+def _trained(entry: QualityChange) -> Fact:
+    before, after = (
+        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
+    )
     return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 

@@ -26,7 +26,7 @@ def apply_gpu_hour_price(
     """Return the runs with their cost at one price, where they have none of their own."""
     if gpu_hour_price is None:
         return list(runs)
-    prices = Prices().given(gpu_hour_price, None)
+    prices = Prices().with_overrides(gpu_hour_price, None)
     return [
         (recording, replace(analysis, cost=analysis.cost or calculate_cost(analysis, prices)))
         for recording, analysis in runs

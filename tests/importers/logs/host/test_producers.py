@@ -57,7 +57,7 @@ def load() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return what every tool printed side by side."""
-    pytest.importorskip("psutil")
+    pytest.importorskip("psutil", reason="psutil is not installed")
     missing = [command[0] for command in TOOLS.values() if shutil.which(command[0]) is None]
     if missing or shutil.which("sadf") is None:
         pytest.skip(f"not installed: {', '.join([*missing, 'sadf'])}")

@@ -58,7 +58,7 @@ def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
     assert store.run("0" * 32) is None
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is how stores are read that need it."""
     for name, value in real.environment().items():
@@ -74,7 +74,7 @@ def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch
         client.runs("recordet")
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a run that has ended, byte for byte, with a tag that names it; through the client as well."""
     for name, value in real.environment().items():

@@ -183,7 +183,7 @@ def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
     assert sentence(content) == (
-        "From a to b, no difference is shown in GPU utilisation once settled: 90 % and 90 % "
+        "From a to b, there is no clear change in GPU utilisation once settled: 90 % and 90 % "
         "(no change, 95 % interval -0.8 to +0.8 points)."
     )
     assert content.steps is not None

@@ -205,4 +205,5 @@ def _hang_up(connection: http.client.HTTPConnection, late: threading.Event) -> N
         try:
             sock.shutdown(socket.SHUT_RDWR)
         except OSError:
+            # the other side hung up first
             return

@@ -24,7 +24,7 @@ _TEXT = st.text(st.sampled_from("ab C1:#'\"\\\n\t\r-?&*!|>%@`,[]{}=~ä€\xa0\u0
 @given(st.dictionaries(st.sampled_from(["name", "run_name", "user_id", "tag"]), st.one_of(st.none(), _TEXT)))
 def test_what_mlflow_writes_is_read(values: dict[str, str | None]) -> None:
     """Any name of a run or an experiment comes back, quoted, folded or escaped."""
-    yaml = pytest.importorskip("yaml")
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     text = yaml.dump(values, default_flow_style=False, allow_unicode=True, encoding="utf-8").decode()
     assert meta_yaml.parse_meta(text) == values or values == {}
 

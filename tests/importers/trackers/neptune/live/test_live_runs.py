@@ -105,7 +105,7 @@ SINGLES: dict[str, Any] = {
 
 
 @WITH_CLIENT
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # the client warns of its own dependencies
 @pytest.mark.usefixtures("in_utc")
 def test_a_run_is_read_through_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With its backend replaced, the client's own classes give every point of every page, at its time of UTC."""

@@ -15,18 +15,11 @@ from gpureport.importers.logs.nvidia_smi.forms.drawn_table import drawn_tables
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import INSTANCES as NOT_READ
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, WATCHED, ZONES, Tables
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.table_rows import SHORT
-from gpureport.importers.text.text_log import Chunk, FormExtraction
-from gpureport.recording import Recording
+from gpureport.importers.text.text_log import Chunk
 from tests.importers.accounts import absent, column, kept, lines, percents, rejected, seconds
 from tests.importers.logs.nvidia_smi.forms.outputs import INSTANCES, OLD, SHAPES, WIDE, Shape, asctime, gpu, loop, table
-from tests.importers.written_logs import log, read_text
-
-
-def read(folder: Path, text: str | bytes, options: ReadOptions | None = None) -> Recording:
-    """Return what a log holds, after checking that every line is accounted for."""
-    recording = read_text(folder, text, options)
-    kept(recording)
-    return recording
+from tests.importers.logs.nvidia_smi.forms.snapshot_logs import read, read_cut_log
+from tests.importers.written_logs import log
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
@@ -289,18 +282,10 @@ LOOP = loop(4, gpus=2).encode()
 @given(cut=st.integers(0, len(LOOP)))
 def test_a_cut_costs_one_snapshot_at_most(tmp_path: Path, cut: int) -> None:
     """A log that ends at any byte keeps every snapshot that is whole, and invents nothing."""
-    path = tmp_path / "gpu.log"
-    path.write_bytes(LOOP[:cut])
-    extraction = FormExtraction(RawFile(path), ReadOptions(), Tables)
+    rows, all_rows = read_cut_log(tmp_path, LOOP, cut, Tables)
     whole = LOOP[:cut].count(b"NVIDIA-SMI")
-    try:
-        rows = [row for batch in extraction.batches() for row in batch.to_pylist()]
-    except SourceError:
+    if rows is None:
         assert whole <= 1
         return
     assert 2 * (whole - 1) <= len(rows) <= 2 * whole
-    assert extraction.outcome().quality.accounted
-    path.write_bytes(LOOP)
-    full = FormExtraction(RawFile(path), ReadOptions(), Tables)
-    all_rows = [row for batch in full.batches() for row in batch.to_pylist()]
     assert all(row in all_rows for row in rows)

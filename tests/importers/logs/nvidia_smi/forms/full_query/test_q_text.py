@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from gpureport.importers import ReadOptions
-from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryText
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import INSTANT, KEPT, NUMBERED
-from gpureport.importers.text.text_log import FormExtraction
-from gpureport.recording import Recording
-from tests.importers.accounts import absent, column, kept, percents, rejected, seconds
+from tests.importers.accounts import absent, column, percents, rejected, seconds
 from tests.importers.logs.nvidia_smi.forms.outputs import asctime, gpu, query, query_loop
+from tests.importers.logs.nvidia_smi.forms.snapshot_logs import read, read_cut_log
 from tests.importers.written_logs import read_text
 
 EXPECTED = {
@@ -59,13 +57,6 @@ EXPECTED = {
     "clock_event_sw_power_cap_seconds_total": 7,
     "clock_event_hw_thermal_slowdown_seconds_total": 0,
 }
-
-
-def read(folder: Path, text: str | bytes, options: ReadOptions | None = None) -> Recording:
-    """Return what a log holds, after checking that every line is accounted for."""
-    recording = read_text(folder, text, options)
-    kept(recording)
-    return recording
 
 
 def test_every_value(tmp_path: Path) -> None:
@@ -204,20 +195,13 @@ LOOP = query_loop(3).encode()
 @given(cut=st.integers(0, len(LOOP)))
 def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     """A log that ends at any byte keeps every document that is whole, and invents nothing."""
-    path = tmp_path / "gpu.log"
-    path.write_bytes(LOOP[:cut])
-    extraction = FormExtraction(RawFile(path), ReadOptions(), QueryText)
+    rows, all_rows = read_cut_log(tmp_path, LOOP, cut, QueryText)
     whole = LOOP[:cut].count(b"NVSMI LOG")
-    try:
-        rows = [row for batch in extraction.batches() for row in batch.to_pylist()]
-    except SourceError:
+    if rows is None:
         assert whole <= 1
         return
     assert 2 * (whole - 1) <= len(rows) <= 2 * whole
-    assert extraction.outcome().quality.accounted
-    path.write_bytes(LOOP)
-    full = FormExtraction(RawFile(path), ReadOptions(), QueryText)
-    expected = {(row["device"], row["timestamp"]): row for batch in full.batches() for row in batch.to_pylist()}
+    expected = {(row["device"], row["timestamp"]): row for row in all_rows}
     for row in rows:
         other = expected[row["device"], row["timestamp"]]
         assert all(value is None or value == other[name] for name, value in row.items())

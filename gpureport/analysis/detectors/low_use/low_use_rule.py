@@ -1,0 +1,50 @@
+"""What the two kinds of low use share: their thresholds, and which GPUs have episodes."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.signals import low_use, low_use_figures
+from gpureport.analysis.signals.low_use import LowUse
+from gpureport.analysis.signals.low_use_figures import LowUseFigures
+from gpureport.analysis.thresholds import read_limits
+from gpureport.findings import Finding, NotJudged, Threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowUseRule(Rule):
+    """One finding at most, over all GPUs that work only part of the time and whose cause the kind may name."""
+
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = low_use.EXPLAINING_KINDS
+
+    enter: Threshold = low_use.ENTER
+    leave: Threshold = low_use.LEAVE
+    gpu: Threshold = low_use.BELOW
+    idle: Threshold = low_use.IDLE
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
+    shortest: Threshold = low_use.SHORTEST
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, over all GPUs that the kind covers."""
+        limits = read_limits(self, low_use.Limits)
+        if (short := low_use.explain_too_short(self.name, context, limits)) is not None:
+            yield short
+            return
+        low = low_use.find_low_use(context, limits)
+        if devices := self.select_gpus(context, limits, low):
+            yield self.build_finding(context, low, low_use_figures.summarise_low_use(context, low, devices))
+
+    @abstractmethod
+    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
+        """Return which of the GPUs with episodes the kind covers."""
+
+    @abstractmethod
+    def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
+        """Return the finding over these GPUs."""
