@@ -22,6 +22,7 @@ from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingCha
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
+from gpureport.report.runs import gpu_time
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -87,6 +88,7 @@ def _run(run: SampledRun) -> dict[str, Any]:
     return {
         "id": info.id,
         "name": info.name,
+        "sources": [{"kind": source.kind, "locator": source.locator} for source in info.sources],
         "params": dict(info.params),
         "tags": dict(info.tags),
         "gpu_hour_price": run.gpu_hour_price,
@@ -94,11 +96,18 @@ def _run(run: SampledRun) -> dict[str, Any]:
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
         "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
+        "lost_ratio": _lost_ratio(run.analysis),
         "sample_means": _sample_means(run.analysis),
         "steady": None
         if settled is None
         else {"start_seconds": (settled.start - info.started) / 1e6, "seconds": settled.seconds},
     }
+
+
+def _lost_ratio(analysis: Analysis) -> float | None:
+    """Return the share of the GPU time of the jobs that was lost; None without any."""
+    held = gpu_time.job_gpu_seconds([analysis])
+    return fsum(gpu_time.lost_seconds_by_class([analysis]).values()) / held if held else None
 
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:
