@@ -54,6 +54,7 @@ def test_ratios_to_the_step_before_and_to_the_first() -> None:
     assert judged.before
     assert speed is not None
     assert speed.verdict is judged.verdict is Verdict.BETTER
+    assert speed.interval is not None
     assert speed.interval == pytest.approx([1 / (1 + end / judged.before) for end in reversed(judged.interval)])
     assert speed.interval[0] < speed.ratio < speed.interval[1]
 
