@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.errors import SourceError
 from gpureport.report.formats.json.comparison_json import SCHEMA
 
-_TRAINING = "training_rate_hertz"
 _HINT = "write one: gpureport compare BASE NEXT --format json"
 TAG_NAMES = (
     "step",
@@ -93,7 +93,7 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
     """Return the tags that compare a step, the last of the labels, with the one before and the first."""
     tags = {"compared_with": labels[-2]}
-    for metric, prefix in ((document["primary"], ""), (_TRAINING, "training_")):
+    for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = (_find_change(document, metric, base, labels[-1]) for base in (labels[-2], labels[0]))
         if before is not None:
             tags[f"{prefix}verdict"] = before["verdict"]
