@@ -20,6 +20,7 @@ TAG_NAMES = (
     "change_since_first",
     "training_verdict",
     "training_change",
+    "quality",
 )
 """Names of the tags that a run may get."""
 
@@ -100,13 +101,27 @@ def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dic
             tags[f"{prefix}change"] = _format_change(before)
         if first is not None and not prefix:
             tags["change_since_first"] = _format_change(first)
+    pair = {"base": labels[-2], "step": labels[-1], "leading": True}
+    tags["quality"] = "; ".join(_format_quality(change) for change in document["quality"] if _matches(change, pair))
     return {name: text for name, text in tags.items() if text}
+
+
+def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(entry[key] == value for key, value in wanted.items())
+
+
+def _format_quality(change: Mapping[str, Any]) -> str:
+    """Return a training metric at the end of both steps, and the verdict on it."""
+    before, after = (
+        "not recorded" if change[side]["final"] is None else f"{change[side]['final']:.4g}"
+        for side in ("before", "after")
+    )
+    return f"{change['name']} {before} to {after}: {change['verdict']}"
 
 
 def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str) -> Mapping[str, Any] | None:
     wanted = {"metric": metric, "device": None, "base": base, "step": step}
-    found = (delta for delta in document["deltas"] if all(delta[key] == value for key, value in wanted.items()))
-    return next(found, None)
+    return next((delta for delta in document["deltas"] if _matches(delta, wanted)), None)
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
