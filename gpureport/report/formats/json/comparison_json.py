@@ -15,8 +15,9 @@ from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.steps.training_rate import TrainingSource, mean_training_rate
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
@@ -80,13 +81,14 @@ def _step(step: Step) -> dict[str, Any]:
         "work_unit": step.work_unit,
         "training_source": None if step.training_source is None else asdict(step.training_source),
         "measures": _measures(step.measures),
-        "runs": [_run(run) for run in step.runs],
+        "runs": [_run(run, step.training_source) for run in step.runs],
     }
 
 
-def _run(run: SampledRun) -> dict[str, Any]:
+def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
     """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
     info, cost = run.analysis.run, run.analysis.cost
+    whole = _measures(measures([run.analysis], [run.gpu_hour_price]))
     settled = run.series.settled if run.series else None
     return {
         "id": info.id,
@@ -98,7 +100,7 @@ def _run(run: SampledRun) -> dict[str, Any]:
         "currency": (cost.currency or None) if cost else None,
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
-        "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
+        "measures": whole | {TRAINING_RATE: mean_training_rate([run], source)},
         "lost_ratio": _lost_ratio(run.analysis),
         "sample_means": _sample_means(run.analysis),
         "steady": None
