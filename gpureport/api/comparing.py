@@ -7,13 +7,17 @@ from gpureport.api.analyzing import analyze
 from gpureport.api.notebook_results import Analysis, Comparison
 from gpureport.comparison.chain import step_comparison
 from gpureport.comparison.steps.sampled_run import build_sampled_run
+from gpureport.comparison.steps.step_folders import step_folders
+from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
 from gpureport.recording import Recording
 
 Run = Recording | Analysis
 """A run, analysed or not."""
 
 
-def compare(runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]], *, throughput: str | None = None) -> Comparison:
+def compare(
+    runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]], *, throughput: str | None = None, by: str = "step"
+) -> Comparison:
     """Return each step set against the one before it, with intervals and verdicts.
 
     Args:
@@ -21,18 +25,26 @@ def compare(runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]], *, throughp
             run}`. In a list, runs with the same step label are repetitions of one step; a run without a label is a
             step of its own.
         throughput: training metric that counts the work done, whatever its name.
+        by: what makes a step, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand in the
+            order of their values. A dict names its steps itself.
 
     Raises:
-        ValueError: when there are fewer than two steps.
+        ValueError: when there are fewer than two steps, or `by` names no settings.
+        SettingsError: when a run lacks a param or tag of `by`.
     """
-    analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else map(_analysed, runs))
+    grouping = parse_factors(by)
+    if isinstance(runs, Mapping) and by != "step":
+        msg = "a dict names its steps itself: give a list of runs with by"
+        raise ValueError(msg)
+    analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else _grouped([*map(_analysed, runs)], grouping))
+    factors = tuple(factor for factor in grouping if factor.kind not in CHAIN_KINDS)
     sampled = [build_sampled_run(each.recording, each, throughput) for each in analyses]
     found = step_comparison.compare(sampled) if sampled else None
     if found is None or len(found.steps) == 1:
         msg = "a comparison needs at least two steps"
         raise ValueError(msg)
     values = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Comparison(**values, analyses=analyses, throughput=throughput)
+    return Comparison(**values, analyses=analyses, throughput=throughput, by=factors)
 
 
 def _in_steps(steps: Mapping[str, Run | Sequence[Run]]) -> Iterator[Analysis]:
@@ -40,6 +52,17 @@ def _in_steps(steps: Mapping[str, Run | Sequence[Run]]) -> Iterator[Analysis]:
     for label, runs in steps.items():
         for run in [runs] if isinstance(runs, Recording | Analysis) else runs:
             yield _labelled(_analysed(run), label)
+
+
+def _grouped(analyses: Sequence[Analysis], by: Sequence[Factor]) -> list[Analysis]:
+    """Return the runs with what `by` names as their step, groups in the order of their values."""
+    runs = [analysis.run for analysis in analyses]
+    if by[0].kind == "step":
+        return list(analyses)
+    if by[0].kind == "folder":
+        named = list(enumerate(step_folders(runs)))
+        return [analyses[place] if label is None else _labelled(analyses[place], label) for place, label in named]
+    return [_labelled(analyses[place], label) for place, label in group_runs(runs, by)]
 
 
 def _analysed(run: Run) -> Analysis:

@@ -9,6 +9,7 @@ from gpureport.analysis.results import Analysis as AnalysisResult
 from gpureport.analysis.rules.rule import Rule
 from gpureport.api import frames
 from gpureport.comparison.steps.steps import Comparison as ComparisonResult
+from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Severity
 from gpureport.recording import Recording
 from gpureport.report import build
@@ -68,10 +69,12 @@ class Comparison(ComparisonResult):
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
         throughput: training metric that counted the work, where one was named.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
 
     analyses: tuple[Analysis, ...] = field(compare=False)
     throughput: str | None = None
+    by: tuple[Factor, ...] = ()
 
     def deltas_frame(self) -> "pd.DataFrame":
         """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict."""
@@ -95,11 +98,15 @@ class Comparison(ComparisonResult):
     def _repr_html_(self) -> str:
         from gpureport.api import notebook  # noqa: PLC0415 - loads jinja2
 
-        return notebook.view(report_content(self.analyses, throughput=self.throughput))
+        return notebook.view(report_content(self.analyses, throughput=self.throughput, by=self.by))
 
 
 def report_content(
-    analyses: Sequence[Analysis], title: str | None = None, *, throughput: str | None = None
+    analyses: Sequence[Analysis],
+    title: str | None = None,
+    *,
+    throughput: str | None = None,
+    by: Sequence[Factor] = (),
 ) -> "Report":
     """Return the content of the report of some runs."""
     return build(
@@ -111,4 +118,5 @@ def report_content(
         rules=analyses[0].rules,
         kinds=analyses[0].kinds,
         throughput=throughput,
+        by=by,
     )

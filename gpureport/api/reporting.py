@@ -46,7 +46,8 @@ def report(
     if (path is None) == (format is None):
         msg = "give either a path to write to, or a format to return"
         raise TypeError(msg)
-    content = report_content(_analyses(results), title, throughput=getattr(results, "throughput", None))
+    throughput, by = (results.throughput, results.by) if isinstance(results, Comparison) else (None, ())
+    content = report_content(_analyses(results), title, throughput=throughput, by=by)
     if path is not None:
         write(content, path)
         return Path(path)

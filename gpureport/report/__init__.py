@@ -11,6 +11,7 @@ from gpureport.report.formats.output import FORMATS, render, write
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rules.rule import Rule
+    from gpureport.comparison.study.factors import Factor
     from gpureport.findings import Check
     from gpureport.recording import Recording
     from gpureport.report.model.report_content import Report
@@ -27,7 +28,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     version: str,
     rules: Sequence["Rule"] | None = None,
     kinds: Collection[str] | None = None,
-    grouped: str = "",
+    by: Sequence["Factor"] = (),
     throughput: str | None = None,
     checks: Sequence["Check"] = (),
 ) -> "Report":
@@ -41,7 +42,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version: version of gpureport.
         rules: the rules the analyses were made with, for their limits; those that ship when None.
         kinds: kinds that were asked for; all that the rules know when None.
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        by: settings whose values make the groups; none where the steps are a chain.
         throughput: training metric that counts work, whatever its name.
         checks: limits a person set, and what became of them.
     """
@@ -55,7 +56,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version=version,
         rules=rules,
         kinds=kinds,
-        grouped=grouped,
+        by=by,
         throughput=throughput,
         checks=checks,
     )

@@ -1,6 +1,6 @@
 """Steps about the time a job holds its GPUs without using them, and about GPU memory."""
 
-from gpureport.analysis.advice import applied_checks, conditions, references
+from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -15,6 +15,7 @@ STEPS = (
         source=references.join_sources(references.CLUSTER, references.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
+        applied_by=(setting_changes.ASYNCHRONOUS_CHECKPOINTS_ON,),
     ),
     Step(
         name="rarer_checkpoints",
@@ -57,6 +58,7 @@ STEPS = (
         check="The same validation value is reached in fewer GPU-hours.",
         source=references.join_sources(references.TORCH_TRANSFER, references.KERAS_TRANSFER),
         applied_check=applied_checks.PRETRAINED_WEIGHTS,
+        applied_by=(setting_changes.PRETRAINED_WEIGHTS_ON,),
     ),
     Step(
         name="overlap_evaluation",
@@ -96,6 +98,7 @@ STEPS = (
         risk="None, unless it was kept for another job on purpose.",
         check="Every GPU of the next run shows work.",
         source=references.NVIDIA_SMI,
+        applied_by=(setting_changes.FEWER_GPUS,),
     ),
     Step(
         name="end_stale_process",

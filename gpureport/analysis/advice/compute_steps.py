@@ -1,6 +1,6 @@
 """Steps that let a GPU do more in the time it has."""
 
-from gpureport.analysis.advice import applied_checks, conditions, references
+from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
 from gpureport.analysis.job.framework import Framework
 
@@ -16,6 +16,7 @@ STEPS = (
         source=references.join_sources(references.NEPTUNE, references.CENTML, references.CLOUD),
         conditions=(conditions.GPU_MEMORY_FREE,),
         applied_check=applied_checks.LARGE_BATCH,
+        applied_by=(setting_changes.LARGER_BATCH,),
     ),
     Step(
         name="gradient_accumulation",
@@ -28,6 +29,7 @@ STEPS = (
         source=references.join_sources(references.CLOUD, references.CLUSTER),
         conditions=(conditions.GPU_MEMORY_FULL,),
         applied_check=applied_checks.GRADIENT_ACCUMULATION,
+        applied_by=(setting_changes.MORE_ACCUMULATION,),
     ),
     Step(
         name="mixed_precision",
@@ -42,6 +44,7 @@ STEPS = (
         source=references.join_sources(references.NEPTUNE, references.CENTML, references.NVIDIA_PRECISION),
         conditions=(conditions.TENSOR_CORES, conditions.FULL_PRECISION),
         applied_check=applied_checks.REDUCED_PRECISION,
+        applied_by=(setting_changes.REDUCED_PRECISION_ON,),
     ),
     Step(
         name="compile",
@@ -53,6 +56,7 @@ STEPS = (
         check="Time per step falls, power rises; start-up is longer.",
         source=references.join_sources(references.CLOUD, references.CLUSTER, references.TORCH_COMPILE),
         applied_check=applied_checks.COMPILED_MODEL,
+        applied_by=(setting_changes.COMPILED_ON,),
     ),
     Step(
         name="cuda_graphs",
@@ -64,6 +68,7 @@ STEPS = (
         source=references.TORCH_CUDA,
         frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.CUDA_GRAPHS,
+        applied_by=(setting_changes.CUDA_GRAPHS_ON,),
     ),
     Step(
         name="cudnn_autotuning",
@@ -78,6 +83,7 @@ STEPS = (
         conditions=(conditions.FIXED_SHAPES, conditions.NOT_COMPILED),
         frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.CUDNN_AUTOTUNING,
+        applied_by=(setting_changes.CUDNN_AUTOTUNING_ON,),
     ),
     Step(
         name="explore_framework",

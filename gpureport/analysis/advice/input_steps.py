@@ -1,6 +1,6 @@
 """Steps that bring data to the GPU faster."""
 
-from gpureport.analysis.advice import applied_checks, conditions, references
+from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
 from gpureport.analysis.job.framework import Framework
 
@@ -17,6 +17,7 @@ STEPS = (
         source=references.join_sources(references.NEPTUNE, references.CLUSTER, references.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
         applied_check=applied_checks.WORKERS_MATCH_CORES,
+        applied_by=(setting_changes.MORE_WORKERS,),
     ),
     Step(
         name="persistent_workers",
@@ -28,6 +29,7 @@ STEPS = (
         source=references.TORCH_DATA,
         conditions=(conditions.HAS_WORKERS,),
         applied_check=applied_checks.PERSISTENT_WORKERS,
+        applied_by=(setting_changes.PERSISTENT_WORKERS_ON,),
     ),
     Step(
         name="prefetch",
@@ -41,6 +43,7 @@ STEPS = (
         source=references.join_sources(references.NEPTUNE, references.CLOUD, references.TORCH_DATA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.PREFETCH,
+        applied_by=(setting_changes.LARGER_PREFETCH_FACTOR, setting_changes.PREFETCH_ON),
     ),
     Step(
         name="pinned_memory",
@@ -54,6 +57,7 @@ STEPS = (
         conditions=(conditions.HOST_MEMORY_FREE,),
         frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.PINNED_MEMORY,
+        applied_by=(setting_changes.PINNED_MEMORY_ON,),
     ),
     Step(
         name="overlapped_copies",
@@ -67,6 +71,7 @@ STEPS = (
         conditions=(conditions.HOST_MEMORY_FREE,),
         frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.OVERLAPPED_COPIES,
+        applied_by=(setting_changes.NON_BLOCKING_ON,),
     ),
     Step(
         name="smaller_transfers",
@@ -202,6 +207,7 @@ STEPS = (
         check="Host memory in use falls below 90 % and GPU utilisation does not.",
         source=references.TORCH_DATA,
         applied_check=applied_checks.FEWEST_WORKERS,
+        applied_by=(setting_changes.FEWER_WORKERS,),
     ),
 )
 """What helps a GPU that waits for input."""

@@ -92,11 +92,17 @@ def gather_facts(
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=replace(job_params.read_params(labels), precision=_precision(precision)),
+        setup=read_setup(labels),
         framework=find_framework(labels),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(run, one, findings)) - reduced,
     )
+
+
+def read_setup(labels: Iterable[tuple[str, str]]) -> JobParams:
+    """Return what params and tags say of how the job was set up, its precision included."""
+    known = list(labels)
+    return replace(job_params.read_params(known), precision=_precision(precision_params.find_precision_param(known)))
 
 
 def _precision(said: tuple[str, bool] | None) -> Setting | None:

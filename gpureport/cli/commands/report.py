@@ -61,7 +61,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     analysed = analyses.analyze_runs(found, analysis)
     checks = limit_checks.check_limits(policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE)
     content = report_output.build_report(
-        analysed, title, grouped=chain.grouped, throughput=options.tracker.throughput, checks=checks
+        analysed, title, by=chain.factors, throughput=options.tracker.throughput, checks=checks
     )
     report_output.write_report(content, outputs, templates, detail)
     return limit_checks.report_failed_limits(checks)

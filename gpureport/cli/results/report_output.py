@@ -17,6 +17,7 @@ from gpureport.errors import RenderError
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
     from gpureport.report.model.report_content import Report
@@ -43,7 +44,7 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
     analysed: "AnalysedRuns",
     title: str | None = None,
     *,
-    grouped: str = "",
+    by: "Sequence[Factor]" = (),
     throughput: str | None = None,
     checks: "Sequence[Check]" = (),
     command: str | None = None,
@@ -62,7 +63,7 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
         version=__version__,
         rules=analysed.rules,
         kinds=analysed.kinds,
-        grouped=grouped,
+        by=by,
         throughput=throughput,
         checks=checks,
     )

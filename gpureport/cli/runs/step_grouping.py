@@ -1,4 +1,4 @@
-"""Which runs make which step: by their labels, a param or tag, their kind of GPU or folder, or as a file says."""
+"""Which runs make which step: by their labels, one or two settings, their folder, or as a file says."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,32 +9,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpureport.cli.runs import named_runs, step_file
+from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
-    from gpureport.recording import Recording, Run
+    from gpureport.recording import Recording
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_CHAIN = ("step", "folder")
-_WITHOUT_KEY = (*_CHAIN, "gpu")
-
-
-class By(click.ParamType[tuple[str, str]]):
-    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`."""
+class By(click.ParamType[tuple[Factor, ...]]):
+    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`; two of the last three with a comma between them."""
 
     name = "step|folder|gpu|param:KEY|tag:KEY"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
-        """Take what is read and its key apart."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Factor, ...]:  # noqa: ANN401 - click's signature
+        """Take the settings apart."""
         if isinstance(value, tuple):
             return value
-        kind, _, key = str(value).partition(":")
-        if kind not in {"param", "tag"} if key else kind not in _WITHOUT_KEY:
-            self.fail(f"{value!r} is none of step, folder, gpu, param:KEY and tag:KEY", param, ctx)
-        return kind, key
+        try:
+            return parse_factors(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +39,22 @@ class StepOptions:
     """How runs are grouped into steps.
 
     Attributes:
-        by: `step`, `folder`, `gpu`, `param` or `tag`, and the key of the latter two.
+        by: what makes a step, or one or two settings that make a group.
         steps: file that says which runs make which step.
     """
 
-    by: tuple[str, str]
+    by: tuple[Factor, ...]
     steps: Path | None
 
     @property
     def label(self) -> str:
         """What runs are grouped by, in words: `step`, `param 'batch_size'`."""
-        kind, key = self.by
-        return f"{kind} {key!r}" if key else kind
+        return " and ".join(f"{factor.kind} {factor.key!r}" if factor.key else factor.kind for factor in self.by)
 
     @property
-    def grouped(self) -> str:
-        """The key or kind that runs are grouped by; empty where the groups are steps of a chain."""
-        kind, key = self.by
-        return "" if kind in _CHAIN else key or kind
+    def factors(self) -> tuple[Factor, ...]:
+        """The settings that runs are grouped by; none where the groups are steps of a chain."""
+        return () if self.steps is not None else tuple(each for each in self.by if each.kind not in CHAIN_KINDS)
 
 
 def step_options(command: Command) -> Command:
@@ -74,7 +69,7 @@ def step_options(command: Command) -> Command:
         type=By(),
         metavar=By.name,
         default="step",
-        help="How to group runs into steps (default: by their step label).",
+        help="How to group runs into steps (default: by their step label); two settings with a comma: param:A,param:B.",
     )
     steps = click.option(
         "--steps",
@@ -98,7 +93,7 @@ def read_steps(
     if (chain.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise click.UsageError(msg, click.get_current_context())
-    if options.anonymise and chain.by == ("folder", ""):
+    if options.anonymise and chain.by[0].kind == "folder":
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
         return _labelled(named_runs.read_recordings(source, options, tolerant=tolerant), chain.by)
@@ -117,14 +112,16 @@ def _add_params(options: "SourceOptions", params: tuple[tuple[str, str], ...]) -
     return replace(options, labels=replace(options.labels, param=joined))
 
 
-def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Recording"]:
-    """Return the runs with what `--by` names as their step."""
-    kind, key = by
-    if kind == "step":
+def _labelled(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
+    """Return the runs with what `--by` names as their step, groups in the order of their values."""
+    if by[0].kind == "step":
         return list(found)
-    if kind == "folder":
+    if by[0].kind == "folder":
         return _in_folders(found)
-    return [replace(one, run=replace(one.run, step=f"{key or kind}={_value(one.run, kind, key)}")) for one in found]
+    return [
+        replace(found[place], run=replace(found[place].run, step=label))
+        for place, label in group_runs([one.run for one in found], by)
+    ]
 
 
 def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
@@ -137,13 +134,3 @@ def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
             what = f"the log of run {one.run.name} lies in no folder of its own"
             raise SettingsError("--by", what, "name a folder that holds one for each step")
     return [replace(one, run=replace(one.run, step=folder)) for one, folder in zip(found, folders, strict=True)]
-
-
-def _value(run: "Run", kind: str, key: str) -> str:
-    if kind == "gpu":
-        return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
-    values = dict(run.params if kind == "param" else run.tags)
-    if key not in values:
-        known = f"it has {', '.join(sorted(values))}" if values else f"give it with --{kind} {key}=VALUE when ingesting"
-        raise SettingsError("--by", f"run {run.name} has no {kind} {key!r}", known)
-    return values[key]

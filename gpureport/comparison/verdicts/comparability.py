@@ -11,6 +11,7 @@ from gpureport.comparison.steps.step_figures import (
     ENERGY_PER_WORK,
     PER_WORK,
     SHORTEST_SECONDS,
+    TRAINING_RATE,
     WORK_RATE,
 )
 from gpureport.comparison.steps.steps import Step
@@ -168,14 +169,19 @@ def _started_alike(before: Value, after: Value) -> bool | None:
 _ALL = tuple(figure.metric for figure in FIGURES)
 _CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
 _POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
-_WORKS = (WORK_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
+_WORKS = (WORK_RATE, TRAINING_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 
 _PROPERTIES = (
     _Property(check="observed_time", read=recorded_setup.observed, agree=_long_enough, unit="s", touches=_ALL),
     _Property(check="gpu_models", read=recorded_setup.models, touches=_NOT_PER_WORK),
     _Property(check="gpu_count", read=recorded_setup.gpu_count, touches=("gpu_seconds", ENERGY)),
-    _Property(check="gpu_memory", read=recorded_setup.memory_totals, touches=(MEMORY,)),
+    _Property(
+        check="gpu_memory",
+        read=recorded_setup.memory_totals,
+        agree_in_steps=recorded_setup.has_same_memory,
+        touches=(MEMORY,),
+    ),
     _Property(check="source_kind", read=recorded_setup.source_kinds, touches=(MEMORY, IDLE)),
     _Property(check="sampling_interval", read=recorded_setup.interval, agree=_within(SAMPLING), unit="s"),
     _Property(check="power_reading", read=recorded_setup.power_fields, agree_in_steps=_same_power, touches=_POWERS),

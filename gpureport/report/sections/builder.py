@@ -6,6 +6,7 @@ from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
@@ -34,7 +35,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     version: str,
     rules: Sequence[Rule] | None = None,
     kinds: Collection[str] | None = None,
-    grouped: str = "",
+    by: Sequence[Factor] = (),
     throughput: str | None = None,
     checks: Sequence[Check] = (),
 ) -> Report:
@@ -55,7 +56,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         verdict=verdict.build_verdict(comparison, findings),
         tiles=tiles.build_tiles(comparison, findings),
         steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, grouped) if several else None,
+        comparison=comparison_content.build_comparison_part(comparison, inputs, found, by) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,

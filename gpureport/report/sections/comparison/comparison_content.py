@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
-from gpureport.comparison.verdicts.training_quality import TrainingChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
@@ -108,7 +109,7 @@ def build_comparison_view(
 
 
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], by: Sequence[Factor]
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -116,12 +117,14 @@ def build_comparison_part(
         comparison: the steps.
         inputs: the runs step by step.
         told: the findings of the report.
-        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
+    charts = step_charts.charts(comparison, by)
     return ComparisonPart(
-        grouped=display.clean(grouped),
-        charts=step_charts.charts(comparison, grouped),
+        grouped=display.clean(describe_factors(by)),
+        charts=charts,
+        legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
@@ -239,7 +242,7 @@ def _build_step_pair_view(
         effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
         whole=step_table.build_whole_recording_table(figures),
         verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.training),
+        training=tuple(_trained(entry) for entry in link.quality),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -271,8 +274,10 @@ def _change(change: SetupChange) -> Fact:
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
 
 
-def _trained(entry: TrainingChange) -> Fact:
-    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
+def _trained(entry: QualityChange) -> Fact:
+    before, after = (
+        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
+    )
     return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 

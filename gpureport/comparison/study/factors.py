@@ -1,0 +1,123 @@
+"""What runs are grouped by: one or two settings, the value of each in a run, and the order of the values."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.recording import Run
+
+CHAIN_KINDS = ("step", "folder")
+"""Kinds that make a chain of steps, and no groups."""
+
+MOST_FACTORS = 2
+"""Factors that runs are grouped by at most: more do not fit a picture."""
+
+_KEYED = ("param", "tag")
+_PLAIN = (*CHAIN_KINDS, "gpu")
+_COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
+"""A comma between two factors; keys may hold commas themselves."""
+
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """A setting that may differ between runs.
+
+    Attributes:
+        kind: `param`, `tag` or `gpu`; of a chain `step` or `folder`.
+        key: name of the param or tag; empty for the other kinds.
+    """
+
+    kind: str
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a label calls it: the key, or the kind where there is none."""
+        return self.key or self.kind
+
+    def value(self, run: "Run") -> str | None:
+        """Return the value of a run; None where it has no such param or tag."""
+        if self.kind == "gpu":
+            return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
+        return dict(run.params if self.kind == "param" else run.tags).get(self.key)
+
+
+def parse_factors(text: str) -> tuple[Factor, ...]:
+    """Return what `--by` names, such as `param:framework,param:batch_size`.
+
+    Raises:
+        ValueError: when a part is of no known kind, there are too many, one is named twice, or a chain is mixed with
+            groups.
+    """
+    factors = tuple(_parse_factor(part) for part in _COMMA.split(text))
+    if len(factors) > MOST_FACTORS:
+        msg = f"{text!r} names {len(factors)} settings, and groups are made by one or two"
+        raise ValueError(msg)
+    if len(set(factors)) < len(factors):
+        msg = f"{text!r} names one setting twice"
+        raise ValueError(msg)
+    if len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
+        msg = f"{text!r} mixes steps with groups: name step or folder alone"
+        raise ValueError(msg)
+    return factors
+
+
+def _parse_factor(part: str) -> Factor:
+    kind, _, key = part.partition(":")
+    if kind not in _KEYED if key else kind not in _PLAIN:
+        msg = f"{part!r} is none of step, folder, gpu, param:KEY and tag:KEY"
+        raise ValueError(msg)
+    return Factor(kind=kind, key=key)
+
+
+def describe_factors(factors: Sequence[Factor]) -> str:
+    """Return what groups are made by, in words: `framework and batch_size`."""
+    return " and ".join(factor.name for factor in factors)
+
+
+def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:
+    """Return the place of every run and the label of its group, in the order of the values of the first factor.
+
+    Runs of one group keep their order.
+
+    Raises:
+        SettingsError: when a run lacks a param or tag.
+    """
+    values = [tuple(_require_value(run, factor) for factor in factors) for run in runs]
+    ranks = [{value: rank for rank, value in enumerate(order_values(column))} for column in zip(*values, strict=True)]
+
+    def rank_run(place: int) -> tuple[int, ...]:
+        return tuple(rank[value] for rank, value in zip(ranks, values[place], strict=True))
+
+    return [(place, label_group(factors, values[place])) for place in sorted(range(len(runs)), key=rank_run)]
+
+
+def label_group(factors: Sequence[Factor], values: Sequence[str]) -> str:
+    """Return the label of a group: `framework=jax, batch_size=16`."""
+    return ", ".join(f"{factor.name}={value}" for factor, value in zip(factors, values, strict=True))
+
+
+def order_values(values: Iterable[str]) -> list[str]:
+    """Return different values in order: numbers by size, with one unit or none, anything else as it came."""
+    different = list(dict.fromkeys(values))
+    numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
+    if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
+        return different
+    sizes = {value: float(number[1]) for value, number in zip(different, numbers, strict=True) if number}
+    return sorted(different, key=sizes.__getitem__)
+
+
+def _require_value(run: "Run", factor: Factor) -> str:
+    value = factor.value(run)
+    if value is None:
+        values = dict(run.params if factor.kind == "param" else run.tags)
+        missing = f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
+        known = f"it has {', '.join(sorted(values))}" if values else missing
+        raise SettingsError("--by", f"run {run.name} has no {factor.kind} {factor.key!r}", known)
+    return value
