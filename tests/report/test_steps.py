@@ -219,9 +219,12 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
 
 
 def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
-    """The figure that the chain is judged by, then utilisation, of what had settled."""
-    per_work, used = compared(repeated).charts
-    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps", "dots", False)
+    """The figure that the chain is judged by, then training alone, then utilisation, of what had settled."""
+    per_work, rate, used = compared(repeated).charts
+    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps, whole job", "dots", False)
+    assert (rate.title, rate.form, rate.share) == ("Steps a second, training alone", "dots", False)
+    assert [round(dot.value, 2) for dot in rate.rows[2].runs] == [2.5, 2.48, 2.46]
+    assert rate.rows[2].interval is not None
     assert (used.title, used.form, used.share) == ("Mean GPU utilisation once settled", "dots", True)
     assert [row.label for row in used.rows] == ["old (3 runs)", "mid (3 runs)", "new (3 runs)"]
     for row, level in zip(used.rows, (0.605, 0.505, 0.905), strict=True):
@@ -257,7 +260,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
         f"From old to new, {title} went from 30.0 to 13.4: better (-16.7, "
     )
     per_work = compared(content).charts[0]
-    assert per_work.title == title
+    assert per_work.title == f"{title}, whole job"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)

@@ -5,9 +5,9 @@ from math import isfinite
 
 from gpureport.comparison.chain.step_summaries import Mean
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
-from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
+from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.steps.training_rate import training_rate
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
 from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 
@@ -45,16 +45,28 @@ def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
     )
 
 
+def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
+    """Return how fast each run trained, by what the rate of the step rests on; nothing where that is not known."""
+    if step.training_source is None:
+        return ()
+    basis = step.training_source.basis
+    return tuple(
+        RunFigure(
+            run=run.analysis.run.name,
+            value=training_rate(run, basis),
+            seconds=run.rate_seconds if basis is TrainingBasis.SERIES else run.analysis.seconds,
+        )
+        for run in step.runs
+    )
+
+
 def read_work_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
-    """Return a figure per unit of work, or the training rate, of each run."""
-    return tuple(_work_figure(run, metric, step) for run in step.runs)
+    """Return a figure per unit of work of each run, over its whole recording."""
+    return tuple(_work_figure(run, metric) for run in step.runs)
 
 
-def _work_figure(run: SampledRun, metric: str, step: Step) -> RunFigure:
+def _work_figure(run: SampledRun, metric: str) -> RunFigure:
     name = run.analysis.run.name
-    if metric == TRAINING_RATE:
-        rate = training_rate(run, step.training_source.basis) if step.training_source else None
-        return RunFigure(run=name, value=rate, seconds=run.analysis.seconds)
     whole = measures([run.analysis], [run.gpu_hour_price])
     value = next((each.value for each in whole if each.metric == metric), None)
     return RunFigure(run=name, value=value, seconds=run.analysis.seconds)

@@ -1,4 +1,4 @@
-"""A rate of one step, or what a unit of work took, with an interval of its own."""
+"""How fast a step worked, or what a unit of work took in it, with an interval of its own."""
 
 from math import exp, isfinite, log1p, sqrt
 
