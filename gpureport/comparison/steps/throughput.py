@@ -14,6 +14,9 @@ from gpureport.work_counting import CountedWork, count_by_rates, count_by_steps
 if TYPE_CHECKING:
     import pyarrow as pa
 
+STEP_COUNTER = "step"
+"""Name of the series where the step column counts the work."""
+
 STEPS = "steps"
 """Unit of work counted by the step column of training metrics."""
 
@@ -139,7 +142,7 @@ def _by_steps(training: "pa.Table", times: IntArray, began: int | None) -> Throu
     if len(stamps) < _FEWEST or counts[-1] <= counts[0]:
         return None
     work = count_by_steps(stamps, counts, began)
-    return None if work is None else _spread("step", STEPS, work, known=np.diff(counts) >= 0)
+    return None if work is None else _spread(STEP_COUNTER, STEPS, work, known=np.diff(counts) >= 0)
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray | None = None) -> Throughput:
