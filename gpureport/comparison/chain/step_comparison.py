@@ -89,7 +89,7 @@ def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
     yield from ((steps[0], step) for step in steps[2:])
 
 
-def _entries(base: Step, step: Step) -> Iterator[_Entry]:
+def _entries(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
     checks, same = check_comparability(base, step), is_same_recording(base, step)
     for figure in FIGURES:
         found = gather_evidence(base, step, figure)
@@ -99,6 +99,9 @@ def _entries(base: Step, step: Step) -> Iterator[_Entry]:
             else find_obstacle(checks, figure.metric, same=same)
         )
         yield _Entry(base=base, step=step, evidence=found, obstacle=barred)
+    if goals.target is not None:
+        missed = find_obstacle((), SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
+        yield _Entry(base=base, step=step, evidence=gather_target_evidence(base, step, goals), obstacle=missed)
 
 
 def _one_work(steps: Sequence[Step]) -> bool:
