@@ -153,7 +153,10 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
     if any(run.missing for run in runs) or len(seconds) < 2:  # noqa: PLR2004 - a pair has two sides
         missed = any(run.missing is MissingTarget.NOT_REACHED for run in runs)
         return compare_whole_recordings(
-            base, step, TIME_TO_TARGET, Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED)
+            base,
+            step,
+            TIME_TO_TARGET,
+            Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED),
         )
     finest = max(run.interval / run.seconds for run in runs if run.seconds)
     return compare_ratios(base, step, TIME_TO_TARGET, seconds, finest=finest)
@@ -177,4 +180,3 @@ def _reached(side: TimeToTarget | None) -> bool | None:
         return None
     found = {run.missing for run in side.runs}
     return True if found == {None} else False if found == {MissingTarget.NOT_REACHED} else None
-

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, SECONDS_TO_TARGET, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SECONDS_TO_TARGET,
+    TRAINING_RATE,
+    WORK_RATE,
+)
 
 POINTS = 0.02
 """Two points: what repeating a run commonly changes a share by; also the half-width that planning aims at."""

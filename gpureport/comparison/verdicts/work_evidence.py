@@ -69,7 +69,7 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
-def compare_ratios(
+def compare_ratios(  # noqa: PLR0913 - both steps, their values, and how finely these are known
     base: Step,
     step: Step,
     figure: Figure,

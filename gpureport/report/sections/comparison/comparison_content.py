@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.verdicts.comparability import Comparability
@@ -23,10 +23,12 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     finding_change_lines,
+    quality_rows,
     remaining_loss_facts,
     step_charts,
     step_summary_table,
     step_table,
+    target_facts,
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
@@ -79,6 +81,7 @@ def build_comparison_view(
     runs: Sequence[tuple[Recording, Analysis]],
     measured: Sequence[SampledRun] | None = None,
     noise: Noise | None = None,
+    goals: TrainingGoals = NO_GOALS,
 ) -> ComparisonView:
     """Return the comparison of runs in the order of their steps.
 
@@ -86,9 +89,11 @@ def build_comparison_view(
         runs: recordings with their analyses.
         measured: the same runs as a comparison takes them, where that is known already.
         noise: what repetitions in the store differ by, where that was measured.
+        goals: what a person says of training metrics.
     """
     named = step_chain.shorten_names(runs)
-    comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
+    sampled = step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named)
+    comparison = compare(sampled, noise, goals)
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
@@ -101,7 +106,7 @@ def build_comparison_view(
         since_first=tuple(_since_first(comparison)),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         remaining=tuple(_remaining(comparison, found, inputs)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
         advice=tuple(
             open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
         ),
@@ -128,7 +133,7 @@ def build_comparison_part(
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
     )
 
 
@@ -153,10 +158,16 @@ def _remaining(
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
+def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
+    """Yield what all steps together say: the time to the target, and how work scales."""
+    yield from target_facts.build_target_facts(comparison)
+    yield from step_summary_table.build_scaling_facts(comparison.steps)
+
+
 def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
     if not any(link.comparable for link in found):
-        return "Nothing can be compared with these recordings."
-    return verdict.describe_change(comparison)[0]
+        return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
+    return verdict.add_quality_warning(verdict.describe_change(comparison)[0], comparison)
 
 
 def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
@@ -238,11 +249,15 @@ def _build_step_pair_view(
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
-        figures=step_table.differences(figures, (link.base, link.step)),
-        effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
+        figures=quality_rows.add_difference_rows(step_table.differences(figures, (link.base, link.step)), link.quality),
+        effects=quality_rows.add_verdict_rows(
+            step_table.build_verdict_table(figures, since, (link.base, link.step)),
+            link.quality,
+            link.quality_since_first,
+        ),
         whole=step_table.build_whole_recording_table(figures),
-        verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.quality),
+        verdicts=(*_verdicts(figures), *quality_rows.build_verdict_facts(link.quality)),
+        training=tuple(quality_rows.build_quality_facts(link)),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -272,13 +287,6 @@ def _change(change: SetupChange) -> Fact:
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
-
-
-def _trained(entry: QualityChange) -> Fact:
-    before, after = (
-        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
-    )
-    return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:
