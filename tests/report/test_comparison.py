@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
@@ -20,6 +21,7 @@ from gpureport.report.sections.comparison.comparison_content import ComparisonVi
 from gpureport.report.wording import difference_wording
 from gpureport.report.wording.display import GAP, relative
 from gpureport.report.wording.terminal_lines import Page
+from tests.comparison.runs import sampled
 from tests.report import examples
 from tests.report.conftest import HOSTILE
 
@@ -215,11 +217,36 @@ def test_many_that_are_too_short_are_counted_together() -> None:
 
 
 def test_charts_tell_too_short_from_absent() -> None:
-    """A row without a dot says which of the two it is."""
-    measured = [build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))]
+    """A run too short for an interval has its dot; one without utilisation has none and says so."""
+    absent = sampled("absent", power=[300.0] * 900)
+    measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))), absent]
     for by in ((), (Factor(kind="param", key="kind"),)):
         (chart,) = step_charts.charts(compare(measured), by)
-        assert [row.text for row in chart.rows][2] == "too short to judge"
+        short, none = chart.rows[2:]
+        assert short.text.replace(GAP, " ") == "90 %, too short to judge"
+        assert short.interval is None
+        assert [dot.value for dot in short.runs] == pytest.approx([0.9])
+        assert (none.text, none.value, none.runs) == ("not recorded", None, ())
+
+
+def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
+    """A mean over the two that are long enough; the third is in the chart as a run that the mean leaves out."""
+    info = examples.run("short", seconds=44, step="s")
+    runs = [busy("s1", 0.6), busy("s2", 0.8), (examples.recording(info), examples.analysis(info)), busy("b", 0.9)]
+    named = [
+        replace(one, analysis=replace(one.analysis, run=replace(one.analysis.run, step=step)))
+        for one, step in zip((build_sampled_run(*each) for each in runs), ("s", "s", "s", "b"), strict=True)
+    ]
+    for by in ((), (Factor(kind="param", key="kind"),)):
+        (chart,) = step_charts.charts(compare(named), by)
+        row = chart.rows[0]
+        assert row.value == pytest.approx(0.7, abs=0.01)
+        assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
+        left_out = "short (90 % over 45 s)"
+        assert row.each_run.replace(GAP, " ").endswith(f" %; left out: {left_out}")
+        assert f"Cross: a run that the mean leaves out, {left_out}." in step_charts.describe_marks([chart]).replace(
+            GAP, " "
+        )
 
 
 def test_what_repetitions_have_in_common_is_told_once() -> None:

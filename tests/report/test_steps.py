@@ -229,6 +229,14 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
         assert row.interval is not None
         assert row.interval[0] < level < row.interval[1]
     assert plain(used.rows[0].text).startswith("60.5 % (")
+    dots = used.rows[0].runs
+    assert [dot.run for dot in dots] == ["old0", "old1", "old2"]
+    assert [dot.value for dot in dots] == pytest.approx([0.6, 0.605, 0.61], abs=0.002)
+    assert per_work.rows[0].each_run == "runs 0.500, 0.502 and 0.503"
+    assert compared(repeated).legend.replace(GAP, " ") == (
+        "Large dot: the mean of a step, its 95 % interval as a line across it. Small dots: its runs. Dashed: the first "
+        "step."
+    )
     assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
 
 
@@ -251,7 +259,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     per_work = compared(content).charts[0]
     assert per_work.title == title
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.sentence.startswith(f"From old to new, {title}")

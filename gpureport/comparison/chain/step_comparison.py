@@ -9,7 +9,7 @@ from gpureport.comparison.steps.batch_size import convert_work_to_samples
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
@@ -53,21 +53,31 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
     steps = tuple(build_steps(convert_work_to_samples(runs)))
     entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
     primary = PER_WORK if _one_work(steps) else UTILISATION
-    tested = [entry for entry in entries if entry.testable and entry.evidence.figure.metric == primary]
-    levels = {
-        id(entry): Trial(level=level, family=len(tested), noise=noise)
-        for entry, level in zip(tested, compute_holm_levels([entry.evidence for entry in tested]), strict=True)
-    }
+    tested, training = (
+        [entry for entry in entries if entry.testable and entry.evidence.figure.metric == metric]
+        for metric in (primary, TRAINING_RATE)
+    )
+    trials = _correct(tested, noise) | _correct(training, noise)
     plain = Trial(noise=noise)
-    deltas = (_delta(entry, levels.get(id(entry), plain), primary) for entry in entries)
+    deltas = (_delta(entry, trials.get(id(entry), plain), primary) for entry in entries)
     last = steps[-1]
     return Comparison(
         steps=steps,
         deltas=tuple(deltas),
         primary=primary,
         tested=len(tested),
+        training_tested=len(training),
         remaining=measure_remaining_loss(last.label, last.analyses),
     )
+
+
+def _correct(family: Sequence[_Entry], noise: Noise | None) -> dict[int, Trial]:
+    """Return how each comparison of a family is tested, so that none is claimed because there are many."""
+    levels = compute_holm_levels([entry.evidence for entry in family])
+    return {
+        id(entry): Trial(level=level, family=len(family), noise=noise)
+        for entry, level in zip(family, levels, strict=True)
+    }
 
 
 def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
@@ -95,6 +105,7 @@ def _one_work(steps: Sequence[Step]) -> bool:
 
 def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
     found, contrast = entry.evidence, entry.evidence.contrast
+    is_primary, training = found.figure.metric == primary, found.figure.metric == TRAINING_RATE
     judgement = entry.obstacle or judge_difference(found, trial)
     return Delta(
         metric=found.figure.metric,
@@ -111,9 +122,10 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         detectable_difference=None if contrast is None else contrast.detectable,
         verdict=judgement.verdict,
         reason=judgement.reason,
-        window="steady" if found.steady else "whole",
+        window="training" if training else "steady" if found.steady else "whole",
         whole=found.whole,
-        primary=found.figure.metric == primary,
+        primary=is_primary,
+        family="primary" if is_primary else "training" if training else None,
         runs=(len(entry.base.runs), len(entry.step.runs)),
         needed=estimate_needed_data(found),
         unseen_gap_seconds=None if found.unseen is None else found.unseen / UNSEEN,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 
 POINTS = 0.02
 """Two points: what repeating a run commonly changes a share by; also the half-width that planning aims at."""
@@ -54,6 +54,7 @@ class Figure:
 
 FIGURES: tuple[Figure, ...] = (
     Figure(metric=WORK_RATE, unit="1/s", kind=FigureRole.WORK, better=1),
+    Figure(metric=TRAINING_RATE, unit="1/s", kind=FigureRole.WORK, better=1),
     Figure(metric=PER_WORK, unit="s", kind=FigureRole.WORK, better=-1),
     Figure(metric=COST_PER_WORK, unit="currency", kind=FigureRole.WORK, better=-1),
     Figure(metric=GPU_SECONDS, unit="s", kind=FigureRole.TOTAL, better=-1),

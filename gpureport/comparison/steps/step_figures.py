@@ -22,7 +22,10 @@ HOUR = 3600.0
 """Seconds that a price of a GPU-hour is for."""
 
 WORK_RATE = "work_rate_hertz"
-"""Name of the figure that says how fast work went: units of work a second, all GPUs together."""
+"""Name of the figure that says how fast the whole job went: units of work a second, all GPUs together."""
+
+TRAINING_RATE = "training_rate_hertz"
+"""Name of the figure that says how fast training alone went, without start-up and tail."""
 
 SHORTEST_SECONDS = 60.0
 """Time below which a step is too short to be set against another."""

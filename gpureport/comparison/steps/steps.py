@@ -7,7 +7,8 @@ from enum import StrEnum
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
+from gpureport.comparison.steps.training_rate import TrainingSource, choose_training_sources, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
 
 
@@ -24,11 +25,19 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Runs that share a step label; more than one are replicates of it."""
+    """Runs that share a step label; more than one are replicates of it.
+
+    Attributes:
+        label: the label.
+        runs: its runs.
+        measures: its figures.
+        training_source: what its training rate rests on; None where nothing tells that of all its runs.
+    """
 
     label: str
     runs: tuple[SampledRun, ...]
     measures: tuple[Measure, ...]
+    training_source: TrainingSource | None = None
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
@@ -102,9 +111,10 @@ class Delta:
         detectable_difference: size of a difference that such recordings show four times in five.
         verdict: what may be said about the difference.
         reason: why no more than that may be said; None where nothing is held back.
-        window: `steady`, or `whole` where the values are of whole recordings.
+        window: `steady`, `training` of the training rate, or `whole` where the values are of whole recordings.
         whole: the same figure over whole recordings.
         primary: whether it is the figure that the chain is judged by.
+        family: `primary` or `training`, the comparisons that its verdict allows for; None where it is not corrected.
         runs: how many runs stand on either side.
         needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
@@ -128,6 +138,7 @@ class Delta:
     window: str
     whole: WholeRecordingFigure
     primary: bool
+    family: str | None
     runs: tuple[int, int]
     needed: Needed | None
     unseen_gap_seconds: float | None
@@ -142,6 +153,7 @@ class Comparison:
         deltas: neighbours in order, then those after the second against the first.
         primary: the figure that the chain is judged by.
         tested: how many comparisons of it were made, which verdicts allow for.
+        training_tested: how many comparisons of the training rate were made, which verdicts on it allow for.
         remaining: what is still lost in the last step.
     """
 
@@ -149,6 +161,7 @@ class Comparison:
     deltas: tuple[Delta, ...]
     primary: str
     tested: int
+    training_tested: int
     remaining: RemainingLoss
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
@@ -159,6 +172,10 @@ class Comparison:
         """Return the difference of the primary figure between two steps, None where they were not set side by side."""
         return next((delta for delta in self.between(base, step) if delta.primary), None)
 
+    def judged_training(self, base: str, step: str) -> Delta | None:
+        """Return the difference of the training rate between two steps, None where they were not set side by side."""
+        return next((delta for delta in self.between(base, step) if delta.metric == TRAINING_RATE), None)
+
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
     """Yield one step a label; a run without a label is a step of its own, named after the run."""
@@ -167,11 +184,14 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
         label = run.analysis.run.step
         groups.setdefault((label, -1 if label is not None else position), []).append(run)
     taken: set[str] = set()
-    for group in groups.values():
+    sources = choose_training_sources(list(groups.values()))
+    for group, source in zip(groups.values(), sources, strict=True):
         first = group[0].analysis.run
         label = _unique(first.step or first.name, taken)
         prices = [run.gpu_hour_price for run in group]
-        yield Step(label=label, runs=tuple(group), measures=measures([run.analysis for run in group], prices))
+        training = Measure(metric=TRAINING_RATE, unit="1/s", value=mean_training_rate(group, source))
+        found = (*measures([run.analysis for run in group], prices), training)
+        yield Step(label=label, runs=tuple(group), measures=found, training_source=source)
 
 
 def _unique(label: str, taken: set[str]) -> str:

@@ -11,6 +11,7 @@ from gpureport.comparison.steps.step_figures import (
     ENERGY_PER_WORK,
     PER_WORK,
     SHORTEST_SECONDS,
+    TRAINING_RATE,
     WORK_RATE,
 )
 from gpureport.comparison.steps.steps import Step
@@ -168,7 +169,7 @@ def _started_alike(before: Value, after: Value) -> bool | None:
 _ALL = tuple(figure.metric for figure in FIGURES)
 _CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
 _POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
-_WORKS = (WORK_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
+_WORKS = (WORK_RATE, TRAINING_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
 _NOT_PER_WORK = tuple(metric for metric in _ALL if metric not in _WORKS)
 
 _PROPERTIES = (

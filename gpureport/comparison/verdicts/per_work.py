@@ -6,6 +6,7 @@ from gpureport.comparison.steps.step_figures import (
     ENERGY_PER_WORK,
     HOUR,
     PER_WORK,
+    TRAINING_RATE,
     WORK_BATCH,
     WORK_RATE,
 )
@@ -18,7 +19,7 @@ def compute_per_work(run: SampledRun, metric: str) -> float | None:
 
     Args:
         run: the run.
-        metric: WORK_RATE, PER_WORK, COST_PER_WORK or ENERGY_PER_WORK.
+        metric: WORK_RATE, TRAINING_RATE, PER_WORK, COST_PER_WORK or ENERGY_PER_WORK.
     """
     rate = run.rate
     if not rate:
@@ -27,6 +28,7 @@ def compute_per_work(run: SampledRun, metric: str) -> float | None:
     price, watts = run.gpu_hour_price, _watts(run) if metric == ENERGY_PER_WORK else None
     found = {
         WORK_RATE: rate,
+        TRAINING_RATE: rate,
         PER_WORK: seconds,
         COST_PER_WORK: None if price is None else seconds / HOUR * price,
         ENERGY_PER_WORK: None if watts is None else seconds * watts,

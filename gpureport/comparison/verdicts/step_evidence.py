@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
 from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
+from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
@@ -15,6 +16,7 @@ from gpureport.comparison.verdicts.figure_evidence import (
     read_each_run,
     read_whole_recordings,
 )
+from gpureport.comparison.verdicts.training_evidence import gather_training_evidence
 from gpureport.comparison.verdicts.work_evidence import gather_work_evidence
 
 STEADY_SECONDS = 60.0
@@ -23,6 +25,8 @@ STEADY_SECONDS = 60.0
 
 def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return what two steps hold on a figure."""
+    if figure.metric == TRAINING_RATE:
+        return gather_training_evidence(base, step, figure)
     made = {
         FigureRole.MEAN: _mean,
         FigureRole.PEAK: _single,

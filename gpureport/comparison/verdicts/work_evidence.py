@@ -39,7 +39,7 @@ def gather_work_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
     known = [[value for value in side if value] for side in sides]
     whole = [len(side) for side in known] == [len(side) for side in sides]
     return (
-        _ratio(base, step, figure, known, steady=False)
+        compare_ratios(base, step, figure, known, steady=False)
         if whole
         else compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
     )
@@ -53,7 +53,7 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     if [len(side) for side in known] != [len(side) for side in sides]:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if len(runs) > 2:  # noqa: PLR2004 - one on each side
-        return _ratio(base, step, figure, known, steady=True)
+        return compare_ratios(base, step, figure, known, steady=True)
     found = single_run_interval.compare_work(base.runs[0], step.runs[0], figure)
     before, after = known[0][0], known[1][0]
     return Evidence(
@@ -61,7 +61,7 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         before=before,
         after=after,
         steady=True,
-        contrast=found.contrast and _as_amounts(found.contrast, before),
+        contrast=found.contrast and convert_to_amounts(found.contrast, before),
         reason=found.reason,
         whole=read_whole_recordings(base, step, figure),
         seconds=min(run.rate_seconds for run in runs),
@@ -69,7 +69,9 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
-def _ratio(base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], *, steady: bool) -> Evidence:
+def compare_ratios(
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], *, steady: bool = False
+) -> Evidence:
     """Return figures of runs compared by their logarithms; the values are geometric means."""
     logs = [tuple(log(value) for value in side) for side in sides]
     contrast = estimate_between_runs(logs[0], logs[1], FINEST_RATIO)
@@ -79,7 +81,7 @@ def _ratio(base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[floa
         before=before,
         after=after,
         steady=steady,
-        contrast=contrast and _as_amounts(contrast, before),
+        contrast=contrast and convert_to_amounts(contrast, before),
         reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
         whole=read_whole_recordings(base, step, figure),
         figures=(tuple(sides[0]), tuple(sides[1])) if contrast else ((), ()),
@@ -87,7 +89,7 @@ def _ratio(base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[floa
     )
 
 
-def _as_amounts(contrast: DifferenceEstimate, before: float) -> DifferenceEstimate:
+def convert_to_amounts(contrast: DifferenceEstimate, before: float) -> DifferenceEstimate:
     """Return a difference of logarithms as a difference from what was before."""
 
     def amount(difference: float) -> float:

@@ -1,9 +1,9 @@
-"""Figures of every step with their intervals, drawn as dots or bars under the names of the steps.
+"""Figures of every step with their intervals, drawn as dots or bars under the names of the steps, with a dot a run.
 
 The figures are narrow, so that two stand beside each other on a wide page and below each other on a telephone.
 """
 
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,12 +18,18 @@ from gpureport.report.wording import display
 
 WIDTH = 400.0
 _SIDE, _BOTTOM, _TOP = 20.0, 24.0, 4.0
-_ROW = 40.0
-"""Height of a row: the name above, dot or bar below."""
+_ROW = 46.0
+"""Height of a row: the name above, dot or bar below, and below that the dots of its runs."""
+
+_MEAN, _RUNS = 27.0, 38.0
+"""Where in a row the mean and the runs are drawn."""
+
+_LEVELS = (0.0, 4.0, 8.0)
+"""How far runs that would hide each other are moved down."""
 
 _SMALL, _TEXT = 11.0, 12.0
 _LABEL = 28
-_RADIUS = 4.5
+_RADIUS, _RUN_RADIUS = 4.5, 2.8
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 5
 _NARROWEST = 0.05
@@ -60,12 +66,18 @@ def build_interval_figure(chart: IntervalChart) -> Figure:
 
 
 def _describe_row(row: IntervalRow) -> str:
-    return f"{row.label} {row.text}"
+    return f"{row.label} {row.sentence}"
+
+
+def _row_values(row: IntervalRow) -> list[float]:
+    """Return every value that is drawn of a row."""
+    mean = [] if row.value is None else [row.value, *(row.interval or ())]
+    return [*mean, *(dot.value for dot in row.runs)]
 
 
 def _axis_ends(chart: IntervalChart) -> tuple[float, float]:
     """Return the ends of the axis: bars begin at zero, dots too where that is not far away."""
-    ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
+    ends = [value for row in chart.rows for value in _row_values(row)]
     low, high = min(ends), max(ends)
     if chart.form == "bars" or low < high / 2:
         return 0.0, (1.0 if chart.share and chart.form == "bars" else high * (1 + _MARGIN)) or 1.0
@@ -106,17 +118,19 @@ def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) ->
     name = display.shorten_middle(row.label, _LABEL)
     axes.text(0, top + 13, name, transform=across, fontsize=_TEXT, color=INK.stand_in)
     axes.text(1, top + 13, row.text, transform=across, ha="right", fontsize=_SMALL, color=MUTED.stand_in)
-    middle, (low, high) = top + 27, axes.get_xlim()
+    middle, (low, high) = top + _MEAN, axes.get_xlim()
     axes.add_artist(Rectangle((low, middle - 0.5), high - low, 1, facecolor=TRACK.stand_in, linewidth=0))
+    unit = (high - low) / (WIDTH - 2 * _SIDE)
+    if len(row.runs) > 1 or chart.form == "bars":
+        _draw_runs(axes, row, top + _RUNS, unit)
     if row.value is None:
         return
-    unit = (high - low) / (WIDTH - 2 * _SIDE)
     if chart.form == "bars":
         axes.add_artist(Rectangle((0, middle - 7), row.value, 14, facecolor=BAR.stand_in, linewidth=0))
     if row.interval:
         _draw_interval(axes, row.interval, middle)
     if chart.form == "dots":
-        _draw_dot(axes, (row.value, middle), unit, known=row.interval is not None)
+        _draw_dot(axes, (row.value, middle), unit, _RADIUS, known=row.interval is not None)
 
 
 def _draw_interval(axes: Axes, ends: tuple[float, float], middle: float) -> None:
@@ -126,9 +140,30 @@ def _draw_interval(axes: Axes, ends: tuple[float, float], middle: float) -> None
         axes.plot(x, y, color=INK.stand_in, linewidth=1.8, solid_capstyle="butt", clip_on=False)
 
 
-def _draw_dot(axes: Axes, place: tuple[float, float], unit: float, *, known: bool) -> None:
+def _draw_runs(axes: Axes, row: IntervalRow, top: float, unit: float) -> None:
+    """Draw the runs of a step below its mean; those as good as equal stand below each other."""
+    last: dict[float, float] = {}
+    for dot in sorted(row.runs, key=lambda each: each.value):
+        free = [level for level in _LEVELS if dot.value - last.get(level, -inf) >= 2 * _RUN_RADIUS * unit]
+        level = free[0] if free else min(last, key=last.__getitem__)
+        last[level] = dot.value
+        _draw_run(axes, (dot.value, top + level), unit, counted=dot.counted, known=row.interval is not None)
+
+
+def _draw_run(axes: Axes, place: tuple[float, float], unit: float, *, counted: bool, known: bool) -> None:
+    """Draw a run below the mean: a dot, or a cross where the mean leaves it out."""
+    if counted:
+        _draw_dot(axes, place, unit, _RUN_RADIUS, known=known)
+        return
+    (x, y), across = place, _RUN_RADIUS * unit
+    for way in (-1, 1):
+        ends = (x - across, x + across), (y - way * _RUN_RADIUS, y + way * _RUN_RADIUS)
+        axes.plot(*ends, color=MUTED.stand_in, linewidth=1.4, clip_on=False)
+
+
+def _draw_dot(axes: Axes, place: tuple[float, float], unit: float, radius: float, *, known: bool) -> None:
     """Draw a dot; hollow where no interval is known."""
-    dot = Ellipse(place, 2 * _RADIUS * unit, 2 * _RADIUS, linewidth=1.6, clip_on=False)
+    dot = Ellipse(place, 2 * radius * unit, 2 * radius, linewidth=1.6 if radius == _RADIUS else 1.2, clip_on=False)
     dot.set(facecolor=(BUSY if known else PAPER).stand_in, edgecolor=BUSY.stand_in)
     axes.add_artist(dot)
 
@@ -138,5 +173,5 @@ def _draw_reference(axes: Axes, chart: IntervalChart) -> None:
     value = chart.rows[0].value
     if chart.form == "dots" and value is not None:
         for position in range(1, len(chart.rows)):
-            ends = [position * _ROW + 17, position * _ROW + 37]
+            ends = [position * _ROW + 17, position * _ROW + 43]
             axes.plot([value, value], ends, color=MUTED.stand_in, linewidth=0.9, linestyle=(0, (3, 3)), zorder=0.5)

@@ -6,20 +6,46 @@ from gpureport.report.model.shapes import Fact, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunDot:
+    """One figure of a run.
+
+    Attributes:
+        run: name of the run.
+        value: in the unit shown.
+        counted: whether the mean of its step counts it; a run that is too short may be left out.
+        text: value in words, and of a run that is left out its name and why.
+    """
+
+    run: str
+    value: float
+    counted: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
     """One figure of a step.
 
     Attributes:
         label: the step.
-        value: in the unit shown; None when not recorded.
+        value: a mean over its runs in the unit shown; None when not recorded.
         interval: ends of its 95 % interval, cut where the figure cannot be; None where none can be told.
         text: value and interval in words.
+        runs: the figure of each run that has one.
+        each_run: all of them in words; empty where `text` says the same of a single run.
     """
 
     label: str
     value: float | None
     interval: tuple[float, float] | None
     text: str
+    runs: tuple[RunDot, ...] = ()
+    each_run: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The whole row in words, for readers who do not see the chart."""
+        return "; ".join(filter(None, (self.text, self.each_run)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +103,7 @@ class ComparisonPart:
     Attributes:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
         charts: figures of every step with their intervals.
+        legend: what the marks of the charts stand for; empty without charts.
         estimates: the same in figures.
         links: every step against the one before.
         remaining: what the last step still loses, and the largest finding left.
@@ -85,6 +112,7 @@ class ComparisonPart:
 
     grouped: str
     charts: tuple[IntervalChart, ...]
+    legend: str
     estimates: Table
     links: tuple[StepPairView, ...]
     remaining: tuple[Fact, ...]

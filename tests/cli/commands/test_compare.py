@@ -27,6 +27,7 @@ DELTA = {
     "window",
     "whole",
     "primary",
+    "family",
     "runs",
     "needed",
     "unseen_gap_seconds",

@@ -1,11 +1,12 @@
 """Dots and bars with their intervals, as SVG."""
 
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from gpureport.report.charts import interval_charts
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
+from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 
 
 def chart(
@@ -60,6 +61,62 @@ def test_a_dot_without_an_interval_is_hollow() -> None:
     ]
     assert sum("f-busy" in name for name in classes) == 1
     assert sum("f-paper" in name for name in classes) == 1
+
+
+def marks(content: IntervalChart) -> list[tuple[str, float, float]]:
+    """Return class, place across and place down of every round mark, top to bottom."""
+    found = []
+    for node in drawn(content).iter("path"):
+        data = node.get("d") or ""
+        if "C" in data:
+            numbers = [float(each) for each in re.findall(r"-?[\d.]+", data)]
+            across, down = numbers[::2], numbers[1::2]
+            kind = "hollow" if "f-paper" in (node.get("class") or "") else "filled"
+            found.append((kind, (min(across) + max(across)) / 2, (min(down) + max(down)) / 2))
+    return sorted(found, key=lambda mark: mark[2])
+
+
+def with_runs(*runs: float, interval: tuple[float, float] | None, left_out: float | None = None) -> IntervalChart:
+    """Return a chart of one step with its runs."""
+    dots = [RunDot(run=f"r{place}", value=value, counted=True, text="") for place, value in enumerate(runs)]
+    dots += [] if left_out is None else [RunDot(run="short", value=left_out, counted=False, text="short")]
+    row = IntervalRow(
+        label="step", value=sum(runs) / len(runs), interval=interval, text="mean", runs=tuple(dots), each_run="runs"
+    )
+    return IntervalChart(title="Rate", form="dots", share=False, rows=(row,))
+
+
+@pytest.mark.parametrize(("interval", "kind"), [((0.4, 0.8), "filled"), (None, "hollow")])
+def test_every_run_has_a_dot_below_the_mean(interval: tuple[float, float] | None, kind: str) -> None:
+    """Filled where the mean has an interval, hollow where not; in words too."""
+    content = with_runs(0.4, 0.6, 0.8, interval=interval)
+    mean, *runs = marks(content)
+    assert [mark[0] for mark in (mean, *runs)] == [kind] * 4
+    assert [mark[1] for mark in runs] == sorted(mark[1] for mark in runs)
+    assert runs[1][1] == pytest.approx(mean[1], abs=0.2)
+    assert {mark[2] > mean[2] for mark in runs} == {True}
+    assert drawn(content).get("aria-label") == "Rate: step mean; runs"
+
+
+def test_a_single_run_has_one_dot() -> None:
+    """It is the mean."""
+    assert len(marks(with_runs(0.6, interval=None))) == 1
+
+
+def test_equal_runs_do_not_hide_each_other() -> None:
+    """They stand below each other."""
+    _, *runs = marks(with_runs(0.6, 0.6, 0.6, interval=(0.5, 0.7)))
+    assert len({mark[2] for mark in runs}) == 3
+
+
+def test_a_run_that_the_mean_leaves_out_is_a_cross() -> None:
+    """No dot, and the axis reaches it."""
+    whole, cut = (with_runs(0.6, 0.8, interval=(0.5, 0.9), left_out=each) for each in (None, 0.1))
+    assert len(marks(cut)) == len(marks(whole)) == 3
+    lines = [
+        [node for node in drawn(each).iter("path") if "s-muted" in (node.get("class") or "")] for each in (whole, cut)
+    ]
+    assert len(lines[1]) == len(lines[0]) + 2
 
 
 @pytest.mark.parametrize(

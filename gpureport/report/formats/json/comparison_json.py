@@ -43,6 +43,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "schema": SCHEMA,
         "primary": comparison.primary,
         "comparisons_tested": comparison.tested,
+        "training_comparisons_tested": comparison.training_tested,
         "steps": [_step(step) for step in comparison.steps],
         "changes": [asdict(change) for link in found for change in link.changes],
         "comparability": [_check(check) for link in found for check in link.comparability],
@@ -71,6 +72,7 @@ def _step(step: Step) -> dict[str, Any]:
     return {
         "label": step.label,
         "work_unit": step.work_unit,
+        "training_source": None if step.training_source is None else asdict(step.training_source),
         "measures": _measures(step.measures),
         "runs": [_run(run) for run in step.runs],
     }

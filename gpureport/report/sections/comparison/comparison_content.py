@@ -120,9 +120,11 @@ def build_comparison_part(
         by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
+    charts = step_charts.charts(comparison, by)
     return ComparisonPart(
         grouped=display.clean(describe_factors(by)),
-        charts=step_charts.charts(comparison, by),
+        charts=charts,
+        legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),

@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TRAINING_RATE,
+    WORK_BATCH,
+    WORK_RATE,
+)
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.wording import display, scales
 from gpureport.report.wording.difference_wording import FigureFormat
@@ -15,7 +22,8 @@ LABEL = 24
 
 
 SHOWN: dict[str, FigureFormat] = {
-    WORK_RATE: FigureFormat(title="{unit} a second"),
+    WORK_RATE: FigureFormat(title="{unit} a second, whole job"),
+    TRAINING_RATE: FigureFormat(title="{unit} a second, training alone"),
     PER_WORK: FigureFormat(title="GPU-hours per {batch}", scale=scales.GPU_HOURS),
     COST_PER_WORK: FigureFormat(title="Cost per {batch}"),
     "gpu_seconds": FigureFormat(title="GPU-hours", scale=scales.GPU_HOURS),

@@ -1,15 +1,21 @@
-"""Figures of every step with their intervals, as charts show them."""
+"""Figures of every step with their intervals and the figure of each run, as charts show them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
+from gpureport.comparison.chain.run_figures import (
+    RunFigure,
+    average_counted,
+    read_settled_figures,
+    read_work_figures,
+)
 from gpureport.comparison.chain.step_means import per_work_mean
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
-from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.compared_figures import UTILISATION
+from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, WORK_BATCH
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.factors import Factor
-from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
+from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
 from gpureport.report.wording import display
@@ -17,6 +23,43 @@ from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
 _UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
 _PERCENT = f"{display.GAP}%"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepFigure:
+    """One figure of a step: its mean, and that of each run, in one unit."""
+
+    step: Step
+    mean: Mean | None
+    runs: tuple[RunFigure, ...]
+    absent: str = display.NOT_RECORDED
+
+    def convert(self, value: Callable[[float], float]) -> "_StepFigure":
+        """Return the figure in another unit."""
+        mean = self.mean
+        if mean is not None:
+            between = mean.interval and (value(mean.interval[0]), value(mean.interval[1]))
+            mean = replace(mean, value=value(mean.value), interval=between)
+        runs = tuple(replace(run, value=None if run.value is None else value(run.value)) for run in self.runs)
+        return replace(self, mean=mean, runs=runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Format:
+    """How a figure is printed: its number, its unit, and the most that it can be."""
+
+    number: Callable[[float], str]
+    unit: str = ""
+    most: float | None = None
+
+
+def _percent(ratio: float) -> str:
+    """Return a share in per cent with a decimal, so that both ends of a narrow interval can be told apart."""
+    return f"{round(ratio * 100, 1):g}"
+
+
+_NUMBER = _Format(number=display.precise_number)
+_SHARE = _Format(number=_percent, unit=_PERCENT, most=1.0)
 
 
 def charts(comparison: Comparison, by: Sequence[Factor]) -> tuple[IntervalChart, ...]:
@@ -32,6 +75,27 @@ def charts(comparison: Comparison, by: Sequence[Factor]) -> tuple[IntervalChart,
     return tuple(replace(chart, rows=tuple(_unprefixed(row, prefix) for row in chart.rows)) for chart in known)
 
 
+def describe_marks(found: Sequence[IntervalChart]) -> str:
+    """Return what the marks of charts stand for, those that are drawn; empty without charts."""
+    rows = [row for chart in found for row in chart.rows if row.value is not None]
+    if not rows:
+        return ""
+    bars = found[0].form == "bars"
+    between = any(row.interval for row in rows)
+    mark = "Bar: the mean of a step" if bars else "Large dot: the mean of a step"
+    with_interval = f", its 95{display.GAP}% interval as a line across it" if between else ""
+    hollow = not all(row.interval for row in rows)
+    said = [f"{mark}{with_interval}{', hollow where it has no interval' if hollow and not bars else ''}"]
+    dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]
+    if dots:
+        said.append(f"Small dots: its runs{', hollow where it has no interval' if hollow and bars else ''}")
+    if left_out := list(dict.fromkeys(dot.text for dot in dots if not dot.counted)):
+        said.append(f"Cross: a run that the mean leaves out, {display.join_words(left_out)}")
+    if not bars:
+        said.append("Dashed: the first step")
+    return f"{'. '.join(said)}."
+
+
 def _unprefixed(row: IntervalRow, prefix: str) -> IntervalRow:
     """Return a row without the name of the param or tag, which the heading says."""
     return replace(row, label=row.label.removeprefix(prefix))
@@ -42,64 +106,84 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     steps = comparison.steps
     if comparison.primary == PER_WORK:
         in_seconds = figure_formats.uses_seconds(comparison)
-        means = [
-            _as_printed(per_work_mean(step), partial(figure_formats.per_work, in_seconds=in_seconds)) for step in steps
+        figures = [
+            figure.convert(lambda value: figure_formats.per_work(value, in_seconds=in_seconds))
+            for figure in _per_work(steps, [per_work_mean(step) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
-        title = title_of_means(title, means)
-        yield IntervalChart(
-            title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))
-        )
-    rows = tuple(_utilisation_rows(steps, summarize_steps(steps)))
-    yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
+        yield _chart(title_of_means(title, (figure.mean for figure in figures)), figures, _NUMBER, "dots")
+    yield _chart(_UTILISATION, _utilisation(steps, summarize_steps(steps)), _SHARE, "dots")
 
 
 def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     """Yield utilisation, then work per GPU-hour where it is known."""
     found = summarize_steps(steps)
-    rows = tuple(_utilisation_rows(steps, found))
-    yield IntervalChart(title=_UTILISATION, form="bars", share=True, rows=rows)
+    yield _chart(_UTILISATION, _utilisation(steps, found), _SHARE, "bars")
     units = {group.work_unit for group in found}
     if len(units) == 1 and None not in units:
         unit = display.clean(str(units.pop())).capitalize()
         means = [group.work_per_gpu_hour for group in found]
-        rows = tuple(_rows(steps, means, display.precise_number))
-        yield IntervalChart(title=title_of_means(f"{unit} per GPU-hour", means), form="bars", share=False, rows=rows)
+        title = title_of_means(f"{unit} per GPU-hour", means)
+        figures = [
+            replace(figure.convert(lambda seconds: WORK_BATCH * HOUR / seconds), mean=mean)
+            for figure, mean in zip(_per_work(steps, means), means, strict=True)
+        ]
+        yield _chart(title, figures, _NUMBER, "bars")
 
 
-def _percent(ratio: float) -> str:
-    """Return a share in per cent with a decimal, so that both ends of a narrow interval can be told apart."""
-    return f"{round(ratio * 100, 1):g}"
-
-
-def _as_printed(mean: Mean | None, value: Callable[[float], float]) -> Mean | None:
-    """Return a mean in the unit in which it is printed."""
-    if mean is None:
-        return None
-    interval = mean.interval and (value(mean.interval[0]), value(mean.interval[1]))
-    return replace(mean, value=value(mean.value), interval=interval)
-
-
-def _utilisation_rows(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterator[IntervalRow]:
-    """Yield utilisation, and where it is not told whether it was recorded for too short."""
-    rows = _rows(steps, [group.utilisation for group in found], _percent, unit=_PERCENT, most=1.0)
-    for group, row in zip(found, rows, strict=True):
-        yield replace(row, text=utilisation_absent(group)) if row.value is None else row
-
-
-def _rows(
-    steps: Sequence[Step],
-    means: Sequence[Mean | None],
-    text: Callable[[float], str],
-    unit: str = "",
-    most: float | None = None,
-) -> Iterator[IntervalRow]:
+def _per_work(steps: Sequence[Step], means: Sequence[Mean | None]) -> Iterator[_StepFigure]:
+    """Yield GPU time per unit of work of each run beside the mean of the step."""
     for step, mean in zip(steps, means, strict=True):
-        runs = len(step.runs)
-        label = f"{display.clean(step.label)} ({runs} runs)" if runs > 1 else display.clean(step.label)
-        if mean is None:
-            yield IntervalRow(label=label, value=None, interval=None, text=display.NOT_RECORDED)
+        runs = read_work_figures(step, PER_WORK, settled=mean.settled) if mean else ()
+        yield _StepFigure(step=step, mean=mean, runs=tuple(run for run in runs if run.value))
+
+
+def _utilisation(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterator[_StepFigure]:
+    """Yield utilisation; of a step that is too short for a verdict the mean alone, without an interval."""
+    for step, group in zip(steps, found, strict=True):
+        runs = read_settled_figures(step, UTILISATION)
+        mean = group.utilisation
+        if mean is None and group.too_short_run is not None:
+            mean = average_counted(runs, settled=True)
+        yield _StepFigure(step=step, mean=mean, runs=runs, absent=utilisation_absent(group))
+
+
+def _chart(
+    title: str, figures: Iterator[_StepFigure] | Sequence[_StepFigure], shown: _Format, form: str
+) -> IntervalChart:
+    share = shown.most is not None
+    return IntervalChart(title=title, form=form, share=share, rows=tuple(_row(figure, shown) for figure in figures))
+
+
+def _row(figure: _StepFigure, shown: _Format) -> IntervalRow:
+    count = len(figure.step.runs)
+    label = display.clean(figure.step.label)
+    label = f"{label} ({count} runs)" if count > 1 else label
+    dots = tuple(_dots(figure.runs, shown))
+    mean, each_run = figure.mean, _each_run(dots, shown) if count > 1 else ""
+    if mean is None:
+        return IntervalRow(label=label, value=None, interval=None, text=figure.absent, runs=dots, each_run=each_run)
+    interval = ends(mean, shown.most)
+    beside = f" ({shown.number(interval[0])} to {shown.number(interval[1])}{shown.unit})" if interval else ""
+    if not interval and figure.absent != display.NOT_RECORDED:
+        beside = f", {figure.absent}"
+    text = f"{shown.number(mean.value)}{shown.unit}{beside}"
+    return IntervalRow(label=label, value=mean.value, interval=interval, text=text, runs=dots, each_run=each_run)
+
+
+def _dots(runs: Sequence[RunFigure], shown: _Format) -> Iterator[RunDot]:
+    for run in runs:
+        if run.value is None:
             continue
-        interval = ends(mean, most)
-        between = f" ({text(interval[0])} to {text(interval[1])}{unit})" if interval else ""
-        yield IntervalRow(label=label, value=mean.value, interval=interval, text=f"{text(mean.value)}{unit}{between}")
+        text = f"{shown.number(run.value)}{shown.unit}"
+        if not run.counted:
+            text = f"{display.clean(run.run)} ({text} over {display.duration(run.seconds)})"
+        yield RunDot(run=display.clean(run.run), value=run.value, counted=run.counted, text=text)
+
+
+def _each_run(dots: Sequence[RunDot], shown: _Format) -> str:
+    """Return the figures of runs in words: those that count, then those that are left out, by name."""
+    counted = [shown.number(dot.value) for dot in dots if dot.counted]
+    left_out = [dot.text for dot in dots if not dot.counted]
+    runs = f"runs {display.join_words(counted)}{shown.unit}" if counted else ""
+    return "; ".join(filter(None, (runs, f"left out: {display.join_words(left_out)}" if left_out else "")))

@@ -4,7 +4,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import pairwise
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TRAINING_RATE,
+    WORK_RATE,
+    measures,
+)
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
@@ -15,7 +22,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
 from gpureport.report.wording.difference_wording import FigureFormat, format_interval
 
-_ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+_ASIDE = {WORK_RATE, TRAINING_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
 
 
@@ -106,7 +113,7 @@ def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
 def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
-    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE, TRAINING_RATE}
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
     metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]

@@ -8,6 +8,7 @@ from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     PER_WORK,
     SHORTEST_SECONDS,
+    TRAINING_RATE,
     WORK_RATE,
     recorded_seconds,
 )
@@ -68,7 +69,7 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
 
 def _same(other: Delta, judged: Delta) -> bool:
     """Return whether a figure is the one judged, or says the same of the same work; cost where prices are no other."""
-    said = {WORK_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
+    said = {WORK_RATE, TRAINING_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
     if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
         return judged.metric == PER_WORK
     return other.metric in {judged.metric, *said}

@@ -1,0 +1,75 @@
+"""One figure of every run of a step, beside the mean over them."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from gpureport.comparison.chain.step_summaries import Mean
+from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
+from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts.figure_evidence import compute_mean
+from gpureport.comparison.verdicts.per_work import compute_per_work
+from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigure:
+    """One figure of one run.
+
+    Attributes:
+        run: name of the run.
+        value: the figure in its base unit; None where not recorded.
+        seconds: time that the figure rests on.
+        counted: whether the mean of the step counts the run: not where it is too short and others are not.
+    """
+
+    run: str
+    value: float | None
+    seconds: float
+    counted: bool = True
+
+
+def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
+    """Return the mean of a sampled metric once each run had settled, also of runs too short for an interval."""
+    interval = find_coarsest_interval(step.runs)
+    seconds = [run.steady_seconds(metric, interval) for run in step.runs]
+    enough = any(each >= STEADY_SECONDS for each in seconds)
+    return tuple(
+        RunFigure(
+            run=run.analysis.run.name,
+            value=_finite(run.steady_mean(metric, interval)),
+            seconds=length,
+            counted=length >= STEADY_SECONDS or not enough,
+        )
+        for run, length in zip(step.runs, seconds, strict=True)
+    )
+
+
+def read_work_figures(step: Step, metric: str, *, settled: bool) -> tuple[RunFigure, ...]:
+    """Return a figure per unit of work of each run.
+
+    Args:
+        step: the step.
+        metric: the figure.
+        settled: whether it is of what had settled, by the training metrics, and not of whole recordings.
+    """
+    return tuple(_work_figure(run, metric, settled=settled) for run in step.runs)
+
+
+def _work_figure(run: SampledRun, metric: str, *, settled: bool) -> RunFigure:
+    name = run.analysis.run.name
+    if settled:
+        return RunFigure(run=name, value=compute_per_work(run, metric), seconds=run.rate_seconds)
+    whole = measures([run.analysis], [run.gpu_hour_price])
+    value = next((each.value for each in whole if each.metric == metric), None)
+    return RunFigure(run=name, value=value, seconds=run.analysis.seconds)
+
+
+def average_counted(figures: tuple[RunFigure, ...], *, settled: bool) -> Mean | None:
+    """Return the mean of the runs that count, without an interval; None where none has a value."""
+    values = [each.value for each in figures if each.counted and each.value is not None]
+    return Mean(value=compute_mean(values), interval=None, basis=None, settled=settled) if values else None
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
