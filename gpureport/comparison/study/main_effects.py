@@ -11,7 +11,7 @@ from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.statistics.linear_model import LinearModel, adjust_by_holm, student_tails
 from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.study.factors import Factor, order_values
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
@@ -85,17 +85,18 @@ class FigureEffects:
     settings: tuple[SettingEffect, ...]
 
 
-def estimate_effects(runs: Sequence[SampledRun], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
+def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
     """Return what each setting did to a figure; None where fewer than two runs have it, or no setting varied in them.
 
     Args:
-        runs: all of a study.
+        steps: the groups of a study.
         factors: the settings.
         metric: the figure; one per unit of work, or a share.
     """
     figure = BY_METRIC[metric]
     relative = figure.kind is FigureRole.WORK
-    values = read_run_figures(runs, metric)
+    runs = [run for step in steps for run in step.runs]
+    values = read_run_figures(steps, metric)
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
     if relative and any(value <= 0 for _, value in known):
         return None
@@ -120,16 +121,17 @@ def estimate_effects(runs: Sequence[SampledRun], factors: Sequence[Factor], metr
     )
 
 
-def read_run_figures(runs: Sequence[SampledRun], metric: str) -> list[float | None]:
+def read_run_figures(steps: Sequence[Step], metric: str) -> list[float | None]:
     """Return a figure of each run, of what had settled where that is known of all, else of whole recordings."""
     figure = BY_METRIC[metric]
-    steps = [
-        Step(label=run.analysis.run.name, runs=(run,), measures=measures([run.analysis], [run.gpu_hour_price]))
-        for run in runs
-    ]
-    found = [gather_evidence(step, step, figure) for step in steps]
+    singles = [_single_step(step, run) for step in steps for run in step.runs]
+    found = [gather_evidence(single, single, figure) for single in singles]
     steady = all(evidence.steady for evidence in found if evidence.before is not None)
-    return [evidence.before if steady else evidence.whole.before for evidence in found]
+    return [evidence.before if steady or metric == TRAINING_RATE else evidence.whole.before for evidence in found]
+
+
+def _single_step(step: Step, run: SampledRun) -> Step:
+    return replace(step, runs=(run,), measures=measures([run.analysis], [run.gpu_hour_price]))
 
 
 def order_levels(column: Sequence[str | None]) -> list[str | None]:

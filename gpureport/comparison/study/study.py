@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.best_group import BestGroup, find_best_group
 from gpureport.comparison.study.factors import Factor
@@ -31,7 +31,7 @@ class Study:
         varied: all settings that differ between runs.
         best_by_cost: the cheapest group for its work, in money where all prices are known, else in GPU time; None
             where the work is not known.
-        best_by_speed: the fastest group; None where the work is not known.
+        best_by_speed: the group that trains fastest; None where no training rate is known.
         effects: what each setting did to each figure.
     """
 
@@ -61,16 +61,16 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
     groups = tuple(StudyGroup(label=step.label, values=_read_values(step, by)) for step in steps)
     varied = find_varied_params([run.analysis.run for run in runs], by)
     cost = COST_PER_WORK if all(run.gpu_hour_price is not None for run in runs) else PER_WORK
-    found = [estimate_effects(runs, varied.factors, metric) for metric in (WORK_RATE, cost)]
+    found = [estimate_effects(steps, varied.factors, metric) for metric in (TRAINING_RATE, WORK_RATE, cost)]
     if not any(found):
-        found = [estimate_effects(runs, varied.factors, UTILISATION)]
+        found = [estimate_effects(steps, varied.factors, UTILISATION)]
     return Study(
         by=tuple(by),
         values=tuple(tuple(order_levels([group.values[place] for group in groups])) for place in range(len(by))),
         groups=groups,
         varied=varied,
         best_by_cost=find_best_group(steps, cost),
-        best_by_speed=find_best_group(steps, WORK_RATE),
+        best_by_speed=find_best_group(steps, TRAINING_RATE),
         effects=tuple(each for each in found if each is not None),
     )
 
