@@ -11,6 +11,7 @@ from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise
@@ -43,12 +44,13 @@ class _Entry:
         return self.obstacle is None and self.evidence.contrast is not None
 
 
-def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Comparison:
+def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: TrainingGoals = NO_GOALS) -> Comparison:
     """Return runs as steps in the order given, each against the one before it and against the first.
 
     Args:
         runs: in the order of their steps; those of one label are repetitions of it.
         noise: what repetitions in a store differ by, where that was measured.
+        goals: what a person says of training metrics.
     """
     steps = tuple(build_steps(convert_work_to_samples(runs)))
     entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
@@ -68,6 +70,7 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
         tested=len(tested),
         training_tested=len(training),
         remaining=measure_remaining_loss(last.label, last.analyses),
+        goals=goals,
     )
 
 

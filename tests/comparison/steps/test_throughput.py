@@ -12,7 +12,6 @@ from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, W
 from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.throughput import parse_work_unit, throughput
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.training_quality import compare_training
 from gpureport.findings import Severity
 from gpureport.recording import Work
 from tests.builders import recording, with_training
@@ -128,22 +127,6 @@ def test_other_units_of_work_are_not_compared() -> None:
     comparison = compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second")))
     found = delta(comparison, PER_WORK)
     assert (found.verdict, found.primary) == (Verdict.NOT_ENOUGH_DATA, False)
-
-
-def test_a_step_that_trains_worse_is_seen() -> None:
-    """Loss at the end of both, over the last tenth of its points."""
-    first, second = (next(build_steps([run(name, steps(2.0))])) for name in "ab")
-    (entry,) = compare_training(first, second)
-    assert entry.name == "loss"
-    assert entry.before == pytest.approx(1.05, abs=0.01)
-
-
-def test_only_names_that_speak_of_quality_are_shown() -> None:
-    """By the names that are known everywhere: parts of a word that only look alike are none."""
-    names = ("train/loss", "eval/mean_reward", "val_acc", "lossless_ratio", "accumulated", "lr")
-    points = [(float(t), t, name, 1.0) for t in range(1, 40) for name in names]
-    known = {figure.name for figure in run("a", points).training}
-    assert known == {"train/loss", "eval/mean_reward", "val_acc"}
 
 
 def scaled(gpus: int, amount: float, k: int) -> SampledRun:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
@@ -13,7 +14,6 @@ from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
-from gpureport.comparison.verdicts.training_quality import TrainingChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
@@ -242,7 +242,7 @@ def _build_step_pair_view(
         effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
         whole=step_table.build_whole_recording_table(figures),
         verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.training),
+        training=tuple(_trained(entry) for entry in link.quality),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -274,8 +274,10 @@ def _change(change: SetupChange) -> Fact:
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
 
 
-def _trained(entry: TrainingChange) -> Fact:
-    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
+def _trained(entry: QualityChange) -> Fact:
+    before, after = (
+        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
+    )
     return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
