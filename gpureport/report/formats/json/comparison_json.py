@@ -17,11 +17,14 @@ from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
+from gpureport.report.formats.json.study_json import study_json
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
@@ -33,12 +36,13 @@ from gpureport.report.wording.comparison_reasons import (
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(comparison: Comparison, noise: Noise | None = None) -> str:
+def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Factor] = ()) -> str:
     """Return a comparison as JSON text.
 
     Args:
         comparison: steps and their differences.
         noise: what repetitions in the store differ by, where that was measured.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
     document = {
@@ -55,6 +59,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
+        "study": study_json(build_study(comparison, by) if by else None),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
         "across_runs": across_runs_json(comparison.steps),
