@@ -7,6 +7,7 @@ from gpureport.comparison.chain.step_summaries import Mean
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
 from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
@@ -42,6 +43,21 @@ def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
             counted=length >= STEADY_SECONDS or not enough,
         )
         for run, length in zip(step.runs, seconds, strict=True)
+    )
+
+
+def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
+    """Return how fast each run trained, by what the rate of the step rests on; nothing where that is not known."""
+    if step.training_source is None:
+        return ()
+    basis = step.training_source.basis
+    return tuple(
+        RunFigure(
+            run=run.analysis.run.name,
+            value=training_rate(run, basis),
+            seconds=run.rate_seconds if basis is TrainingBasis.SERIES else run.analysis.seconds,
+        )
+        for run in step.runs
     )
 
 
