@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.errors import SourceError
 from gpureport.report.formats.json.comparison_json import SCHEMA
 
-_TRAINING = "training_rate_hertz"
 _HINT = "write one: gpureport compare BASE NEXT --format json"
 TAG_NAMES = (
     "step",
@@ -20,6 +20,7 @@ TAG_NAMES = (
     "change_since_first",
     "training_verdict",
     "training_change",
+    "quality",
 )
 """Names of the tags that a run may get."""
 
@@ -93,20 +94,34 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
     """Return the tags that compare a step, the last of the labels, with the one before and the first."""
     tags = {"compared_with": labels[-2]}
-    for metric, prefix in ((document["primary"], ""), (_TRAINING, "training_")):
+    for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = (_find_change(document, metric, base, labels[-1]) for base in (labels[-2], labels[0]))
         if before is not None:
             tags[f"{prefix}verdict"] = before["verdict"]
             tags[f"{prefix}change"] = _format_change(before)
         if first is not None and not prefix:
             tags["change_since_first"] = _format_change(first)
+    pair = {"base": labels[-2], "step": labels[-1], "leading": True}
+    tags["quality"] = "; ".join(_format_quality(change) for change in document["quality"] if _matches(change, pair))
     return {name: text for name, text in tags.items() if text}
+
+
+def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(entry[key] == value for key, value in wanted.items())
+
+
+def _format_quality(change: Mapping[str, Any]) -> str:
+    """Return a training metric at the end of both steps, and the verdict on it."""
+    before, after = (
+        "not recorded" if change[side]["final"] is None else f"{change[side]['final']:.4g}"
+        for side in ("before", "after")
+    )
+    return f"{change['name']} {before} to {after}: {change['verdict']}"
 
 
 def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str) -> Mapping[str, Any] | None:
     wanted = {"metric": metric, "device": None, "base": base, "step": step}
-    found = (delta for delta in document["deltas"] if all(delta[key] == value for key, value in wanted.items()))
-    return next(found, None)
+    return next((delta for delta in document["deltas"] if _matches(delta, wanted)), None)
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:

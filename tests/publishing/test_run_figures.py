@@ -27,7 +27,11 @@ def step(label: str, *names: str, **measures: float | None) -> dict[str, Any]:
 
 def written(folder: Path, steps: list[dict[str, Any]], deltas: list[dict[str, Any]]) -> Path:
     """Write the JSON of a comparison; return its path."""
+    accuracy = {"base": "a", "step": "b", "name": "accuracy", "leading": True, "verdict": "worse"}
+    accuracy |= {"before": {"final": 0.791}, "after": {"final": 0.612}}
+    quality = [accuracy, accuracy | {"name": "loss", "leading": False}]
     document = {"schema": "gpureport.comparison/1", "primary": PER_WORK, "steps": steps, "deltas": deltas}
+    document["quality"] = quality
     path = folder / "comparison.json"
     path.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return path
@@ -49,6 +53,7 @@ def test_each_run_gets_its_own_figures_and_the_change_of_its_step(tmp_path: Path
             "verdict": "better",
             "change": "-50% (-60 to -40%)",
             "change_since_first": "-50% (-60 to -40%)",
+            "quality": "accuracy 0.791 to 0.612: worse",
         }
 
 

@@ -32,11 +32,14 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
+    study = report.comparison.study if report.comparison else ()
+    yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
         lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
         yield MarkdownPart("step by step", MIDDLE, lines)
     if report.comparison:
-        yield from (_section_part(section, MIDDLE) for section in list_comparison_sections(report.comparison))
+        sections = (section for section in list_comparison_sections(report.comparison) if section not in study)
+        yield from (_section_part(section, MIDDLE) for section in sections)
     if report.gpu_time:
         yield MarkdownPart("where the GPU-hours went", MIDDLE, tuple(_gpu_time_lines(report)))
     yield from (_section_part(section, LAST) for section in list_plain_sections(report))

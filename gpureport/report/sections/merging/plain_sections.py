@@ -44,7 +44,9 @@ def _titled_sections(part: "DataclassInstance", label: str) -> Iterator[ReportSe
         heading, value = each.metadata.get(HEADING), getattr(part, each.name) or each.metadata.get(EMPTY)
         if not heading or not value:
             continue
-        if isinstance(value, Table):
+        if isinstance(value, tuple) and isinstance(value[0], ReportSection):
+            yield from value
+        elif isinstance(value, Table):
             yield ReportSection(heading=heading, label=label, table=value)
         else:
             said = (value,) if isinstance(value, str) else value
