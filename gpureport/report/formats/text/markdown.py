@@ -29,6 +29,8 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
+    if report.comparison and report.comparison.grouped:
+        yield from _study_parts(report.comparison)
     if report.steps:
         lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
         yield MarkdownPart("step by step", MIDDLE, lines)
@@ -37,7 +39,7 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     if report.gpu_time:
         yield MarkdownPart("where the GPU-hours went", MIDDLE, tuple(_gpu_time_lines(report)))
     for section in list_plain_sections(report):
-        title = ", ".join(filter(None, (section.heading, section.label)))
+        title = _title(section)
         yield MarkdownPart(escape(title[:1].lower() + title[1:]), LAST, tuple(_section_lines(section, title)))
     yield from _findings(report)
     yield MarkdownPart("the checklist", LAST, tuple(_checklists(report)))
@@ -89,6 +91,19 @@ def _section_lines(section: ReportSection, title: str) -> Iterator[str]:
     if section.table:
         yield from (*_table(section.table), "", escape(section.table.note))
     yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in section.facts)
+
+
+def _study_parts(part: ComparisonPart) -> Iterator[MarkdownPart]:
+    """Yield the best group and what each setting did, then all groups."""
+    lines = [line for section in part.study for line in _section_lines(section, _title(section))]
+    yield MarkdownPart("", ALWAYS, tuple(lines))
+    heading = f"Groups by {part.grouped}"
+    groups = ReportSection(heading=heading, table=part.estimates)
+    yield MarkdownPart("the groups", MIDDLE, tuple(_section_lines(groups, heading)))
+
+
+def _title(section: ReportSection) -> str:
+    return ", ".join(filter(None, (section.heading, section.label)))
 
 
 def _comparison_lines(part: ComparisonPart) -> Iterator[str]:
