@@ -1,7 +1,7 @@
 """What `gpureport compare` shows: the chain of steps, and of every link what changed and what may be doubted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
@@ -16,9 +16,9 @@ from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.recording import Recording
-from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
+from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
+from gpureport.report.model.shapes import HEADING, Cell, Fact, ReportSection, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
@@ -52,7 +52,7 @@ _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
-    """A whole comparison, in the order it is read.
+    """A whole comparison, in the order it is read. Text formats show every field with a heading.
 
     Attributes:
         subtitle: runs, steps and hardware.
@@ -61,24 +61,26 @@ class ComparisonView:
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
+        charts: figures of every step with their intervals; none for a pair.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
         study: the best group and what each setting did; nothing where the steps are a chain.
         remaining: what the last step still loses, and the largest finding left.
-        across: what all steps together say.
         advice: what is open in the last step: what follows from it, and the steps to take.
+        across: what all steps together say.
     """
 
     subtitle: str
     sentence: str
     notes: tuple[str, ...]
-    steps: Table | None
+    steps: Table | None = field(metadata={HEADING: "Steps"})
     links: tuple[StepPairView, ...]
-    since_first: tuple[Fact, ...]
-    groups: Table | None
-    study: tuple[ReportSection, ...]
-    remaining: tuple[Fact, ...]
-    across: tuple[Fact, ...]
-    advice: tuple[Fact, ...]
+    since_first: tuple[Fact, ...] = field(metadata={HEADING: "Since the first step"})
+    charts: tuple[IntervalChart, ...]
+    groups: Table | None = field(metadata={HEADING: "Steps as groups"})
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
+    remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
+    advice: tuple[Fact, ...] = field(metadata={HEADING: "What to do next"})
+    across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
 
 
 def build_comparison_view(
@@ -102,6 +104,7 @@ def build_comparison_view(
     comparison = compare(sampled, noise, goals)
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
+    study = build_study(comparison, by) if by else None
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
@@ -110,8 +113,9 @@ def build_comparison_view(
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
+        charts=step_charts.charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
-        study=build_study_sections(comparison, build_study(comparison, by)) if by else (),
+        study=build_study_sections(comparison, study) if study else (),
         remaining=tuple(_remaining(comparison, found, inputs)),
         across=tuple(_describe_all_steps(comparison)),
         advice=tuple(

@@ -290,7 +290,7 @@ def _both(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> list[str]
 
 def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    if all(delta.window == "whole" for _, delta in figures):
+    if all(delta.window != "steady" for _, delta in figures):
         return None
     return Table(
         columns=("", "Before", "After", "Difference", "Relative"),

@@ -159,6 +159,9 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
     yield from job_sentences.sentences(final)
+    if not findings.too_short:
+        where = "in the last step" if len(comparison.steps) > 1 else ""
+        yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
     if not findings.too_short and low_use_sentences.is_low(final):
         yield low_use_sentences.levels_sentence(final)
     yield from excluded_data.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
