@@ -4,10 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import pairwise
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
+    SECONDS_TO_TARGET,
     TRAINING_RATE,
     WORK_RATE,
     measures,
@@ -17,7 +19,7 @@ from gpureport.comparison.steps.throughput import STEP_COUNTER
 from gpureport.comparison.steps.training_rate import TrainingBasis, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
@@ -45,7 +47,7 @@ def build_step_table(comparison: Comparison) -> Table:
         reasons += _reasons(name, before, first, f"{name} since the first")
         rows.append(_row(step, verdicts, figures, link))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
-    return Table(
+    table = Table(
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
@@ -57,6 +59,7 @@ def build_step_table(comparison: Comparison) -> Table:
             _price_note(steps, figures),
         ),
     )
+    return quality_rows.add_quality_column(table, comparison, place=len(heads))
 
 
 def _reasons(
@@ -133,6 +136,8 @@ def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: 
         left_out.add(TRAINING_RATE)
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
+    if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
+        left_out.add(SECONDS_TO_TARGET)
     metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]
     return _formats_of(steps, metrics, in_seconds=in_seconds)
 
@@ -154,6 +159,7 @@ def overview(comparison: Comparison) -> Table:
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             values[TRAINING_RATE] = mean_training_rate([run], step.training_source)
+            values[SECONDS_TO_TARGET] = measure_run_time_to_target(run, comparison.goals).seconds
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
     in_seconds = figure_formats.uses_seconds(comparison)
@@ -164,7 +170,7 @@ def overview(comparison: Comparison) -> Table:
         f"Of several runs, GPU-hours and energy are a mean, peak memory is the highest, {per_work}the rest is over all "
         "of them."
     )
-    return Table(
+    table = Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
@@ -174,10 +180,11 @@ def overview(comparison: Comparison) -> Table:
             _price_note(comparison.steps, figures),
         ),
     )
+    return quality_rows.add_quality_column(table, comparison, place=len(figures), with_runs=True)
 
 
 def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, FigureFormat]) -> Row:
-    texts = (display.or_not_recorded(value(metric), each.value) for metric, each in figures.items())
+    texts = (each.format_value(value(metric)) for metric, each in figures.items())
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
@@ -278,8 +285,8 @@ def _both(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> list[str]
 
 def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    figures = [(shown, delta) for shown, delta in figures if delta.metric != TRAINING_RATE]
-    if all(delta.window == "whole" for _, delta in figures):
+    figures = [(shown, delta) for shown, delta in figures if delta.window != "training"]
+    if all(delta.window != "steady" for _, delta in figures):
         return None
     return Table(
         columns=("", "Before", "After", "Difference", "Relative"),
@@ -310,7 +317,7 @@ def _row(
 def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None) -> Cell:
     """Return a figure of a step and how it changed; beside the training rate stands its own verdict."""
     value = step.value(metric)
-    text = display.or_not_recorded(value, shown.value)
+    text = shown.format_value(value)
     small = _small(delta, shown, text)
     verdict = f": {delta.verdict.value}" if small and delta is not None and metric == TRAINING_RATE else ""
     return Cell(text=text, small=f"{small}{verdict}", value=value)
@@ -321,7 +328,7 @@ def _small(delta: Delta | None, shown: FigureFormat, figure: str | None = None) 
     if delta is None or delta.difference is None:
         return ""
     change = _moved(shown, delta) if delta.difference else "no change"
-    settled = figure not in {None, display.or_not_recorded(delta.after, shown.value)}
+    settled = figure not in {None, shown.format_value(delta.after)}
     other = " settled" if delta.difference and delta.window == "steady" and settled else ""
     between = format_interval(delta, shown)
     return f"{change}{other} ({between})" if between else f"{change}{other}"
