@@ -7,6 +7,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
@@ -31,7 +32,12 @@ from gpureport.report.sections.comparison import (
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference_wording, display, numbered_labels
-from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
+from gpureport.report.wording.comparison_reasons import (
+    CHECKS,
+    describe_check,
+    describe_left_out,
+    describe_reason,
+)
 from gpureport.report.wording.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
@@ -100,7 +106,7 @@ def build_comparison_view(
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
-        remaining=tuple(_remaining(comparison, found, inputs)),
+        remaining=tuple(_remaining(comparison, inputs)),
         across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
         advice=tuple(
             open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
@@ -127,7 +133,7 @@ def build_comparison_part(
         legend=step_charts.describe_marks(charts),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
-        remaining=tuple(_remaining(comparison, found, inputs, told)),
+        remaining=tuple(_remaining(comparison, inputs, told)),
         across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
     )
 
@@ -146,10 +152,10 @@ def build_step_pair_views(
 
 
 def _remaining(
-    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
-    if not found[-1].too_short_steps:
+    if recorded_seconds(comparison.steps[-1].analyses) >= SHORTEST_SECONDS:
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
@@ -163,7 +169,7 @@ def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | Non
     short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
     if short:
         steps = numbered_labels.list_labels(list(short))
-        yield f"Less than a minute was recorded of {steps}: too short to be set against another."
+        yield f"Less than 20{display.GAP}s was recorded of {steps}: too short to compare."
     if not any(link.comparable for link in found):
         return
     yield from verdict.describe_change(comparison)[1]
@@ -263,7 +269,8 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
                 continue
             first[reason] = shown.noun
         why = [display.clean_sentence(describe_reason(reason))] if reason else []
-        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
+        left_out = [display.clean_sentence(describe_left_out(delta.left_out))] if delta.left_out else []
+        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *left_out, *precision]))
 
 
 def _change(change: SetupChange) -> Fact:

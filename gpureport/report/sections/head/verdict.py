@@ -7,7 +7,7 @@ from operator import itemgetter
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     PER_WORK,
-    SHORTEST_SECONDS,
+    SHORTEST_REPETITION_SECONDS,
     TRAINING_RATE,
     WORK_RATE,
     recorded_seconds,
@@ -36,7 +36,7 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
     sentence, aside = describe_change(comparison) if several and not apart else ("", ())
     lost = describe_loss(last, findings)
@@ -47,7 +47,7 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
         sentence = lost
     if apart:
         steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
-        details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
+        details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
 
