@@ -282,7 +282,7 @@ def test_mlflow_saw_the_same(tmp_path: Path) -> None:
 
 
 def test_a_rate_that_more_than_doubled_is_seen_in_forty_seconds(tmp_path: Path) -> None:
-    """One run each, from 341 to 828 images a second by MLflow: unconfirmed, with its size. A tenth more may be chance."""
+    """One run each, from 341 to 828 images a second by MLflow: unconfirmed, with its size. A tenth may be chance."""
     _unpack("mlruns", tmp_path)
     recordings = [read_mlflow(tmp_path, step) for step in STEPS]
     chain = compare([build_sampled_run(recording, gpureport.analyze(recording)) for recording in recordings])
