@@ -43,6 +43,9 @@ class TrainingName:
         return self.role is not Role.ACCURACY
 
 
+QUALITY_ROLES = frozenset({Role.LOSS, Role.ERROR, Role.ACCURACY})
+"""Roles of metrics that say how good a model is."""
+
 _UNITS = {
     "samples": "samples", "sample": "samples", "examples": "samples", "images": "samples", "imgs": "samples",
     "img": "samples", "image": "samples", "sequences": "samples", "seqs": "samples",
@@ -104,8 +107,13 @@ def recognise_evaluation(name: str) -> TrainingName | None:
     Figures of single batches (`val_loss_step`) are left out: they scatter, and the best of them says little.
     """
     metric = recognise_metric(name)
-    known = metric is not None and metric.validation and metric.role in {Role.LOSS, Role.ERROR, Role.ACCURACY}
-    return metric if known and not set(re.findall(r"[a-z]+", name.lower())) & _BATCH else None
+    known = metric is not None and metric.validation and metric.role in QUALITY_ROLES
+    return metric if known and not is_batch_metric(name) else None
+
+
+def is_batch_metric(name: str) -> bool:
+    """Return whether a metric's name says that it is of single batches, as `train_loss_step` is."""
+    return bool(set(re.findall(r"[a-z]+", name.lower())) & _BATCH)
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:

@@ -27,7 +27,7 @@ COMMANDS = {
     "check": "Check runs against limits, as a gate in a pipeline.",
     "baseline": "Set, list or remove named baselines.",
     "nightly": "Keep a history of nights, and write its pages.",
-    "publish": "Put a report where people look.",
+    "publish": "Put reports and figures where people look.",
     "explain": "Explain a kind, a metric, or what to record.",
     "demo": "Analyse the sample logs: a first look.",
 }

@@ -4,39 +4,28 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.importers.trackers.mlflow.local.local_artifacts import parse_folder_uri, resolve_relative_uri
 from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
-from gpureport.importers.trackers.mlflow.locators import open_store
-from gpureport.importers.trackers.mlflow.mlflow_run import ARTIFACT_FOLDER, PUBLISHED_TAGS
-from gpureport.importers.trackers.mlflow.run_selection import select_runs
+from gpureport.importers.trackers.mlflow.mlflow_run import ARTIFACT_FOLDER, PUBLISHED_PREFIX
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
 from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
 from gpureport.publishing import folder_copy
 
-TAG = f"{PUBLISHED_TAGS}report"
+TAG = f"{PUBLISHED_PREFIX}report"
 """Tag that says where among its artifacts a run's report is."""
 _SERVED = "mlflow-artifacts"
 
 
-def publish_to_mlflow(file: Path, target: str) -> str:
+def put_artifact(store: RunStore, run: RunInfo, file: Path) -> str:
     """Put a file among the artifacts of a run; return where it is then.
 
     A database and a file store stay as they are: the file is copied to where their artifacts lie.
 
-    Args:
-        file: the file.
-        target: `mlflow:STORE#RUN`.
-
     Raises:
-        SourceError: when there is no such store or run, or the file cannot be put there.
+        SourceError: when the file cannot be put there.
     """
-    store, named = open_store(target)
-    if named is None:
-        raise SourceError(target, "it names no run", "give mlflow:STORE#RUN")
-    (run,), _ = select_runs(store, named, Selection())
     if isinstance(store, SqliteStore | FileStore):
         return folder_copy.copy_to_folder(file, _artifact_folder(store, run) / ARTIFACT_FOLDER)
     return _send_to_server(store, run, file)

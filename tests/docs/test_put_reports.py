@@ -11,11 +11,19 @@ from socket import socket
 import pytest
 
 from tests.docs.test_pages import ROOT, blocks
-from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
+from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.importers.written_logs import log
 
 PAGE = ROOT / "docs" / "how-to" / "publish.md"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))
+STEPS = [
+    Made(
+        id=run_id(number),
+        name=f"step {number}",
+        series=monitored(range(0, 1_200_000, 10_000), HARDWARE | {"gpu_0_utilization_percentage": 30.0 * number}),
+    )
+    for number in (2, 3)
+]
 _CLOUD = """#!/bin/sh
 # stands in for the program of a cloud: takes the options that program has, and copies within a folder
 set -e
@@ -52,6 +60,7 @@ def machine(tmp_path: Path) -> Path:
         (programs / name).chmod(0o755)
     (tmp_path / "gpu.csv").write_text(log(120))
     database(tmp_path / "mlflow.db", [RUN])
+    folder(tmp_path / "mlruns", STEPS)
     return tmp_path
 
 
@@ -70,7 +79,7 @@ def run(machine: Path, command: str, folder: Path | None = None) -> None:
 
 
 def test_folder_and_mlflow(machine: Path) -> None:
-    """The report lies in the folder and among the artifacts of the run, the same bytes."""
+    """The report lies in the folder and among the artifacts of the run, the same bytes; compared runs have figures."""
     for command in blocks(PAGE, "sh"):
         run(machine, command)
     written = (machine / "report.html").read_bytes()
@@ -78,6 +87,10 @@ def test_folder_and_mlflow(machine: Path) -> None:
     (published,) = (machine / "mlruns").rglob("gpureport/report.html")
     assert RUN.id in published.parts
     assert published.read_bytes() == written
+    for step in STEPS:
+        (home,) = (machine / "mlruns").glob(f"*/{step.id}")
+        assert (home / "tags" / "gpureport.step").read_text() == step.name
+        assert (home / "artifacts" / "gpureport" / "steps.html").read_bytes() == (machine / "steps.html").read_bytes()
 
 
 @pytest.fixture

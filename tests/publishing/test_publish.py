@@ -38,7 +38,7 @@ def test_a_folder_is_made_and_a_report_replaced(report: Path, tmp_path: Path, gp
     done = gpureport("publish", str(report), "--to", str(target))
     assert (done.code, done.out, done.err) == (0, "", f"published {target}/report.html\n")
     report.write_text("<html>two</html>", encoding="utf-8")
-    publish(report, str(target))
+    publish([report], str(target))
     assert [path.name for path in target.iterdir()] == ["report.html"]
     assert (target / "report.html").read_text(encoding="utf-8") == "<html>two</html>"
 
@@ -48,7 +48,7 @@ def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Pat
     (tmp_path / "store").mkdir()
     source = database(tmp_path / "store" / "mlflow.db", [RUN])
     before = state(source.parent)
-    where = publish(report, f"mlflow:{source}#baseline")
+    (where,) = publish([report], f"mlflow:{source}#baseline")
     target = source.parent / "mlruns" / "1" / RUN.id / "artifacts" / "gpureport" / "report.html"
     assert Path(where) == target
     assert target.read_bytes() == report.read_bytes()
@@ -60,7 +60,7 @@ def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Pat
 def test_a_file_store_gets_a_report(report: Path, tmp_path: Path) -> None:
     """Beside the run's metrics."""
     source = folder(tmp_path / "mlruns", [RUN])
-    where = Path(publish(report, f"mlflow:{source}#{RUN.id}"))
+    where = Path(*publish([report], f"mlflow:{source}#{RUN.id}"))
     assert where.relative_to(source).parts[1:] == (RUN.id, "artifacts", "gpureport", "report.html")
     assert where.read_bytes() == report.read_bytes()
 
@@ -69,10 +69,10 @@ def test_a_run_of_a_store_is_no_folder(report: Path, tmp_path: Path) -> None:
     """Without `mlflow:` before it no folder is made that is called after a run; one with such a sign in its name is."""
     made = folder(tmp_path / "mlruns", [RUN])
     with pytest.raises(SourceError, match="a run of a store") as raised:
-        publish(report, f"{made}#{RUN.id}")
+        publish([report], f"{made}#{RUN.id}")
     assert raised.value.hint.startswith(f"give mlflow:{made}#{RUN.id}")
     assert sorted(path.name for path in tmp_path.iterdir() if "#" in path.name) == []
-    assert publish(report, str(tmp_path / "c#")).startswith(str(tmp_path / "c#"))
+    assert publish([report], str(tmp_path / "c#"))[0].startswith(str(tmp_path / "c#"))
 
 
 def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
         return Reply(200, {})
 
     with answering(answer) as url:
-        where = publish(report, f"mlflow:{url}#{RUN.id}")
+        (where,) = publish([report], f"mlflow:{url}#{RUN.id}")
     assert where == f"{url}#{RUN.id}, gpureport/report.html"
     assert f"PUT /api/2.0/mlflow-artifacts/artifacts/1/{RUN.id}/artifacts/gpureport/report.html" in sent
     assert "POST /api/2.0/mlflow/runs/set-tag" in sent
@@ -117,10 +117,10 @@ def test_what_cannot_be_done_is_one_line(
 def test_a_report_that_is_not_there_is_said(tmp_path: Path) -> None:
     """And a report is not put where it is."""
     with pytest.raises(SourceError, match="no such file; write a report first"):
-        publish(tmp_path / "absent.html", str(tmp_path))
+        publish([tmp_path / "absent.html"], str(tmp_path))
     (tmp_path / "report.html").write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(SourceError, match="it is there already"):
-        publish(tmp_path / "report.html", unquote(str(tmp_path)))
+        publish([tmp_path / "report.html"], unquote(str(tmp_path)))
 
 
 def test_artifacts_that_lie_elsewhere_need_the_server(report: Path, tmp_path: Path) -> None:
@@ -133,4 +133,4 @@ def test_artifacts_that_lie_elsewhere_need_the_server(report: Path, tmp_path: Pa
     connection.commit()
     connection.close()
     with pytest.raises(SourceError, match="the artifacts of its runs lie in s3; give the URL of its server"):
-        publish(report, f"mlflow:{source}#baseline")
+        publish([report], f"mlflow:{source}#baseline")

@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.chain.step_means import work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
@@ -219,9 +219,12 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
 
 
 def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
-    """The figure that the chain is judged by, then utilisation, of what had settled."""
-    per_work, used = compared(repeated).charts
-    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps", "dots", False)
+    """The figure that the chain is judged by, then training alone, then utilisation, of what had settled."""
+    per_work, rate, used = compared(repeated).charts
+    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps, whole job", "dots", False)
+    assert (rate.title, rate.form, rate.share) == ("Steps a second, training alone", "dots", False)
+    assert [round(dot.value, 2) for dot in rate.rows[2].runs] == [2.5, 2.48, 2.46]
+    assert rate.rows[2].interval is not None
     assert (used.title, used.form, used.share) == ("Mean GPU utilisation once settled", "dots", True)
     assert [row.label for row in used.rows] == ["old (3 runs)", "mid (3 runs)", "new (3 runs)"]
     for row, level in zip(used.rows, (0.605, 0.505, 0.905), strict=True):
@@ -257,7 +260,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
         f"From old to new, {title} went from 30.0 to 13.4: better (-16.7, "
     )
     per_work = compared(content).charts[0]
-    assert per_work.title == title
+    assert per_work.title == f"{title}, whole job"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
     assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second, whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
@@ -280,13 +283,13 @@ def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
     """Of several runs their geometric mean; of one without a training log it has no interval."""
     pairs = [busy(f"r{run}", 0.6, "s", 400 * 2**run) for run in range(3)]
     (step,) = compare(examples.sampled(*(analysis for _, analysis in pairs))).steps
-    mean = per_work_mean(step)
+    mean = work_mean(step, PER_WORK)
     assert mean is not None
     assert mean.value == pytest.approx(1600)
     assert mean.interval is not None
     assert mean.interval[0] * mean.interval[1] == pytest.approx(1600**2)
     (lone,) = compare(examples.sampled(pairs[0][1])).steps
-    alone = per_work_mean(lone)
+    alone = work_mean(lone, PER_WORK)
     assert alone is not None
     assert alone.interval is None
     assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800

@@ -1,6 +1,6 @@
 """Steps about the time a job holds its GPUs without using them, and about GPU memory."""
 
-from gpureport.analysis.advice import applied_checks, conditions, references
+from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -15,6 +15,7 @@ STEPS = (
         source=references.join_sources(references.CLUSTER, references.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
+        applied_by=(setting_changes.ASYNCHRONOUS_CHECKPOINTS_ON,),
     ),
     Step(
         name="rarer_checkpoints",
@@ -45,6 +46,19 @@ STEPS = (
         risk="GPU-hours of the search itself.",
         check="The same loss is reached in fewer GPU-hours.",
         source=references.CLUSTER,
+    ),
+    Step(
+        name="pretrained_weights",
+        title="Start from pre-trained weights",
+        do="Fine-tune a model that was trained on similar data: first its new last layers with the others frozen, then "
+        "all of them at a low learning rate.",
+        when="The run trains from scratch, and a model trained on similar data exists.",
+        risk="What it saves is not known beforehand. The weights want their own preprocessing, may lack the domain, "
+        "and bring their licence.",
+        check="The same validation value is reached in fewer GPU-hours.",
+        source=references.join_sources(references.TORCH_TRANSFER, references.KERAS_TRANSFER),
+        applied_check=applied_checks.PRETRAINED_WEIGHTS,
+        applied_by=(setting_changes.PRETRAINED_WEIGHTS_ON,),
     ),
     Step(
         name="overlap_evaluation",
@@ -84,6 +98,7 @@ STEPS = (
         risk="None, unless it was kept for another job on purpose.",
         check="Every GPU of the next run shows work.",
         source=references.NVIDIA_SMI,
+        applied_by=(setting_changes.FEWER_GPUS,),
     ),
     Step(
         name="end_stale_process",

@@ -1,6 +1,6 @@
 """Steps on the machine: cooling, power, links, the choice of GPU, and what is recorded."""
 
-from gpureport.analysis.advice import conditions, references
+from gpureport.analysis.advice import conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -24,6 +24,7 @@ STEPS = (
         risk="A few per cent of speed.",
         check="No more thermal episodes; work per GPU-hour does not fall.",
         source=references.NVIDIA_SMI,
+        applied_by=(setting_changes.LOWER_POWER_LIMIT,),
     ),
     Step(
         name="power_supply",
@@ -44,6 +45,7 @@ STEPS = (
         check="Clocks under load rise.",
         source=references.NVIDIA_SMI,
         conditions=(conditions.POWER_LIMIT_REACHED,),
+        applied_by=(setting_changes.HIGHER_POWER_LIMIT,),
     ),
     Step(
         name="accept_power_cap",
@@ -103,6 +105,7 @@ STEPS = (
         risk="Longer runs; less room for growth.",
         check="Cost per unit of work falls.",
         source=references.join_sources(references.CENTML, references.CLOUD),
+        applied_by=(setting_changes.LESS_GPU_MEMORY,),
     ),
     Step(
         name="larger_gpu",
@@ -112,6 +115,7 @@ STEPS = (
         risk="Price and availability.",
         check="Cost per unit of work, by kind of GPU and provider.",
         source=references.join_sources(references.CENTML, references.CLOUD),
+        applied_by=(setting_changes.MORE_GPU_MEMORY,),
     ),
     Step(
         name="record_more",

@@ -8,21 +8,27 @@ from gpureport.cli.messages.verbosity import print_note
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "targets",
     multiple=True,
     required=True,
     metavar="TARGET",
-    help="A folder, or a run of MLflow: mlflow:STORE#RUN (repeatable).",
+    help="A folder, a run of MLflow (mlflow:STORE#RUN), or the store of compared runs (mlflow:STORE); repeatable.",
 )
-def publish(*, file: Path, targets: tuple[str, ...]) -> None:
-    """Put a report where people look.
+@click.option("--skip-missing", is_flag=True, help="Leave out runs of the comparison that the store does not have.")
+def publish(*, files: tuple[Path, ...], targets: tuple[str, ...], skip_missing: bool) -> None:
+    """Put reports and figures where people look.
 
-    A run of MLflow gets FILE as an artifact and, over http, a tag that names it. A database of MLflow is not changed.
+    A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
+
+    A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics, and
+    its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing the same again
+    changes nothing.
     """
-    from gpureport.publishing import publish as publish_one  # noqa: PLC0415 - loads the readers of trackers
+    from gpureport.publishing import publish as publish_files  # noqa: PLC0415 - loads the readers of trackers
 
     for target in targets:
-        print_note(f"published {publish_one(file, target)}")
+        for line in publish_files(files, target, skip_missing=skip_missing):
+            print_note(f"published {line}")

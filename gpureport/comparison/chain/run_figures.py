@@ -8,6 +8,7 @@ from gpureport.comparison.steps.counted_runs import count_runs
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
 from gpureport.comparison.verdicts.per_work import compute_per_work
 
@@ -39,6 +40,21 @@ def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
             value=_finite(run.steady_mean(metric, interval)),
             seconds=run.steady_seconds(metric, interval),
             counted=not counted or run.analysis.run.id in counted,
+        )
+        for run in step.runs
+    )
+
+
+def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
+    """Return how fast each run trained, by what the rate of the step rests on; nothing where that is not known."""
+    if step.training_source is None:
+        return ()
+    basis = step.training_source.basis
+    return tuple(
+        RunFigure(
+            run=run.analysis.run.name,
+            value=training_rate(run, basis),
+            seconds=run.rate_seconds if basis is TrainingBasis.SERIES else run.analysis.seconds,
         )
         for run in step.runs
     )

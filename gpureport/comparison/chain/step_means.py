@@ -1,4 +1,4 @@
-"""What a unit of work took in one step, with an interval of its own."""
+"""How fast a step worked, or what a unit of work took in it, with an interval of its own."""
 
 from dataclasses import replace
 from math import exp, isfinite, log1p, sqrt
@@ -6,15 +6,14 @@ from math import exp, isfinite, log1p, sqrt
 from gpureport.comparison.chain.step_summaries import Mean, geometric_mean_over_runs
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 
-def per_work_mean(step: Step) -> Mean | None:
-    """Return the GPU-seconds of a batch of work, a mean of logarithms over runs; None where they are not known."""
-    own = gather_evidence(step, step, BY_METRIC[PER_WORK])
+def work_mean(step: Step, metric: str) -> Mean | None:
+    """Return a figure of role WORK, a mean of logarithms over runs; None where it is not known."""
+    own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before:
         return None
     values = own.figures[0]

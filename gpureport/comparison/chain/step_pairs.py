@@ -3,17 +3,28 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
 from gpureport.comparison.verdicts.finding_changes import FindingChange, compare_findings
 from gpureport.comparison.verdicts.setup_changes import SetupChange, compare_setups
-from gpureport.comparison.verdicts.training_quality import TrainingChange, compare_training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the step before it."""
+    """One step against the step before it.
+
+    Attributes:
+        base: the earlier step.
+        step: the later step.
+        deltas: the difference of every figure.
+        comparability: what must agree between the two.
+        finding_changes: what became of findings.
+        changes: what was recorded not to be the same.
+        quality: how well both trained.
+        quality_since_first: the same of the later step and the first one; empty where that is the earlier one.
+    """
 
     base: Step
     step: Step
@@ -21,7 +32,8 @@ class StepPair:
     comparability: tuple[Comparability, ...]
     finding_changes: tuple[FindingChange, ...]
     changes: tuple[SetupChange, ...]
-    training: tuple[TrainingChange, ...]
+    quality: tuple[QualityChange, ...]
+    quality_since_first: tuple[QualityChange, ...]
 
     @property
     def too_short_steps(self) -> tuple[Step, ...]:
@@ -38,6 +50,7 @@ class StepPair:
 
 def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
     """Return the links of a chain in order."""
+    first, goals = comparison.steps[0], comparison.goals
     return tuple(
         StepPair(
             base=base,
@@ -46,7 +59,8 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
             comparability=check_comparability(base, step),
             finding_changes=compare_findings(base, step),
             changes=compare_setups(base, step),
-            training=compare_training(base, step),
+            quality=compare_quality(base, step, goals),
+            quality_since_first=() if base is first else compare_quality(first, step, goals),
         )
         for base, step in pairwise(comparison.steps)
     )

@@ -12,6 +12,9 @@ from gpureport.recording import HOST, Device
 Value = str | float | None
 """Text, a number in a base unit, or None when not recorded."""
 
+SAME_MEMORY = 1.05
+"""Ratio of two totals up to which they are of GPUs with as much memory."""
+
 _POWER = ("gpu_power_watts", "gpu_power_instant_watts")
 
 
@@ -109,6 +112,18 @@ def memory_totals(step: Step) -> Value:
     """Return the memory installed in its GPUs."""
     totals = (gpu.memory_total_bytes for gpu in _gpus(step))
     return _joined(None if total is None else f"{total / 2**30:.0f} GiB" for total in totals)
+
+
+def has_same_memory(base: Step, step: Step) -> bool | None:
+    """Return whether GPUs of as much memory ran both; None when that was not recorded.
+
+    Trackers log a share of the memory beside the bytes in use, so that the total of one GPU differs by some per cent.
+    """
+    sides = [{gpu.memory_total_bytes for gpu in _gpus(each)} for each in (base, step)]
+    if None in sides[0] | sides[1] or not all(sides):
+        return None
+    low, high = ([pick(total for total in side if total is not None) for side in sides] for pick in (min, max))
+    return max(low) <= SAME_MEMORY * min(low) and max(high) <= SAME_MEMORY * min(high)
 
 
 def source_kinds(step: Step) -> Value:

@@ -13,9 +13,9 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
 from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.steps.final_metrics import TrainingFigure, training_figures
 from gpureport.comparison.steps.run_series import RunSeries, run_series
 from gpureport.comparison.steps.throughput import Throughput, throughput
+from gpureport.comparison.steps.training_curves import TrainingCurve, build_training_curves
 from gpureport.recording import Device, Recording
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SampledRun:
         analysis: what was found out about it.
         series: its series on bins; None without samples of a GPU.
         throughput: how fast it worked; None where its training metrics do not tell.
-        training: what it learned, at its end.
+        training: every value of its training metrics.
         start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
         preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
         gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
@@ -46,7 +46,7 @@ class SampledRun:
     analysis: Analysis
     series: RunSeries | None = None
     throughput: Throughput | None = None
-    training: tuple[TrainingFigure, ...] = ()
+    training: tuple[TrainingCurve, ...] = ()
     start_celsius: float | None = None
     preallocated: bool | None = None
     gpu_hour_price: float | None = None
@@ -137,7 +137,7 @@ def build_sampled_run(
         analysis=analysis,
         series=run_series(cells, analysis),
         throughput=throughput(recording.training, key),
-        training=training_figures(recording.training),
+        training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
         gpu_hour_price=_price(analysis) if gpu_hour_price is None else gpu_hour_price,

@@ -9,6 +9,7 @@ from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.training_rate import TrainingSource, choose_training_sources, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
 
@@ -158,6 +159,7 @@ class Comparison:
         tested: how many comparisons of it were made, which verdicts allow for.
         training_tested: how many comparisons of the training rate were made, which verdicts on it allow for.
         remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
     """
 
     steps: tuple[Step, ...]
@@ -166,6 +168,7 @@ class Comparison:
     tested: int
     training_tested: int
     remaining: RemainingLoss
+    goals: TrainingGoals = NO_GOALS
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""

@@ -176,7 +176,12 @@ _PROPERTIES = (
     _Property(check="observed_time", read=recorded_setup.observed, agree=_long_enough, unit="s", touches=_ALL),
     _Property(check="gpu_models", read=recorded_setup.models, touches=_NOT_PER_WORK),
     _Property(check="gpu_count", read=recorded_setup.gpu_count, touches=("gpu_seconds", ENERGY)),
-    _Property(check="gpu_memory", read=recorded_setup.memory_totals, touches=(MEMORY,)),
+    _Property(
+        check="gpu_memory",
+        read=recorded_setup.memory_totals,
+        agree_in_steps=recorded_setup.has_same_memory,
+        touches=(MEMORY,),
+    ),
     _Property(check="source_kind", read=recorded_setup.source_kinds, touches=(MEMORY, IDLE)),
     _Property(check="sampling_interval", read=recorded_setup.interval, agree=_within(SAMPLING), unit="s"),
     _Property(check="power_reading", read=recorded_setup.power_fields, agree_in_steps=_same_power, touches=_POWERS),

@@ -1,6 +1,8 @@
 """What changed between two steps, as far as it was recorded: params, tags, hardware, driver and limits."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison.steps import recorded_setup
@@ -16,6 +18,26 @@ _HARDWARE: tuple[tuple[str, Callable[[Step], Value]], ...] = (
     ("power_limit", recorded_setup.power_limits),
 )
 
+_OF_ONE_RUN = {
+    *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
+    *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
+    *("modification_time", "ping_time", "running_time", "monitoring_time", "duration", "runtime"),
+    *("commit", "git_commit", "commit_hash", "git_hash", "git_sha", "sha", "user", "username", "owner", "author"),
+    *("output_dir", "log_dir", "logdir", "logging_dir", "run_dir", "save_dir", "checkpoint_dir", "ckpt_dir"),
+    *("note", "description", "state", "status", "port", "master_port"),
+}
+"""Last parts of names of params and tags that describe one run and not how it was set up."""
+_OF_ONE_RUN_WHOLE = {"mlflow.note.content"}
+"""Whole names of such tags."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingValue:
+    """A value that runs of a step have: its text, None where they do not state one, and how many runs."""
+
+    text: str | None
+    runs: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
@@ -28,6 +50,9 @@ class SetupChange:
         key: what changed.
         before: what it was, several values of repetitions joined; None when not recorded.
         after: what it is.
+        values_before: every value of the earlier step with its number of runs, the most common first.
+        values_after: those of the later step.
+        of_one_run: whether it tells runs apart rather than how they were set up: an id, a time, a commit, a user.
     """
 
     base: str
@@ -36,41 +61,86 @@ class SetupChange:
     key: str
     before: str | None
     after: str | None
+    values_before: tuple[SettingValue, ...] = ()
+    values_after: tuple[SettingValue, ...] = ()
+    of_one_run: bool = False
 
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
     """Return everything recorded that is not the same in two steps, params first."""
-    found = [*_labels(base, step, "param"), *_labels(base, step, "tag"), *_hardware(base, step)]
-    return tuple(
-        SetupChange(base=base.label, step=step.label, kind=kind, key=key, before=before, after=after)
-        for kind, key, before, after in found
-    )
+    return (*_labels(base, step, "param"), *_labels(base, step, "tag"), *_hardware(base, step))
 
 
-_Found = tuple[str, str, str | None, str | None]
+def has_params(base: Step, step: Step) -> bool:
+    """Return whether params or tags were recorded of a run of each of two steps, so that a change shows."""
+    return all(any(analysis.run.params_and_tags for analysis in side.analyses) for side in (base, step))
 
 
-def _labels(base: Step, step: Step, kind: str) -> Iterator[_Found]:
+def _labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     keys = {key for side in (base, step) for analysis in side.analyses for key, _ in _pairs(analysis.run, kind)}
     for key in sorted(keys):
         before, after = _values(base, kind, key), _values(step, kind, key)
-        if before != after:
-            yield kind, key, before, after
+        if _shares(before) != _shares(after):
+            yield SetupChange(
+                base=base.label,
+                step=step.label,
+                kind=kind,
+                key=key,
+                before=_joined(before),
+                after=_joined(after),
+                values_before=before,
+                values_after=after,
+                of_one_run=_describes_one_run(key) or _differs_in_every_run(before, after),
+            )
 
 
 def _pairs(run: Run, kind: str) -> tuple[tuple[str, str], ...]:
     return run.params if kind == "param" else run.tags
 
 
-def _values(step: Step, kind: str, key: str) -> str | None:
-    given = {dict(_pairs(analysis.run, kind)).get(key) for analysis in step.analyses}
-    known = sorted(value for value in given if value is not None)
+def _values(step: Step, kind: str, key: str) -> tuple[SettingValue, ...]:
+    """Return the values of a step, the most common first, those of as many runs by their text."""
+    counts = Counter(dict(_pairs(analysis.run, kind)).get(key) for analysis in step.analyses)
+    order = sorted(counts.items(), key=lambda each: (-each[1], each[0] or ""))
+    return tuple(SettingValue(text=text, runs=runs) for text, runs in order)
+
+
+def _shares(values: Sequence[SettingValue]) -> dict[str | None, float]:
+    """Return the share of the runs of a step that have each value."""
+    runs = sum(value.runs for value in values)
+    return {value.text: value.runs / runs for value in values}
+
+
+def _joined(values: Sequence[SettingValue]) -> str | None:
+    known = sorted(value.text for value in values if value.text is not None)
     return ", ".join(known) if known else None
 
 
-def _hardware(base: Step, step: Step) -> Iterator[_Found]:
+def _describes_one_run(key: str) -> bool:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
+    return words in _OF_ONE_RUN_WHOLE or re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_") in _OF_ONE_RUN
+
+
+def _differs_in_every_run(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
+    """Return whether no two runs share a value where a step was repeated, as with seeds and ids."""
+    repeated = len(before) > 1 or len(after) > 1
+    texts = [value.text for value in (*before, *after)]
+    return repeated and None not in texts and len(set(texts)) == sum(value.runs for value in (*before, *after))
+
+
+def _hardware(base: Step, step: Step) -> Iterator[SetupChange]:
     """Yield what was recorded of both and differs: what one log does not name may be the same."""
     for key, read in _HARDWARE:
         before, after = read(base), read(step)
-        if before is not None and after is not None and before != after:
-            yield "hardware", key, str(before), str(after)
+        same = recorded_setup.has_same_memory(base, step) if key == "gpu_memory" else before == after
+        if before is not None and after is not None and not same:
+            yield SetupChange(
+                base=base.label,
+                step=step.label,
+                kind="hardware",
+                key=key,
+                before=str(before),
+                after=str(after),
+                values_before=(SettingValue(text=str(before), runs=len(base.runs)),),
+                values_after=(SettingValue(text=str(after), runs=len(step.runs)),),
+            )

@@ -1,8 +1,8 @@
 """Pieces that the comparison of steps consists of: figures with intervals, and one step against another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,19 @@ class IntervalChart:
         form: `dots`, or `bars` from zero.
         share: whether it is a share, shown in per cent.
         rows: one a step.
+        end: largest value of the axis, shared by panels beside each other; None where the rows set it.
     """
 
     title: str
     form: str
     share: bool
     rows: tuple[IntervalRow, ...]
+    end: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPairView:
-    """One step against the step before it.
+    """One step against the step before it. Text formats show every field with a heading.
 
     Attributes:
         label: both labels.
@@ -84,26 +86,31 @@ class StepPairView:
     """
 
     label: str
-    changes: tuple[Fact, ...]
+    changes: tuple[Fact, ...] = field(metadata={HEADING: "Changed"})
     figures: Table
-    effects: Table
-    whole: Table | None
-    verdicts: tuple[Fact, ...]
-    training: tuple[Fact, ...]
-    findings: tuple[Fact, ...]
-    checks: Table
-    doubts: tuple[str, ...]
-    unknown: str
+    effects: Table = field(metadata={HEADING: "Differences"})
+    whole: Table | None = field(metadata={HEADING: "Whole recordings"})
+    verdicts: tuple[Fact, ...] = field(metadata={HEADING: "Verdicts"})
+    training: tuple[Fact, ...] = field(metadata={HEADING: "Training at the end"})
+    findings: tuple[Fact, ...] = field(
+        metadata={HEADING: "What became of findings", EMPTY: "Neither step has a finding."}
+    )
+    checks: Table = field(metadata={HEADING: "Comparable?"})
+    doubts: tuple[str, ...] = field(metadata={HEADING: "Doubtful"})
+    unknown: str = field(metadata={HEADING: "Not known"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
     """What a report on several steps says beside their table.
 
+    Text formats show every field with a heading.
+
     Attributes:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
         charts: figures of every step with their intervals.
         legend: what the marks of the charts stand for; empty without charts.
+        study: the best group and what each setting did; nothing where the steps are a chain.
         estimates: the same in figures.
         links: every step against the one before.
         remaining: what the last step still loses, and the largest finding left.
@@ -113,7 +120,8 @@ class ComparisonPart:
     grouped: str
     charts: tuple[IntervalChart, ...]
     legend: str
-    estimates: Table
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
+    estimates: Table = field(metadata={HEADING: "Means of steps"})
     links: tuple[StepPairView, ...]
-    remaining: tuple[Fact, ...]
-    across: tuple[Fact, ...]
+    remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
+    across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})

@@ -13,7 +13,6 @@ from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, W
 from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.throughput import parse_work_unit, throughput
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.training_quality import compare_training
 from gpureport.findings import Severity
 from gpureport.recording import Work
 from tests.builders import recording, with_training
@@ -131,25 +130,9 @@ def test_other_units_of_work_are_not_compared() -> None:
     assert (found.verdict, found.primary) == (Verdict.NOT_ENOUGH_DATA, False)
 
 
-def test_a_step_that_trains_worse_is_seen() -> None:
-    """Loss at the end of both, over the last tenth of its points."""
-    first, second = (next(build_steps([run(name, steps(2.0))])) for name in "ab")
-    (entry,) = compare_training(first, second)
-    assert entry.name == "loss"
-    assert entry.before == pytest.approx(1.05, abs=0.01)
-
-
-def test_only_names_that_speak_of_quality_are_shown() -> None:
-    """By the names that are known everywhere: parts of a word that only look alike are none."""
-    names = ("train/loss", "eval/mean_reward", "val_acc", "lossless_ratio", "accumulated", "lr")
-    points = [(float(t), t, name, 1.0) for t in range(1, 40) for name in names]
-    known = {figure.name for figure in run("a", points).training}
-    assert known == {"train/loss", "eval/mean_reward", "val_acc"}
-
-
-def scaled(gpus: int, amount: float, k: int) -> SampledRun:
+def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> SampledRun:
     """Return a run on some GPUs that did some work."""
-    series = np.stack([level(90, 300, seed) for seed in range(gpus)])
+    series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
     return sampled(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
 
 
@@ -164,6 +147,13 @@ def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
     assert four.interval is not None
     assert four.interval[0] < 0.75 < four.interval[1]
     assert scaling(found[:1]) == ()
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(50, False), (70, True)])
+def test_scaling_takes_a_minute_of_each_step(seconds: int, known: bool) -> None:  # noqa: FBT001 - a parameter
+    """What 20 s of start-up came to on one GPU says nothing of four."""
+    found = list(build_steps([scaled(1, 1000.0, 0, seconds), scaled(4, 3000.0, 0)]))
+    assert bool(scaling(found)) == known
 
 
 def test_groups_have_means_with_intervals() -> None:

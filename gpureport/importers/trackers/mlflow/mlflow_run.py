@@ -34,8 +34,8 @@ ARTIFACT_FOLDER = "gpureport"
 """Folder of a run's artifacts in which logs are looked for and reports are put."""
 _LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", ".gz", ".zst", ".bz2", ".xz")
 _NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
-PUBLISHED_TAGS = "gpureport."
-"""Prefix of the tags that publishing a report sets."""
+PUBLISHED_PREFIX = "gpureport."
+"""Prefix of the tags and metrics that publishing sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,9 @@ class MlflowRun:
         Raises:
             SourceError: when it cannot be read, holds nothing, or holds no hardware series where they are required.
         """
-        series, labelled = self.store.series(self.info), self.store.labels(self.info)
+        # figures that were published on the run are no measurements of it
+        series = [each for each in self.store.series(self.info) if not each.key.startswith(PUBLISHED_PREFIX)]
+        labelled = self.store.labels(self.info)
         if not any(len(each) for each in series):
             raise SourceError(self.locator, "the run has no metrics", "name another one; --list shows the runs")
         by_key = {each.key: each for each in series}
@@ -160,7 +162,7 @@ class RunContent:
 
     def _tags(self) -> Iterator[tuple[str, str]]:
         for key, value in self.labelled.tags:
-            if key in _KEPT_TAGS or not key.startswith((OWN_TAGS, PUBLISHED_TAGS)):
+            if key in _KEPT_TAGS or not key.startswith((OWN_TAGS, PUBLISHED_PREFIX)):
                 yield key, value
 
     def state(self) -> str:

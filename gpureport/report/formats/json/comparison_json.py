@@ -13,14 +13,21 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.steps.training_rate import TrainingSource, mean_training_rate
+from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
+from gpureport.report.formats.json.gains_json import gains_json, potential_json
+from gpureport.report.formats.json.study_json import study_json
+from gpureport.report.runs import gpu_time
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -31,12 +38,13 @@ from gpureport.report.wording.comparison_reasons import (
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(comparison: Comparison, noise: Noise | None = None) -> str:
+def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Factor] = ()) -> str:
     """Return a comparison as JSON text.
 
     Args:
         comparison: steps and their differences.
         noise: what repetitions in the store differ by, where that was measured.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
     document = {
@@ -48,12 +56,16 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "changes": [asdict(change) for link in found for change in link.changes],
         "comparability": [_check(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
-        "training": [asdict(entry) for link in found for entry in link.training],
+        "training": [_training(entry) for link in found for entry in link.quality],
+        "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
+        "study": study_json(build_study(comparison, by) if by else None),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
+        "gains": gains_json(comparison, found),
+        "potential": potential_json(comparison),
         "across_runs": across_runs_json(comparison.steps),
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
@@ -74,29 +86,38 @@ def _step(step: Step) -> dict[str, Any]:
         "work_unit": step.work_unit,
         "training_source": None if step.training_source is None else asdict(step.training_source),
         "measures": _measures(step.measures),
-        "runs": [_run(run) for run in step.runs],
+        "runs": [_run(run, step.training_source) for run in step.runs],
     }
 
 
-def _run(run: SampledRun) -> dict[str, Any]:
+def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
     """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
     info, cost = run.analysis.run, run.analysis.cost
+    whole = _measures(measures([run.analysis], [run.gpu_hour_price]))
     settled = run.series.settled if run.series else None
     return {
         "id": info.id,
         "name": info.name,
+        "sources": [{"kind": source.kind, "locator": source.locator} for source in info.sources],
         "params": dict(info.params),
         "tags": dict(info.tags),
         "gpu_hour_price": run.gpu_hour_price,
         "currency": (cost.currency or None) if cost else None,
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
-        "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
+        "measures": whole | {TRAINING_RATE: mean_training_rate([run], source)},
+        "lost_ratio": _lost_ratio(run.analysis),
         "sample_means": _sample_means(run.analysis),
         "steady": None
         if settled is None
         else {"start_seconds": (settled.start - info.started) / 1e6, "seconds": settled.seconds},
     }
+
+
+def _lost_ratio(analysis: Analysis) -> float | None:
+    """Return the share of the GPU time of the jobs that was lost; None without any."""
+    held = gpu_time.job_gpu_seconds([analysis])
+    return fsum(gpu_time.lost_seconds_by_class([analysis]).values()) / held if held else None
 
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:
@@ -124,6 +145,18 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "reason": describe_reason(delta.reason),
         "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
     }
+
+
+def _training(change: QualityChange) -> dict[str, Any]:
+    """Return final values alone."""
+    values = {"before": change.before.final, "after": change.after.final}
+    return {"base": change.base, "step": change.step, "name": change.name} | values
+
+
+def _quality(change: QualityChange) -> dict[str, Any]:
+    """Return a change of quality; an end that nothing bounds is null."""
+    bounded = change.interval is not None and all(map(isfinite, change.interval))
+    return asdict(change) | {"interval": change.interval if bounded else None}
 
 
 def _check(check: Comparability) -> dict[str, Any]:

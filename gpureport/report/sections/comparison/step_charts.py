@@ -7,17 +7,19 @@ from gpureport.comparison.chain.run_figures import (
     RunFigure,
     average_counted,
     read_settled_figures,
+    read_training_rates,
     read_work_figures,
 )
-from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.chain.step_means import work_mean
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.compared_figures import UTILISATION
-from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, WORK_BATCH
+from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
+from gpureport.report.sections.comparison.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
@@ -62,16 +64,19 @@ _NUMBER = _Format(number=display.precise_number)
 _SHARE = _Format(number=_percent, unit=_PERCENT, most=1.0)
 
 
-def charts(comparison: Comparison, by: Sequence[Factor]) -> tuple[IntervalChart, ...]:
+def charts(comparison: Comparison, study: Study | None) -> tuple[IntervalChart, ...]:
     """Return the charts of a chain, or of groups beside each other; none without a figure to show.
 
     Args:
         comparison: the steps.
-        by: settings whose values make the groups; none where the steps are a chain.
+        study: the groups; None where the steps are a chain.
     """
-    found = _groups(comparison.steps) if by else _chain(comparison)
-    known = (chart for chart in found if any(row.value is not None for row in chart.rows))
-    prefix = f"{display.clean(by[0].name)}=" if len(by) == 1 else ""
+    found = list(_groups(comparison.steps) if study else _chain(comparison))
+    known = [chart for chart in found if any(row.value is not None for row in chart.rows)]
+    if known and study and len(study.by) > 1:
+        # work where it is known, else utilisation: panels of both would be too many
+        return tuple(split_into_panels(known[-1], study))
+    prefix = f"{display.clean(study.by[0].name)}=" if study else ""
     return tuple(replace(chart, rows=tuple(_unprefixed(row, prefix) for row in chart.rows)) for chart in known)
 
 
@@ -102,16 +107,22 @@ def _unprefixed(row: IntervalRow, prefix: str) -> IntervalRow:
 
 
 def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Yield the figure that the chain is judged by, then utilisation."""
-    steps = comparison.steps
+    """Yield the figure that the chain is judged by, then how fast training alone went, then utilisation."""
+    steps, unit = comparison.steps, comparison.steps[-1].work_unit
     if comparison.primary == PER_WORK:
         in_seconds = figure_formats.uses_seconds(comparison)
         figures = [
             figure.convert(lambda value: figure_formats.per_work(value, in_seconds=in_seconds))
-            for figure in _per_work(steps, [per_work_mean(step) for step in steps])
+            for figure in _per_work(steps, [work_mean(step, PER_WORK) for step in steps])
         ]
-        title = figure_formats.choose_format(PER_WORK, steps[-1].work_unit, in_seconds=in_seconds).title
-        yield _chart(title_of_means(title, (figure.mean for figure in figures)), figures, _NUMBER, "dots")
+        title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
+        settled = title_of_means(title, (figure.mean for figure in figures))
+        yield _chart(f"{title}, whole job" if settled == title else settled, figures, _NUMBER, "dots")
+        rates = [
+            _StepFigure(step=step, mean=work_mean(step, TRAINING_RATE), runs=read_training_rates(step))
+            for step in steps
+        ]
+        yield _chart(figure_formats.choose_format(TRAINING_RATE, unit).title, rates, _NUMBER, "dots")
     yield _chart(_UTILISATION, _utilisation(steps, summarize_steps(steps)), _SHARE, "dots")
 
 

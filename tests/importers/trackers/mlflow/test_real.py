@@ -81,7 +81,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
         monkeypatch.setenv(name, value)
     report = tmp_path / "report.html"
     report.write_bytes(os.urandom(50_000))
-    publish(report, f"mlflow:{server}#long")
+    publish([report], f"mlflow:{server}#long")
     client = ClientStore(server, server)
     store, _ = open_store(f"mlflow:{server}")
     (run,) = (run for run in store.runs() if run.name == "long")
@@ -104,7 +104,7 @@ def test_a_log_that_is_kept_on_a_server_is_read_instead(server: str, tmp_path: P
         lines.append(f"{stamp:%Y/%m/%d %H:%M:%S}.000, 1, NVIDIA H100, 50 %, 61")
     log = tmp_path / "gpu.csv"
     log.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    publish(log, f"mlflow:{server}#every second")
+    publish([log], f"mlflow:{server}#every second")
     after = read(f"mlflow:{server}#every second")
     assert after.run.gpus[1].model == "NVIDIA H100"
     assert len(after.rows_of("gpu:0")) == len(before.rows_of("gpu:0"))

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -168,3 +169,14 @@ class ClientStore:
     def tag(self, run: RunInfo, key: str, value: str) -> None:
         """Set a tag of a run."""
         self._call("set_tag", run.id, key, value)
+
+    def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], time: int) -> None:
+        """Log one value of each metric, at a time in milliseconds, and set tags of a run."""
+        from mlflow.entities import Metric, RunTag  # noqa: PLC0415 - an extra
+
+        values = [Metric(key, value, time, 0) for key, value in metrics.items()]
+        self._call("log_batch", run.id, metrics=values, tags=[RunTag(key, text) for key, text in tags.items()])
+
+    def remove_tag(self, run: RunInfo, key: str) -> None:
+        """Remove a tag of a run."""
+        self._call("delete_tag", run.id, key)

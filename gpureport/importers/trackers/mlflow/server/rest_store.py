@@ -4,7 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -194,6 +194,19 @@ class RestStore:
     def tag(self, run: RunInfo, key: str, value: str) -> None:
         """Set a tag of a run."""
         self.transport.post(f"{_API}/runs/set-tag", {"run_id": run.id, "key": key, "value": value})
+
+    def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], time: int) -> None:
+        """Log one value of each metric, at a time in milliseconds, and set tags of a run."""
+        content = {
+            "run_id": run.id,
+            "metrics": [{"key": key, "value": value, "timestamp": time, "step": 0} for key, value in metrics.items()],
+            "tags": [{"key": key, "value": text} for key, text in tags.items()],
+        }
+        self.transport.post(f"{_API}/runs/log-batch", content)
+
+    def remove_tag(self, run: RunInfo, key: str) -> None:
+        """Remove a tag of a run."""
+        self.transport.post(f"{_API}/runs/delete-tag", {"run_id": run.id, "key": key})
 
 
 def _read_in_threads(read: Callable[[str], T], keys: Iterable[str]) -> list[T]:

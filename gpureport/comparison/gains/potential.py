@@ -1,0 +1,58 @@
+"""What the last step still loses, and how much faster it could be at most without that."""
+
+from dataclasses import dataclass
+
+from gpureport.comparison.steps.remaining_loss import RemainingLoss
+
+_UNSEEN = 0.5
+"""Share of the GPU time without utilisation above which nothing is said of what could be gained."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PotentialLoss:
+    """A class of GPU time lost: its share of the whole job, and how many times as fast that is at most without it."""
+
+    name: str
+    lost_ratio: float
+    at_most: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Potential:
+    """What a step could gain from what it loses. It is an upper bound and no promise.
+
+    Attributes:
+        step: its label.
+        lost_ratio: share of the GPU time of the whole job that is lost; None where most of it was not observed.
+        at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
+        losses: the classes lost, the largest first. They share no time, so that their shares add up.
+        unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
+    """
+
+    step: str
+    lost_ratio: float | None
+    at_most: float | None
+    losses: tuple[PotentialLoss, ...]
+    unseen_ratio: float
+
+
+def estimate_potential(left: RemainingLoss) -> Potential:
+    """Return what a step could gain at most: 1 / (1 - share lost), over the whole job."""
+    held = left.held_gpu_seconds
+    unseen = left.unseen_gpu_seconds / held if held else 1.0
+    known = unseen <= _UNSEEN
+    lost = left.lost / held if known else None
+    return Potential(
+        step=left.step,
+        lost_ratio=lost,
+        at_most=None if lost is None else _bound_speedup(lost + unseen),
+        losses=tuple(
+            PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
+            for name, amount in (left.lost_gpu_seconds if known else ())
+        ),
+        unseen_ratio=unseen,
+    )
+
+
+def _bound_speedup(share: float) -> float | None:
+    return 1 / (1 - share) if share < 1 else None

@@ -1,0 +1,93 @@
+"""Which verdict two sets of final values support: by repetitions, else by what repeating a run plausibly changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, hypot, sqrt
+
+from gpureport.comparison.statistics.difference_estimate import LEVEL, estimate_between_runs
+from gpureport.comparison.steps.steps import Verdict
+
+VERDICT_LEVEL = 0.99
+"""Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
+
+_SHARE_NOISE = 0.04
+"""What repeating a run plausibly changes a share by at 50 %, less towards 0 and 1 as the deviation of a share is."""
+
+_RELATIVE_NOISE = 0.1
+"""What repeating a run plausibly changes any other metric by, as a part of it."""
+
+_ERRORS = 2.5
+"""Standard errors of final values that a difference of single runs must exceed besides."""
+
+_INDEPENDENT = 4
+"""Last values that count as independent at most: neighbours are alike where a metric is smoothed or wanders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityDifference:
+    """A difference between final values.
+
+    Attributes:
+        interval: ends of the difference at a level of 0.95; None with one run on either side.
+        verdict: what may be said of it.
+    """
+
+    interval: tuple[float, float] | None
+    verdict: Verdict
+
+
+def judge_quality(
+    before: Sequence[float],
+    after: Sequence[float],
+    errors: tuple[float, float],
+    *,
+    higher_is_better: bool | None,
+    is_share: bool,
+) -> QualityDifference:
+    """Return the verdict on the final values of two steps.
+
+    Args:
+        before: of each run of the earlier step.
+        after: of each run of the later step.
+        errors: standard errors of the final value within a run, on either side.
+        higher_is_better: whether a higher value is the better one; None where not known.
+        is_share: whether the metric lies between 0 and 1.
+    """
+    if not before or not after:
+        return QualityDifference(interval=None, verdict=Verdict.NOT_ENOUGH_DATA)
+    noise = plausible_noise(compute_mean(before), compute_mean(after), is_share=is_share)
+    difference = compute_mean(after) - compute_mean(before)
+    contrast = estimate_between_runs(before, after) if min(len(before), len(after)) > 1 else None
+    if contrast is None:
+        beyond = abs(difference) > hypot(noise, _ERRORS * hypot(*errors))
+        return QualityDifference(interval=None, verdict=Verdict.UNCONFIRMED if beyond else Verdict.NO_CLEAR_CHANGE)
+    interval = contrast.interval(LEVEL)
+    if not contrast.excludes_zero(VERDICT_LEVEL) and not (abs(difference) > noise and _are_separate(before, after)):
+        return QualityDifference(interval=interval, verdict=Verdict.NO_CLEAR_CHANGE)
+    if higher_is_better is None:
+        return QualityDifference(interval=interval, verdict=Verdict.DIFFERS)
+    is_better = (difference > 0) == higher_is_better
+    return QualityDifference(interval=interval, verdict=Verdict.BETTER if is_better else Verdict.WORSE)
+
+
+def _are_separate(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Return whether every run of one step lies beyond every run of the other."""
+    return max(before) < min(after) or max(after) < min(before)
+
+
+def compute_mean(values: Sequence[float]) -> float:
+    """Return the mean of some values."""
+    return fsum(values) / len(values)
+
+
+def compute_final_error(spread: float | None, count: int) -> float:
+    """Return the standard error of a final value, by the spread of so many last values; 0 where it is not known."""
+    return 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
+
+
+def plausible_noise(before: float, after: float, *, is_share: bool) -> float:
+    """Return what repeating a run plausibly changes a metric by, whatever changed between two steps besides."""
+    mean = (before + after) / 2
+    if is_share:
+        return 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
+    return _RELATIVE_NOISE * max(abs(before), abs(after))

@@ -1,0 +1,142 @@
+"""Figures of a comparison written back to its runs of MLflow, as metrics and tags."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpureport.errors import SourceError
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
+from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
+from gpureport.importers.trackers.mlflow.mlflow_run import PUBLISHED_PREFIX
+from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
+from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
+from gpureport.publishing.run_figures import TAG_NAMES, RunFigures, read_run_figures
+
+
+class FolderWriter:
+    """Writes to runs of a `mlruns` folder, which MLflow's own client refuses since 3.13."""
+
+    def __init__(self, store: FileStore) -> None:
+        """Take the folder."""
+        self._store = store
+
+    def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
+        """Add a line to each metric, at a time in milliseconds, and write tags of a run.
+
+        Raises:
+            SourceError: when the folder of the run cannot be written to.
+        """
+        try:
+            for key, value in metrics.items():
+                with self._file(run, "metrics", key).open("a", encoding="utf-8", newline="\n") as file:
+                    file.write(f"{now} {value} 0\n")
+            for key, text in tags.items():
+                self._file(run, "tags", key).write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            what = error.strerror or "cannot be written"
+            raise SourceError(str(self._store.home(run)), what, "check permissions and space") from error
+
+    def remove_tag(self, run: RunInfo, key: str) -> None:
+        """Remove a tag of a run."""
+        self._file(run, "tags", key).unlink(missing_ok=True)
+
+    def _file(self, run: RunInfo, part: str, key: str) -> Path:
+        folder = self._store.home(run) / part
+        folder.mkdir(exist_ok=True)
+        return folder / key
+
+
+Writer = RestStore | ClientStore | FolderWriter
+_KIND = "mlflow"
+
+
+def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) -> tuple[list[RunInfo], int]:
+    """Write the figures of a comparison to its runs in a store; return those runs, and how many changed.
+
+    A metric is logged only where its last value is another, a tag set only where it has another text, so that doing it
+    again changes nothing. Tags of an earlier comparison that no longer apply are removed.
+
+    Args:
+        store: the store.
+        comparison: the JSON of the comparison.
+        skip_missing: whether runs that the store lacks are left out; else nothing is written where one is missing.
+
+    Raises:
+        SourceError: when the comparison cannot be read, a run is missing, or the store cannot be written to.
+    """
+    found, missing = _find_runs(store, read_run_figures(comparison))
+    if not found:
+        what = "none of the runs of this comparison is in the store"
+        raise SourceError(store.where, what, "compare runs that MLflow recorded: mlflow:STORE#RUN")
+    if missing and not skip_missing:
+        raise SourceError(
+            store.where,
+            f"not every run of the comparison is in the store, and nothing was written; missing: {', '.join(missing)}",
+            "write to the others with --skip-missing",
+        )
+    writer = _open_writer(store)
+    now = time.time_ns() // 1_000_000
+    # not a generator: every run is written to
+    changed = [_write(store, writer, run, figures, now) for run, figures in found]
+    return [run for run, _ in found], sum(changed)
+
+
+def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple[RunInfo, RunFigures]], list[str]]:
+    """Return the runs that the store has, with their figures, and the names of the others."""
+    found, missing = [], []
+    for figures in known:
+        key = figures.tracker_id(_KIND)
+        run = None if key is None else store.run(key)
+        if run is None or run.deleted:
+            missing.append(figures.name)
+        else:
+            found.append((run, figures))
+    return found, missing
+
+
+def _write(store: RunStore, writer: Writer, run: RunInfo, figures: RunFigures, now: int) -> bool:
+    """Write what the run does not have yet; return whether there was anything."""
+    labels = store.labels(run)
+    latest, present = dict(labels.latest), dict(labels.tags)
+    metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
+    tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
+    metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
+    outdated = [key for name in TAG_NAMES if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
+    tags = {key: text for key, text in tags.items() if present.get(key) != text}
+    if metrics or tags:
+        writer.log_figures(run, metrics, tags, now)
+    for key in outdated:
+        writer.remove_tag(run, key)
+    return bool(metrics or tags or outdated)
+
+
+def _open_writer(store: RunStore) -> Writer:
+    """Return what writes to a store: its server, MLflow's own client for a database, or for a folder what is here."""
+    if isinstance(store, RestStore | ClientStore):
+        return store
+    if isinstance(store, SqliteStore):
+        _refuse_migration(store)
+        return ClientStore(f"sqlite:///{store.path.resolve()}", store.where)
+    if isinstance(store, FileStore):
+        return FolderWriter(store)
+    raise SourceError(store.where, "figures cannot be written to this store", "give the URL of its server")
+
+
+def _refuse_migration(store: SqliteStore) -> None:
+    """Refuse a database that MLflow's client would bring to another version by opening it.
+
+    Raises:
+        SourceError: when the database is of another version than the client, or there is no client.
+    """
+    try:
+        import mlflow  # noqa: PLC0415 - an extra
+        from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
+    except ImportError as error:
+        hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
+        raise SourceError(store.where, "writing figures to a database needs MLflow's own client", hint) from error
+    current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
+    if store.version != f"schema {current}":
+        what = f"its {store.version or 'schema'} is not that of MLflow {mlflow.__version__}, which would migrate it"
+        hint = "give the URL of a server of its version, or migrate it yourself: mlflow db upgrade"
+        raise SourceError(store.where, what, hint)

@@ -1,0 +1,43 @@
+"""Files put on one run of MLflow, or a comparison put on each of its runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.trackers.mlflow.locators import open_store
+from gpureport.importers.trackers.mlflow.run_selection import select_runs
+from gpureport.importers.trackers.mlflow.run_store import RunStore
+from gpureport.publishing.mlflow_artifacts import put_artifact
+from gpureport.publishing.mlflow_figures import publish_figures
+from gpureport.publishing.run_figures import is_comparison
+
+
+def publish_to_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool) -> list[str]:
+    """Put files among the artifacts of the run that is named, or a comparison on each of its runs.
+
+    Args:
+        files: the files.
+        target: `mlflow:STORE#RUN`, or `mlflow:STORE` for a comparison.
+        skip_missing: whether runs of the comparison that the store lacks are left out.
+
+    Raises:
+        SourceError: when there is no such store or run, or it cannot be written to.
+    """
+    store, named = open_store(target)
+    if named is None:
+        return _publish_comparison(store, files, target, skip_missing=skip_missing)
+    (run,), _ = select_runs(store, named, Selection())
+    return [put_artifact(store, run, file) for file in files]
+
+
+def _publish_comparison(store: RunStore, files: Sequence[Path], target: str, *, skip_missing: bool) -> list[str]:
+    comparisons = [file for file in files if is_comparison(file)]
+    if len(comparisons) != 1:
+        what = "it names no run" if not comparisons else "two comparisons, of which a run gets one"
+        hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
+        raise SourceError(target, what, hint)
+    runs, changed = publish_figures(store, comparisons[0], skip_missing=skip_missing)
+    artifacts = [put_artifact(store, run, file) for run in runs for file in files if file not in comparisons]
+    named = ", ".join(run.name or run.id for run in runs)
+    return [f"figures of {named} to {store.where}: {changed} of {len(runs)} runs changed", *artifacts]

@@ -1,0 +1,53 @@
+"""The table of gains and the potential of the last step, as values."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.gains.potential import estimate_potential
+from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
+from gpureport.report.wording.comparison_reasons import describe_reason
+
+
+def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[str, Any]]:
+    """Return one entry a step."""
+    return [_gain(gain) for gain in build_gains(comparison, pairs)]
+
+
+def potential_json(comparison: Comparison) -> dict[str, Any]:
+    """Return what the last step could gain at most."""
+    return asdict(estimate_potential(comparison.remaining))
+
+
+def _gain(gain: StepGain) -> dict[str, Any]:
+    return {
+        "step": gain.step.label,
+        "since_before": gain.since_before and _since(gain.since_before),
+        "since_first": gain.since_first and _since(gain.since_first),
+        "params_recorded": gain.params_recorded,
+        "changes": [_without_steps(asdict(change)) for change in gain.changes],
+        "advised": [asdict(change) | {"title": STEPS[change.name].title} for change in gain.advised],
+        "findings": {change.value: _findings(gain.findings, change) for change in ChangeKind},
+    }
+
+
+def _without_steps(change: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in change.items() if name not in {"base", "step", "of_one_run"}}
+
+
+def _since(since: GainSince) -> dict[str, Any]:
+    figures = ("whole_job", "training", "gpu_time", "cost", "energy")
+    return {"base": since.base} | {name: _ratio(getattr(since, name)) for name in figures}
+
+
+def _ratio(change: RelativeChange | None) -> dict[str, Any] | None:
+    return None if change is None else asdict(change) | {"reason": describe_reason(change.reason)}
+
+
+def _findings(changes: Sequence[FindingChange], wanted: ChangeKind) -> list[dict[str, Any]]:
+    found = dict.fromkeys((each.kind, each.cause) for each in changes if each.change is wanted)
+    return [{"kind": kind, "cause": cause} for kind, cause in found]

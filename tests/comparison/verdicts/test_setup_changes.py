@@ -1,0 +1,81 @@
+"""What changed between two steps, told from what only tells runs apart."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.verdicts.setup_changes import SettingValue, SetupChange, compare_setups, has_params
+from gpureport.recording import Device
+from tests.comparison.configured_runs import compare_configured, configured
+
+GPU = Device(id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54")
+
+
+def changes(*analyses: Analysis) -> dict[str, SetupChange]:
+    """Return what changed between the first two steps, by key."""
+    return {change.key: change for change in compare_setups(*compare_configured(*analyses).steps)}
+
+
+def test_a_param_that_changed() -> None:
+    """Both values are told; what stayed is not, and what one step does not state is null."""
+    found = changes(
+        configured("a", {"workers": "2", "lr": "0.1"}), configured("b", {"workers": "14", "lr": "0.1", "pin": "1"})
+    )
+    assert {key: (change.before, change.after) for key, change in found.items()} == {
+        "workers": ("2", "14"),
+        "pin": (None, "1"),
+    }
+
+
+def test_values_of_repetitions_stay_apart() -> None:
+    """Runs of one step that differ are counted, and a step whose mix of values changed has changed."""
+    before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
+    after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
+    found = changes(*before, *after)["workers"]
+    assert (found.before, found.after) == ("14, 2", "14, 2")
+    assert found.values_before == (SettingValue(text="2", runs=2), SettingValue(text="14", runs=1))
+    assert found.values_after == (SettingValue(text="14", runs=2), SettingValue(text="2", runs=1))
+    assert changes(*before, *[configured("b", dict(one.run.params), name=one.run.name) for one in before]) == {}
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content", "user"],
+)
+def test_what_describes_one_run(key: str) -> None:
+    """Ids, times, commits and users differ between any two runs and change nothing."""
+    found = changes(configured("a", tags={key: "1"}), configured("b", tags={key: "2"}))
+    assert [change.of_one_run for change in found.values()] == [True]
+
+
+@pytest.mark.parametrize("key", ["model.name", "data_dir", "optimizer", "user_embedding", "seed"])
+def test_what_describes_the_setup(key: str) -> None:
+    """Names that only resemble those of ids are shown, as is a seed of single runs."""
+    found = changes(configured("a", {key: "1"}), configured("b", {key: "2"}))
+    assert [change.of_one_run for change in found.values()] == [False]
+
+
+def test_what_differs_in_every_repetition() -> None:
+    """Seeds that no two runs share are no change; as soon as two share one they are."""
+
+    def seeded(*seeds: str) -> SetupChange:
+        runs = [configured("ab"[at // 2], {"seed": seed}, name=str(at)) for at, seed in enumerate(seeds)]
+        return changes(*runs)["seed"]
+
+    assert seeded("1", "2", "3", "4").of_one_run
+    assert not seeded("1", "1", "2", "2").of_one_run
+
+
+def test_hardware() -> None:
+    """A GPU of another size is a change; totals that a tracker's shares give are of one size within 5 %."""
+    sizes = [replace(GPU, memory_total_bytes=total) for total in (79_600_000_000, 80_400_000_000, 40_000_000_000)]
+    first, second, third = (configured(label, device=gpu) for label, gpu in zip("abc", sizes, strict=True))
+    assert changes(first, second) == {}
+    assert [(change.kind, change.after) for change in changes(second, third).values()] == [("hardware", "37 GiB")]
+
+
+def test_whether_params_were_recorded() -> None:
+    """A change shows only where both steps have params or tags."""
+    steps = compare_configured(configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c")).steps
+    assert (has_params(steps[0], steps[1]), has_params(steps[1], steps[2])) == (True, False)
