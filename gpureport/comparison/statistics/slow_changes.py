@@ -21,8 +21,8 @@ LONG_SECONDS = 600.0
 """Length from which the scatter within a recording speaks for itself.
 
 Simulated with 1000 pairs of equal loads for each process of tests/comparison/processes.py: at 30, 60, 120, 300 and
-450 s at most 4, 1, 0, 4 and 5 % of pairs exceed both the allowance and their own scatter. By their own scatter alone
-63, 54, 37, 29 and 35 % do.
+450 s at most 4, 0, 0, 5 and 4 % of pairs exceed both the allowance and their own scatter. By their own scatter and two
+points alone 65, 56, 36, 30 and 34 % do.
 """
 
 SECONDS_A_SAMPLE = 5.0
