@@ -11,11 +11,10 @@ from gpureport.comparison.statistics.batch_means import FEWEST, BatchMeans, batc
 from gpureport.comparison.statistics.difference_estimate import LEVEL, DifferenceEstimate, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
 from gpureport.comparison.statistics.slow_changes import LONG_SECONDS, SECONDS_A_SAMPLE
-from gpureport.comparison.steps.compared_figures import IDLE, POWER, UTILISATION, Figure
+from gpureport.comparison.steps.compared_figures import IDLE, UTILISATION, Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.per_work import compute_per_work
 
 _FEWEST_BINS = round(LONG_SECONDS / SECONDS_A_SAMPLE)
 
@@ -70,24 +69,16 @@ def estimate_mean_interval(run: SampledRun, figure: Figure, interval: float) -> 
     return found.interval(LEVEL) if found.between.degrees >= 1 else None
 
 
-def compare_work(before: SampledRun, after: SampledRun, figure: Figure) -> SingleRunDifference:
-    """Return the difference of the logarithms of a figure per unit of work."""
+def compare_training_rates(before: SampledRun, after: SampledRun) -> SingleRunDifference:
+    """Return the difference of the logarithms of the rates that training metrics tell."""
     runs = (before, after)
-    estimates = [_log_estimate(run, figure.metric) for run in runs]
+    estimates = [_log_training_rate(run) for run in runs]
     lengths = [_measure_work_length(run) for run in runs]
     short = next((reason for length in lengths if (reason := length.reason)), None)
     if any(estimate.between.degrees < 1 or not isfinite(estimate.mean) for estimate in estimates):
         return SingleRunDifference(contrast=None, reason=short or Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST))
     allowance = slow_changes.allow_logarithm(min(length.seconds for length in lengths)) if short else 0.0
     return SingleRunDifference(contrast=estimate_within_runs(*estimates, allowance=allowance), reason=short)
-
-
-def estimate_work_interval(run: SampledRun, metric: str) -> tuple[float, float] | None:
-    """Return the interval of the logarithm of a figure per unit of work in one run; None where it tells none."""
-    if _measure_work_length(run).reason:
-        return None
-    low, high = _log_estimate(run, metric).interval(LEVEL)
-    return (low, high) if isfinite(low) and isfinite(high) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,18 +120,10 @@ def _length(run: SampledRun, recorded: float, steady: float, width: float, few: 
     return _Length(seconds=seconds, reason=None)
 
 
-def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:
-    """Return the logarithm of a figure, its error that of rate and power together, which are taken as independent."""
-    rates, value = run.rates, compute_per_work(run, metric)
+def _log_training_rate(run: SampledRun) -> MeanEstimate:
+    """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
+    rates, value = run.rates, training_rate(run, TrainingBasis.SERIES)
     speed = batch_means(rates if rates is not None else np.zeros(0))
-    error, degrees = _relative(speed.error, speed.mean), speed.degrees
-    if metric == ENERGY_PER_WORK:
-        power = run.estimate(POWER, 0.0, 0.01)
-        error = float(np.hypot(error, _relative(power.between.error, power.mean)))
-        degrees = min(degrees, power.between.degrees)
+    error = speed.error / speed.mean if speed.mean > 0 else inf
     center = log(value) if value else -inf
-    return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=degrees))
-
-
-def _relative(error: float, mean: float) -> float:
-    return error / mean if mean > 0 else inf
+    return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=speed.degrees))
