@@ -291,7 +291,7 @@ def test_a_rate_that_more_than_doubled_is_seen_in_forty_seconds(tmp_path: Path) 
     assert [found.before, found.after] == pytest.approx([341, 828], rel=0.04)
     assert found.verdict is Verdict.UNCONFIRMED
     assert found.interval is not None
-    assert found.interval[0] > 100
+    assert found.interval[0] > 50
     little = chain.judged_training(STEPS[1], STEPS[2])
     assert little is not None
     assert (little.verdict, little.interval is None) == (Verdict.NOT_ENOUGH_DATA, False)
