@@ -84,7 +84,22 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
         judged, figure_formats.choose_format(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
     other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
-    return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
+    lines = (*_describe_training(comparison), *_describe_other_figures(others, comparison))
+    return f"{sentence} {other_verdicts}".rstrip(), lines
+
+
+def _describe_training(comparison: Comparison) -> Iterator[str]:
+    """Yield how training alone changed between first and last step, where that is known."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged_training(first.label, last.label)
+    if delta is None or delta.difference is None or not delta.before:
+        return
+    shown = figure_formats.choose_format(TRAINING_RATE, last.work_unit)
+    before, after = shown.format_pair(delta.before, delta.after)
+    unit = display.clean(last.work_unit or "work")
+    change = display.relative(delta.difference, delta.before)
+    moved = f" ({change})" if change else ""
+    yield f"Training alone: from {before} to {after} {unit} a second{moved}: {delta.verdict.value}."
 
 
 def add_quality_warning(sentence: str, comparison: Comparison) -> str:
