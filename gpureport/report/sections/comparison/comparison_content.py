@@ -12,7 +12,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
-from gpureport.comparison.study.study import build_study
+from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
@@ -111,11 +111,14 @@ def build_comparison_view(
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
+    sentence, beside = verdict.describe_outcome(comparison, study)
+    if not any(link.comparable for link in found):
+        sentence = verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
-        sentence=_sentence(comparison, found),
-        notes=tuple(_notes(comparison, found, noise)),
+        sentence=sentence,
+        notes=tuple(_notes(comparison, found, noise, beside)),
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
@@ -131,7 +134,7 @@ def build_comparison_view(
 
 
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], by: Sequence[Factor]
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], study: Study | None
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -139,13 +142,12 @@ def build_comparison_part(
         comparison: the steps.
         inputs: the runs step by step.
         told: the findings of the report.
-        by: settings whose values make the groups; none where the steps are a chain.
+        study: the groups; None where the steps are a chain.
     """
     found = pair_steps(comparison)
-    study = build_study(comparison, by) if by else None
     charts = step_charts.charts(comparison, study)
     return ComparisonPart(
-        grouped=display.clean(describe_factors(by)),
+        grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=step_charts.describe_marks(charts),
         study=build_study_sections(comparison, study) if study else (),
@@ -183,20 +185,17 @@ def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
     yield from step_summary_table.build_scaling_facts(comparison.steps)
 
 
-def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
-    if not any(link.comparable for link in found):
-        return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
-    return verdict.add_quality_warning(verdict.describe_change(comparison)[0], comparison)
-
-
-def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
+def _notes(
+    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, beside: Sequence[str]
+) -> Iterator[str]:
+    """Yield what to know of a comparison, with what stands beside its sentence."""
     short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
     if short:
         steps = numbered_labels.list_labels(list(short))
         yield f"Less than 20{display.GAP}s was recorded of {steps}: too short to compare."
     if not any(link.comparable for link in found):
         return
-    yield from verdict.describe_change(comparison)[1]
+    yield from beside
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
