@@ -9,7 +9,6 @@ from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
-from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 
 
@@ -61,21 +60,13 @@ def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
     )
 
 
-def read_work_figures(step: Step, metric: str, *, settled: bool) -> tuple[RunFigure, ...]:
-    """Return a figure per unit of work of each run.
-
-    Args:
-        step: the step.
-        metric: the figure.
-        settled: whether it is of what had settled, by the training metrics, and not of whole recordings.
-    """
-    return tuple(_work_figure(run, metric, settled=settled) for run in step.runs)
+def read_work_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
+    """Return a figure per unit of work of each run, over its whole recording."""
+    return tuple(_work_figure(run, metric) for run in step.runs)
 
 
-def _work_figure(run: SampledRun, metric: str, *, settled: bool) -> RunFigure:
+def _work_figure(run: SampledRun, metric: str) -> RunFigure:
     name = run.analysis.run.name
-    if settled:
-        return RunFigure(run=name, value=compute_per_work(run, metric), seconds=run.rate_seconds)
     whole = measures([run.analysis], [run.gpu_hour_price])
     value = next((each.value for each in whole if each.metric == metric), None)
     return RunFigure(run=name, value=value, seconds=run.analysis.seconds)

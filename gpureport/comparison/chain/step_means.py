@@ -1,6 +1,5 @@
 """How fast a step worked, or what a unit of work took in it, with an interval of its own."""
 
-from dataclasses import replace
 from math import exp, isfinite, log1p, sqrt
 
 from gpureport.comparison.chain.step_summaries import Mean, geometric_mean_over_runs
@@ -12,14 +11,17 @@ from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 
 def work_mean(step: Step, metric: str) -> Mean | None:
-    """Return a figure of role WORK, a mean of logarithms over runs; None where it is not known."""
+    """Return a rate, or what a batch of work took, a mean of logarithms over runs; None where it is not known.
+
+    Args:
+        step: the step.
+        metric: a figure per unit of work, or the training rate.
+    """
     own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before:
         return None
     values = own.figures[0]
-    if len(values) > 1:
-        return replace(geometric_mean_over_runs(values), settled=own.steady)
-    return replace(_within(own, own.before), settled=own.steady)
+    return geometric_mean_over_runs(values) if len(values) > 1 else _within(own, own.before)
 
 
 def _within(own: Evidence, value: float) -> Mean:

@@ -148,15 +148,13 @@ def geometric_mean_over_runs(values: Sequence[float]) -> Mean:
 
 
 def _per_work(step: Step, metric: str) -> Mean | None:
-    """Return what work took, of what had settled where training metrics tell, else of whole runs; by logarithms."""
+    """Return what work took in whole recordings, a geometric mean over runs."""
     own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before or own.difference is None:
         return None
     if len(step.runs) > 1 and own.figures[0]:
-        return replace(geometric_mean_over_runs(own.figures[0]), settled=own.steady)
-    logs = single_run_interval.estimate_work_interval(step.runs[0], metric) if own.steady else None
-    interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
-    return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)
+        return geometric_mean_over_runs(own.figures[0])
+    return Mean(value=own.before, interval=None, basis=None)
 
 
 def _amount(logarithm: float) -> float:

@@ -1,18 +1,17 @@
 """One run against one: the interval of their difference from the scatter within each run, or why there is none."""
 
 from dataclasses import dataclass
-from math import inf, isfinite, log
+from math import inf, log
 
 import numpy as np
 
 from gpureport.comparison.statistics.batch_means import FEWEST, BatchMeans, batch_means
-from gpureport.comparison.statistics.difference_estimate import LEVEL, DifferenceEstimate, estimate_within_runs
+from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
-from gpureport.comparison.steps.compared_figures import POWER, Figure
+from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.comparison.verdicts.per_work import compute_per_work
 
 SHORTEST_SECONDS = 600.0
 """Recorded time below which one run says nothing about its own scatter."""
@@ -60,22 +59,14 @@ def compare_means(before: SampledRun, after: SampledRun, figure: Figure, interva
     return SingleRunDifference(contrast=estimate_within_runs(*estimates), unseen=min(quiet, default=None))
 
 
-def compare_work(before: SampledRun, after: SampledRun, figure: Figure) -> SingleRunDifference:
-    """Return the difference of the logarithms of a figure per unit of work."""
+def compare_training_rates(before: SampledRun, after: SampledRun) -> SingleRunDifference:
+    """Return the difference of the logarithms of the rates that training metrics tell."""
     estimates = []
     for run in (before, after):
         if short := _short_of_work(run):
             return SingleRunDifference(contrast=None, reason=short)
-        estimates.append(_log_estimate(run, figure.metric))
+        estimates.append(_log_training_rate(run))
     return SingleRunDifference(contrast=estimate_within_runs(*estimates))
-
-
-def estimate_work_interval(run: SampledRun, metric: str) -> tuple[float, float] | None:
-    """Return the interval of the logarithm of a figure per unit of work in one run; None where it tells none."""
-    if _short_of_work(run):
-        return None
-    low, high = _log_estimate(run, metric).interval(LEVEL)
-    return (low, high) if isfinite(low) and isfinite(high) else None
 
 
 def _short_of_work(run: SampledRun) -> Reason | None:
@@ -99,18 +90,10 @@ def _too_short(
     return None
 
 
-def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:
-    """Return the logarithm of a figure, its error that of rate and power together, which are taken as independent."""
-    rates, value = run.rates, compute_per_work(run, metric)
+def _log_training_rate(run: SampledRun) -> MeanEstimate:
+    """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
+    rates, value = run.rates, training_rate(run, TrainingBasis.SERIES)
     speed = batch_means(rates if rates is not None else np.zeros(0))
-    error, degrees = _relative(speed.error, speed.mean), speed.degrees
-    if metric == ENERGY_PER_WORK:
-        power = run.estimate(POWER, 0.0, 0.01)
-        error = float(np.hypot(error, _relative(power.between.error, power.mean)))
-        degrees = min(degrees, power.between.degrees)
+    error = speed.error / speed.mean if speed.mean > 0 else inf
     center = log(value) if value else -inf
-    return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=degrees))
-
-
-def _relative(error: float, mean: float) -> float:
-    return error / mean if mean > 0 else inf
+    return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=speed.degrees))

@@ -11,6 +11,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.throughput import parse_work_unit, throughput
+from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.findings import Severity
 from gpureport.recording import Work
@@ -60,17 +61,22 @@ def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | 
     assert parse_work_unit(name) == expected
 
 
-def test_throughput_is_what_a_chain_is_judged_by() -> None:
-    """A tenth more samples a second are a tenth fewer GPU-seconds for each, with an interval around it."""
+def test_throughput_tells_both_rates() -> None:
+    """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
     found = delta(comparison, PER_WORK)
     assert comparison.primary == PER_WORK
-    assert (found.verdict, found.basis, found.window) == (Verdict.UNCONFIRMED, "within-run", "steady")
+    assert (found.verdict, found.interval, found.window) == (Verdict.UNCONFIRMED, None, "whole")
     assert found.before == pytest.approx(10.0, rel=0.01)
-    assert found.interval is not None
-    assert found.interval[0] < 10 / 1.1 - 10 < found.interval[1] < 0
-    speed = delta(comparison, WORK_RATE)
-    assert speed.difference == pytest.approx(10, abs=0.5)
+    assert delta(comparison, WORK_RATE).difference == pytest.approx(10, abs=0.5)
+    training = comparison.judged_training("a", "b")
+    assert training is not None
+    assert (training.verdict, training.basis, training.window) == (Verdict.UNCONFIRMED, "within-run", "training")
+    assert training.interval is not None
+    assert 0 < training.interval[0] < 10 < training.interval[1]
+    assert [step.training_source for step in comparison.steps] == [
+        TrainingSource(basis=TrainingBasis.SERIES, names=(RATE,))
+    ] * 2
     assert delta(comparison, "energy_joules_per_1000_work").difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import build_study
@@ -24,10 +24,12 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     finding_change_lines,
+    quality_rows,
     remaining_loss_facts,
     step_charts,
     step_summary_table,
     step_table,
+    target_facts,
 )
 from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
@@ -86,6 +88,7 @@ def build_comparison_view(
     measured: Sequence[SampledRun] | None = None,
     noise: Noise | None = None,
     by: Sequence[Factor] = (),
+    goals: TrainingGoals = NO_GOALS,
 ) -> ComparisonView:
     """Return the comparison of runs in the order of their steps.
 
@@ -94,9 +97,11 @@ def build_comparison_view(
         measured: the same runs as a comparison takes them, where that is known already.
         noise: what repetitions in the store differ by, where that was measured.
         by: settings whose values make the groups; none where the steps are a chain.
+        goals: what a person says of training metrics.
     """
     named = step_chain.shorten_names(runs)
-    comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
+    sampled = step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named)
+    comparison = compare(sampled, noise, goals)
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
@@ -112,7 +117,7 @@ def build_comparison_view(
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         study=build_study_sections(comparison, study) if study else (),
         remaining=tuple(_remaining(comparison, found, inputs)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
         advice=tuple(
             open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
         ),
@@ -141,7 +146,7 @@ def build_comparison_part(
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
     )
 
 
@@ -166,10 +171,16 @@ def _remaining(
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
+def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
+    """Yield what all steps together say: the time to the target, and how work scales."""
+    yield from target_facts.build_target_facts(comparison)
+    yield from step_summary_table.build_scaling_facts(comparison.steps)
+
+
 def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
     if not any(link.comparable for link in found):
-        return "Nothing can be compared with these recordings."
-    return verdict.describe_change(comparison)[0]
+        return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
+    return verdict.add_quality_warning(verdict.describe_change(comparison)[0], comparison)
 
 
 def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
@@ -251,11 +262,15 @@ def _build_step_pair_view(
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
-        figures=step_table.differences(figures, (link.base, link.step)),
-        effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
+        figures=quality_rows.add_difference_rows(step_table.differences(figures, (link.base, link.step)), link.quality),
+        effects=quality_rows.add_verdict_rows(
+            step_table.build_verdict_table(figures, since, (link.base, link.step)),
+            link.quality,
+            link.quality_since_first,
+        ),
         whole=step_table.build_whole_recording_table(figures),
-        verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.quality),
+        verdicts=(*_verdicts(figures), *quality_rows.build_verdict_facts(link.quality)),
+        training=tuple(quality_rows.build_quality_facts(link)),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -285,13 +300,6 @@ def _change(change: SetupChange) -> Fact:
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
     return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
-
-
-def _trained(entry: QualityChange) -> Fact:
-    before, after = (
-        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
-    )
-    return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:

@@ -145,7 +145,7 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
 def _per_work(steps: Sequence[Step], means: Sequence[Mean | None]) -> Iterator[_StepFigure]:
     """Yield GPU time per unit of work of each run beside the mean of the step."""
     for step, mean in zip(steps, means, strict=True):
-        runs = read_work_figures(step, PER_WORK, settled=mean.settled) if mean else ()
+        runs = read_work_figures(step, PER_WORK) if mean else ()
         yield _StepFigure(step=step, mean=mean, runs=tuple(run for run in runs if run.value))
 
 

@@ -16,7 +16,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.recording import Run
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import figure_formats, repetition_hint, step_table
+from gpureport.report.sections.comparison import figure_formats, quality_rows, repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
@@ -39,6 +39,7 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
     sentence, aside = describe_change(comparison) if several and not apart else ("", ())
+    sentence = add_quality_warning(sentence, comparison)
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
@@ -64,7 +65,33 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
         judged, figure_formats.choose_format(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
     other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
-    return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
+    lines = (*_describe_training(comparison), *_describe_other_figures(others, comparison))
+    return f"{sentence} {other_verdicts}".rstrip(), lines
+
+
+def _describe_training(comparison: Comparison) -> Iterator[str]:
+    """Yield how training alone changed between first and last step, where that is known."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged_training(first.label, last.label)
+    if delta is None or delta.difference is None or not delta.before:
+        return
+    shown = figure_formats.choose_format(TRAINING_RATE, last.work_unit)
+    before, after = shown.format_pair(delta.before, delta.after)
+    unit = display.clean(last.work_unit or "work")
+    change = display.relative(delta.difference, delta.before)
+    moved = f" ({change})" if change else ""
+    yield f"Training alone: from {before} to {after} {unit} a second{moved}: {delta.verdict.value}."
+
+
+def add_quality_warning(sentence: str, comparison: Comparison) -> str:
+    """Return a sentence on the change with the quality that fell in its first part, which headlines show."""
+    warning = quality_rows.warn_of_quality(comparison)
+    if not warning:
+        return sentence
+    if not sentence:
+        return f"{warning[:1].upper()}{warning[1:]}."
+    first, stop, rest = sentence.partition(". ")
+    return f"{first.removesuffix('.')}; {warning}.{' ' if stop else ''}{rest}"
 
 
 def _same(other: Delta, judged: Delta) -> bool:
