@@ -3,20 +3,27 @@
 import html
 import json
 import re
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpureport
+from gpureport.comparison.steps.training_goals import QualityTarget, TrainingGoals
+from gpureport.comparison.study.factors import group_runs, parse_factors
+from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal_comparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import build_comparison_view
-from tests.report import content_leaves, examples, pdf_reading, sample_reports
+from tests.report import content_leaves, pdf_reading, sample_reports
 from tests.report.test_agreement import strings
 
-STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
+_RECORDED = sample_reports.SAMPLES / "recorded/training_steps"
+_TARGET = TrainingGoals(target=QualityTarget(name="loss", value=6.9))
 
 _KEYS = {
     "schema": "names the JSON",
@@ -84,33 +91,47 @@ ALLOWED = {
 """What each format leaves out, by path, and why."""
 
 
-def five_steps() -> Report:
-    """Return the report of the recorded steps, three runs of each."""
-    runs: list[examples.Pair] = []
-    for step in STEPS:
+def _report(recordings: Sequence[Recording], price: float | None = None, **asked: Any) -> Report:  # noqa: ANN401 - as `build` takes them
+    runs = [(recording, gpureport.analyze(recording)) for recording in recordings]
+    return build(runs, title=None, command="gpureport report", gpu_hour_price=price, version="0.1.0", **asked)
+
+
+def recorded_steps() -> list[Recording]:
+    """Return three runs of each recorded step."""
+    found: list[Recording] = []
+    for step in ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch"):
         for run in (1, 2, 3):
             labels = {"name": f"{step}/{run}", "step": step, "work": (32768, "images")}
-            (recording,) = gpureport.read(_steps(f"{step}/{run}"), labels=labels)
-            runs.append((recording, gpureport.analyze(recording)))
-    return build(runs, title=None, command="gpureport report", gpu_hour_price=2.5, version="0.1.0")
+            found += gpureport.read(_RECORDED / step / str(run), labels=labels)
+    return found
 
 
-def _steps(name: str) -> Path:
-    return sample_reports.SAMPLES / "recorded/training_steps" / name
+def mlflow_runs(folder: Path) -> Sequence[Recording]:
+    """Return the runs of the store of MLflow that the recorded steps wrote, one of each step."""
+    with tarfile.open(_RECORDED / "mlruns.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return sorted(gpureport.read(f"mlflow:{folder / 'mlruns'}"), key=lambda recording: recording.run.started)
 
 
-def one_run() -> Report:
-    """Return the report of one run of four GPUs with findings."""
-    return sample_reports.report_on(["thermal_throttle"], price=2.0)
+def mlflow_study(folder: Path) -> Report:
+    """Return the report of the runs of MLflow as groups by two params."""
+    found, by = mlflow_runs(folder), parse_factors("param:batch,param:workers")
+    order = group_runs([recording.run for recording in found], by)
+    return _report([replace(found[place], run=replace(found[place].run, step=label)) for place, label in order], by=by)
 
 
-CONTENTS: dict[str, Callable[[], Report]] = {"five steps": five_steps, "one run": one_run}
+CONTENTS: dict[str, Callable[[Path], Report]] = {
+    "five steps": lambda _: _report(recorded_steps(), price=2.5),
+    "steps of MLflow with a target": lambda folder: _report(mlflow_runs(folder), goals=_TARGET),
+    "a study of MLflow": mlflow_study,
+    "four GPUs": lambda _: sample_reports.report_on(["thermal_throttle"], price=2.0),
+}
 
 
 @pytest.fixture(scope="module", params=CONTENTS)
-def content(request: pytest.FixtureRequest) -> Report:
+def content(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return each content in turn."""
-    return CONTENTS[request.param]()
+    return CONTENTS[request.param](tmp_path_factory.mktemp("content"))
 
 
 def _read_page(text: str) -> str:
@@ -159,31 +180,33 @@ def test_reasons_left_out_of_a_kind_are_given_once(content: Report) -> None:
 
 def test_a_comparison_in_a_terminal_says_what_the_report_says() -> None:
     """`compare` shows every text of its content, and of the report's part on steps."""
-    report = five_steps()
-    runs = [(run.recording, gpureport.analyze(run.recording)) for run in report.timeline]
-    view = build_comparison_view(runs)
+    recordings = recorded_steps()
+    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
     text = terminal_comparison.render(view)
     allowed = {path.removeprefix("comparison."): why for path, why in (_KEYS | _NO_DRAWING).items()}
     assert content_leaves.missing(view, text, allowed) == []
-    assert report.comparison is not None
-    assert content_leaves.missing(report.comparison, text, allowed) == []
+    part = _report(recordings).comparison
+    assert part is not None
+    # findings have no ids in a comparison
+    assert content_leaves.missing(part, text, allowed | {"remaining.text": "names a finding of the report"}) == []
 
 
 def test_what_a_format_lacks_is_noticed() -> None:
     """A text that is taken out of a format is reported with its place; a cell counts beside its heading only."""
-    content = one_run()
+    content = sample_reports.report_on(["thermal_throttle"])
     text = render(content, ".txt").decode()
     (card, *_) = content.findings
     cut = text.replace(card.recommendations[0].split()[0], "")
     assert "findings.recommendations" in {leaf.path for leaf in content_leaves.missing(content, cut, ALLOWED[".txt"])}
-    assert content.gpus
     (row, *_) = content.gpus[0].table.rows
     swapped = content_leaves.missing(content.gpus[0].table, f"{row.cells[0].text} {row.head.text}", {})
     assert content_leaves.Leaf(".cells", row.cells[0].text, row.head.text) in swapped
 
 
 def test_no_reason_outlives_what_it_excuses() -> None:
-    """Each path that a format may leave out is one of the content."""
-    paths = {leaf.path for made in (five_steps(), one_run()) for leaf in content_leaves.leaves(made)}
+    """Each path that a format may leave out is one of a content."""
+    samples = [sample_reports.report_on([name]) for name in ("thermal_throttle", "faulty_hardware")]
+    made = [*samples, _report(recorded_steps())]
+    paths = {leaf.path for each in made for leaf in content_leaves.leaves(each)}
     stale = {path for kind in ALLOWED.values() for path in kind if not any(each.startswith(path) for each in paths)}
-    assert stale == {"timeline.events"}
+    assert stale == set()

@@ -37,8 +37,9 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     study = report.comparison.study if report.comparison else ()
     yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
-        lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
-        yield MarkdownPart("step by step", MIDDLE, lines)
+        heading = escape(report.steps_heading)
+        lines = ("", f"## {heading}", "", *_table(report.steps), "", escape(report.steps.note))
+        yield MarkdownPart(display.lower_first(heading), MIDDLE, lines)
     if report.comparison:
         sections = (section for section in list_comparison_sections(report.comparison) if section not in study)
         yield from (_section_part(section, MIDDLE) for section in sections)
@@ -174,7 +175,10 @@ def _events(report: Report) -> Iterator[str]:
 def _not_judged(report: Report) -> Iterator[str]:
     lines = report.judgement.lines
     if lines:
-        rows = ((f"{', '.join(line.kinds)}{line.where and f' ({line.where})'}", line.reason, line.recording) for line in lines)
+        rows = (
+            (f"{', '.join(line.kinds)}{line.where and f' ({line.where})'}", line.reason, line.recording)
+            for line in lines
+        )
         yield from table_lines(("Kinds", "Why", "Record this to know"), rows)
     if report.judgement.command:
         yield from ("", f"To record all of these: {inline_code(report.judgement.command)}")

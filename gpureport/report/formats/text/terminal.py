@@ -69,7 +69,7 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
     if report.steps:
-        yield from page.heading("Step by step")
+        yield from page.heading(report.steps_heading)
         yield from terminal_tables.block_lines(report.steps, page)
     if report.comparison:
         yield from terminal_tables.comparison_lines(report.comparison, page)
