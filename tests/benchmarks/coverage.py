@@ -14,7 +14,8 @@ import numpy as np
 from gpureport.comparison.statistics.batch_means import batch_means
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.statistics.slow_changes import allow_points
+from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import build_steps
@@ -74,6 +75,29 @@ def pairs(trials: int) -> Iterator[str]:
             )
             cells.append(f"{100 * false / trials:.1f} %")
         yield f"| {process.name} | " + " | ".join(cells) + " |"
+
+
+def short_pairs(trials: int) -> Iterator[str]:
+    """Yield the same of recordings too short for slow changes, and by their scatter alone; beyond two points."""
+    yield "| process | 30 s | 60 s | 120 s | 300 s | scatter alone, 60 s |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for process in processes():
+        claims = [claimed_of_short(process, seconds, trials) for seconds in (30, 60, 120, 300)]
+        cells = [f"{100 * claimed:.1f} %" for claimed, _ in claims]
+        yield f"| {process.name} | " + " | ".join(cells) + f" | {100 * claims[1][1]:.0f} % |"
+
+
+def claimed_of_short(process: Process, seconds: int, trials: int) -> tuple[float, float]:
+    """Return how often two short runs of a process are called different, and how often by their scatter alone."""
+    rng = np.random.default_rng([SEED, 5, seconds])
+    claimed = alone = 0
+    for _ in range(trials):
+        sides = [estimate(process, seconds, rng) for _ in range(2)]
+        found = estimate_within_runs(sides[0], sides[1], allowance=100 * allow_points(seconds))
+        large = abs(found.difference) > 100 * POINTS
+        claimed += large and found.excludes_zero()
+        alone += large and (found.scatter or found).excludes_zero()
+    return claimed / trials, alone / trials
 
 
 def training_rates(trials: int) -> Iterator[str]:
@@ -146,6 +170,7 @@ def main() -> None:
     for title, lines in (
         ("One run", single_runs(trials)),
         ("Two runs of one process", pairs(trials)),
+        ("Two short runs of one process", short_pairs(trials)),
         ("Training rate, half an hour", training_rates(trials)),
         ("Repetitions", repetitions(trials)),
     ):

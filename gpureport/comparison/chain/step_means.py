@@ -26,7 +26,8 @@ def work_mean(step: Step, metric: str) -> Mean | None:
 
 def _within(own: Evidence, value: float) -> Mean:
     """Return the figure of one run: set against itself, its interval is wider by the root of two."""
-    if own.contrast is None:
+    if own.contrast is None or own.contrast.scatter:
+        # what it allows for slow changes is of a difference, not of one run
         return Mean(value=value, interval=None, basis=None)
     half = log1p(own.contrast.interval(LEVEL)[1] / value) / sqrt(2)
     interval = (value * exp(-half), value * exp(min(half, 50.0))) if isfinite(half) else None

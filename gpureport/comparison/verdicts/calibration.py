@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from math import log
 
 from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, FigureRole
+from gpureport.comparison.steps.counted_runs import STEADY_SECONDS
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
 from gpureport.comparison.steps.steps import Step, build_steps
 from gpureport.comparison.steps.training_rate import training_rate
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise, pool_noise
-from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 from gpureport.recording import Run
 
 SHARES = (UTILISATION, IDLE)

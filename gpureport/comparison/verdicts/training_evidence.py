@@ -31,5 +31,7 @@ def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence
         reason=found.reason,
         whole=read_whole_recordings(base, step, figure),
         seconds=min(run.rate_seconds for run in (*base.runs, *step.runs)),
+        figures=((before,), (after,)),
         lone=found.contrast is None,
+        brief=found.reason,
     )

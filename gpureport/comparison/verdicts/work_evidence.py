@@ -1,6 +1,6 @@
 """Figures per unit of work in two steps, compared as ratios."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp, log
 
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate, estimate_between_runs
@@ -12,6 +12,7 @@ from gpureport.comparison.verdicts.figure_evidence import (
     Evidence,
     compare_whole_recordings,
     compute_mean,
+    find_brief_recording,
     read_each_run,
     read_whole_recordings,
 )
@@ -64,22 +65,12 @@ def compare_ratios(
         contrast=contrast and convert_to_amounts(contrast, before),
         reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
         whole=read_whole_recordings(base, step, figure),
-        figures=(tuple(sides[0]), tuple(sides[1])) if contrast else ((), ()),
+        figures=(tuple(sides[0]), tuple(sides[1])),
         lone=contrast is None,
+        brief=find_brief_recording(base, step),
     )
 
 
 def convert_to_amounts(contrast: DifferenceEstimate, before: float) -> DifferenceEstimate:
     """Return a difference of logarithms as a difference from what was before."""
-
-    def amount(difference: float) -> float:
-        return before * (exp(min(difference, 50.0)) - 1)
-
-    def interval(level: float) -> tuple[float, float]:
-        low, high = contrast.interval(level)
-        return amount(low), amount(high)
-
-    made: Callable[[float], tuple[float, float]] = interval
-    return DifferenceEstimate(
-        difference=amount(contrast.difference), basis=contrast.basis, interval=made, reach=contrast.reach
-    )
+    return contrast.convert(lambda difference: before * (exp(min(difference, 50.0)) - 1))

@@ -5,8 +5,9 @@ import pytest
 
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, SCALING, across_findings
 from gpureport.comparison.across_runs.across_runs import BatchDoubt, largest_batch, scaling
-from gpureport.comparison.chain.step_summaries import ShortRun, summarize_steps
+from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.batch_size import batch_size
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict, build_steps
@@ -172,13 +173,13 @@ def test_groups_have_means_with_intervals() -> None:
 
 
 def test_a_group_that_recorded_too_little_says_so() -> None:
-    """Utilisation of 45 s is recorded, but too short to judge; a group without any says no more than that."""
+    """Utilisation of 15 s is recorded, but too short to judge; a group without any says no more than that."""
     short, long, none = summarize_steps(
         list(
             build_steps(
                 [
-                    sampled("a", step="short", util=level(90, 45)),
-                    sampled("b", step="short", util=level(90, 300)),
+                    sampled("a", step="short", util=level(90, 15)),
+                    sampled("b", step="short", util=level(90, 12)),
                     sampled("c", step="long", util=level(90, 300)),
                     sampled("d", step="none", memory=np.full(45, 10.0)),
                 ]
@@ -186,7 +187,7 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
         )
     )
     assert short.utilisation is None
-    assert short.too_short_run == ShortRun(run="a", seconds=45.0, least=60.0)
+    assert short.too_short_run == ShortRun(run="a", seconds=15.0, least=20.0)
     assert (long.utilisation is None, long.too_short_run) == (False, None)
     assert (none.utilisation, none.too_short_run) == (None, None)
 

@@ -23,7 +23,7 @@ from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import list_reasons
+from gpureport.report.wording.comparison_reasons import describe_left_out, list_reasons
 from gpureport.report.wording.difference_wording import FigureFormat, format_interval
 
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
@@ -56,10 +56,17 @@ def build_step_table(comparison: Comparison) -> Table:
             allowance(comparison),
             list_reasons(reasons),
             training_note(steps),
+            _left_out_note(comparison),
             _price_note(steps, figures),
         ),
     )
     return quality_rows.add_quality_column(table, comparison, place=len(heads))
+
+
+def _left_out_note(comparison: Comparison) -> str:
+    """Return which runs are too short for figures of the steady state; empty where all count."""
+    runs = {run.run: run for delta in comparison.deltas for run in delta.left_out}
+    return display.clean_sentence(describe_left_out(list(runs.values())))
 
 
 def _reasons(
