@@ -52,6 +52,9 @@ _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 _HARMLESS = {"timezone"}
 """Checks on which no figure depends."""
 
+_TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
+"""Tags of a tracker by their names on its pages."""
+
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 
@@ -301,7 +304,8 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
 
 
 def _change(change: SetupChange) -> Fact:
-    name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
+    key = _TRACKER_TAGS.get(change.key, change.key)
+    name = CHECKS.get(key, key) if change.kind == "hardware" else f"{change.kind} {key}"
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
