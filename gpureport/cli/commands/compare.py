@@ -83,7 +83,7 @@ def _show(
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
 
     measured = run_sampling.sample_runs(analysed.runs, throughput)
-    comparison = compared(measured, noise)
+    comparison = compared(measured, noise, analysed.goals)
     if form == "json":
         from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
 
@@ -101,7 +101,7 @@ def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
         return 0
     named = ", ".join(make_printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(
-        f"gpureport: {named}: nothing can be compared; record ten minutes of the GPUs in each step, or repeat each",
+        f"gpureport: {named}: nothing can be compared; record at least 20 s of the GPUs in each step",
         err=True,
     )
     return _CANNOT_JUDGE

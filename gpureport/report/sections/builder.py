@@ -6,7 +6,9 @@ from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
@@ -38,25 +40,27 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     by: Sequence[Factor] = (),
     throughput: str | None = None,
     checks: Sequence[Check] = (),
+    goals: TrainingGoals | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput))
+    comparison = compare(step_chain.sample_runs(runs, throughput), goals=goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
+    study = build_study(comparison, by) if by and several else None
     bars = gpu_time.build_time_bars(inputs)
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
-        verdict=verdict.build_verdict(comparison, findings),
+        verdict=verdict.build_verdict(comparison, findings, study),
         tiles=tiles.build_tiles(comparison, findings),
         steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, by) if several else None,
+        comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,

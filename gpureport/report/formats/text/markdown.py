@@ -7,16 +7,21 @@ from collections.abc import Iterator
 
 from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
 from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
-from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Cell, ReportSection, Table
+from gpureport.report.model.shapes import Cell, Fact, ReportSection, Table
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging.plain_sections import list_plain_sections
+from gpureport.report.sections.merging.joined_tables import join_single_row_tables
+from gpureport.report.sections.merging.plain_sections import (
+    list_comparison_sections,
+    list_pair_sections,
+    list_plain_sections,
+)
+from gpureport.report.sections.merging.shared_facts import list_facts, merge_notes
 from gpureport.report.wording import display
 
-LIMIT = 20_000
-"""Most bytes: a job summary shares 1 MiB with others, a comment takes 65 536 characters, and a person reads less."""
+LIMIT = 60_000
+"""Most bytes: a job summary shares 1 MiB with others, and a comment takes 65 536 characters."""
 
 _COMMAND = 500
 
@@ -29,26 +34,55 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
-    if report.comparison and report.comparison.grouped:
-        yield from _study_parts(report.comparison)
+    study = report.comparison.study if report.comparison else ()
+    yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
-        lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
-        yield MarkdownPart("step by step", MIDDLE, lines)
+        heading = escape(report.steps_heading)
+        lines = ("", f"## {heading}", "", *_table(report.steps), "", escape(report.steps.note))
+        yield MarkdownPart(display.lower_first(heading), MIDDLE, lines)
     if report.comparison:
-        yield MarkdownPart("what became of findings", LAST, tuple(_comparison_lines(report.comparison)))
+        sections = (section for section in list_comparison_sections(report.comparison) if section not in study)
+        yield from (_section_part(section, MIDDLE) for section in sections)
     if report.gpu_time:
         yield MarkdownPart("where the GPU-hours went", MIDDLE, tuple(_gpu_time_lines(report)))
-    for section in list_plain_sections(report):
-        title = _title(section)
-        yield MarkdownPart(escape(title[:1].lower() + title[1:]), LAST, tuple(_section_lines(section, title)))
+    yield from (_section_part(section, LAST) for section in list_plain_sections(report))
     yield from _findings(report)
+    for pair in report.comparison.links if report.comparison else ():
+        parts = [_section_part(section, LAST) for section in list_pair_sections(pair)]
+        yield MarkdownPart(escape(pair.label), LAST, tuple(line for part in parts for line in part.lines))
     yield MarkdownPart("the checklist", LAST, tuple(_checklists(report)))
+    yield from _gpu_parts(report)
+    yield _section_part(ReportSection(heading="Data quality", facts=list_facts(report.quality)), LAST)
+    yield MarkdownPart("notes on the data", MIDDLE, tuple(_notes(report)))
     yield MarkdownPart("events of the log", MIDDLE, tuple(_events(report)))
     yield MarkdownPart("", ALWAYS, ("## What could not be judged", "", escape(report.judgement.sentence), ""))
     yield MarkdownPart("why kinds could not be judged", MIDDLE, tuple(_not_judged(report)))
     yield MarkdownPart("how many kinds had which result", LAST, tuple(_answer_summaries(report)))
     command = display.shorten(report.method.command, _COMMAND)
     yield MarkdownPart("", ALWAYS, ("", f"gpureport {escape(report.version)}, made with {inline_code(command)}"))
+
+
+def _gpu_parts(report: Report) -> Iterator[MarkdownPart]:
+    """Yield the GPUs of each run side by side, and what sets one apart."""
+    for run in join_single_row_tables(report.gpus):
+        label = run.label if len(report.quality) > 1 else ""
+        facts = tuple(Fact(name="", text=text) for text in run.outliers or filter(None, (run.same,)))
+        yield _section_part(ReportSection(heading="Per GPU", label=label, table=run.table, facts=facts), LAST)
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """Yield what else a reader must know of the data."""
+    notes = merge_notes(report.quality)
+    yield from ("", *(f"- {escape(': '.join(filter(None, (note.runs, note.text))))}" for note in notes), "")
+
+
+def _title(section: ReportSection) -> str:
+    return ", ".join(filter(None, (section.heading, section.label)))
+
+
+def _section_part(section: ReportSection, rank: int) -> MarkdownPart:
+    title = _title(section)
+    return MarkdownPart(escape(display.lower_first(title)), rank, tuple(_section_lines(section, title)))
 
 
 def _head_lines(report: Report) -> Iterator[str]:
@@ -65,7 +99,7 @@ def _head_lines(report: Report) -> Iterator[str]:
 def _gpu_time_lines(report: Report) -> Iterator[str]:
     yield from ("", "## Where the GPU-hours went", "")
     bars = [bar for bar in report.gpu_time if bar.whole]
-    if len(bars) > 1 and report.gpu_time_table:
+    if len(report.gpu_time) > 1 and report.gpu_time_table:
         yield from _table(report.gpu_time_table)
         return
     parts = [(part.label, part.text, part.hours) for bar in bars for part in bar.parts]
@@ -90,32 +124,7 @@ def _section_lines(section: ReportSection, title: str) -> Iterator[str]:
     yield from ("", f"## {escape(title)}", "")
     if section.table:
         yield from (*_table(section.table), "", escape(section.table.note))
-    yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in section.facts)
-
-
-def _study_parts(part: ComparisonPart) -> Iterator[MarkdownPart]:
-    """Yield the best group and what each setting did, then all groups."""
-    lines = [line for section in part.study for line in _section_lines(section, _title(section))]
-    yield MarkdownPart("", ALWAYS, tuple(lines))
-    heading = f"Groups by {part.grouped}"
-    groups = ReportSection(heading=heading, table=part.estimates)
-    yield MarkdownPart("the groups", MIDDLE, tuple(_section_lines(groups, heading)))
-
-
-def _title(section: ReportSection) -> str:
-    return ", ".join(filter(None, (section.heading, section.label)))
-
-
-def _comparison_lines(part: ComparisonPart) -> Iterator[str]:
-    """Yield what all steps together say, what is still lost, and what became of findings."""
-    facts = [*part.across, *part.remaining]
-    if facts:
-        yield from ("", "## What is still lost", "")
-        yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in facts)
-    if any(link.findings for link in part.links):
-        yield from ("", "## What became of findings", "")
-    for link in part.links:
-        yield from (f"- {escape(f'{link.label}: {fact.name}: {fact.text}')}" for fact in link.findings)
+    yield from (f"- {escape(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts)
 
 
 def _card_lines(card: FindingCard) -> Iterator[str]:
@@ -132,7 +141,12 @@ def _card_lines(card: FindingCard) -> Iterator[str]:
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
         yield f"- {escape(f'{line.quantity}: {line.observed}{limit}')}"
     yield from (f"- Do this: {escape(text)}" for text in card.recommendations)
+    if card.steps:
+        yield f"- Steps: {escape('; '.join(step.title for step in card.steps))}"
+    if card.ruled_out:
+        yield f"- Ruled out: {escape('; '.join(card.ruled_out))}"
     yield f"- Where: {escape('; '.join(filter(None, [card.run, card.where])))}"
+    yield f"- Confidence: {escape('; '.join([card.confidence, *([] if card.is_open else [card.status])]))}"
     yield ""
 
 
@@ -161,7 +175,10 @@ def _events(report: Report) -> Iterator[str]:
 def _not_judged(report: Report) -> Iterator[str]:
     lines = report.judgement.lines
     if lines:
-        rows = ((", ".join(line.kinds), line.reason, line.recording) for line in lines)
+        rows = (
+            (f"{', '.join(line.kinds)}{line.where and f' ({line.where})'}", line.reason, line.recording)
+            for line in lines
+        )
         yield from table_lines(("Kinds", "Why", "Record this to know"), rows)
     if report.judgement.command:
         yield from ("", f"To record all of these: {inline_code(report.judgement.command)}")
