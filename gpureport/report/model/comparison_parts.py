@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gpureport.report.model.gain_table import GainTable
 from gpureport.report.model.shapes import Fact, Table
 
 
@@ -108,6 +109,7 @@ class ComparisonPart:
         links: every step against the one before.
         remaining: what the last step still loses, and the largest finding left.
         across: what all steps together say.
+        gains: the table of gains.
     """
 
     grouped: str
@@ -117,3 +119,4 @@ class ComparisonPart:
     links: tuple[StepPairView, ...]
     remaining: tuple[Fact, ...]
     across: tuple[Fact, ...]
+    gains: GainTable

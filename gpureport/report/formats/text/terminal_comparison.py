@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text import terminal_tables
+from gpureport.report.formats.text import terminal_gains, terminal_tables
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.shapes import ReportSection
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
@@ -28,6 +28,7 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         yield from page.wrapped(view.sentence, style="heading")
     for note in view.notes:
         yield from page.wrapped(note, 2)
+    yield from terminal_gains.gain_lines(view.gains, page)
     sections = [
         ReportSection(heading="Steps", table=view.steps),
         ReportSection(heading="Since the first step", facts=view.since_first),

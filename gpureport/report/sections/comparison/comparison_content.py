@@ -17,12 +17,14 @@ from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.gain_table import GainTable
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     finding_change_lines,
+    gain_table,
     remaining_loss_facts,
     step_charts,
     step_summary_table,
@@ -30,13 +32,15 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
-from gpureport.report.wording import difference_wording, display, numbered_labels
+from gpureport.report.wording import difference_wording, display, numbered_labels, setup_wording
 from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
 from gpureport.report.wording.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
+_APART = 5
+"""Names of what only tells runs apart that are listed."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
 _HARMLESS = {"timezone"}
@@ -54,6 +58,7 @@ class ComparisonView:
         subtitle: runs, steps and hardware.
         sentence: what may be said of the first and the last step.
         notes: what to know before acting on it.
+        gains: the table of gains.
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
@@ -66,6 +71,7 @@ class ComparisonView:
     subtitle: str
     sentence: str
     notes: tuple[str, ...]
+    gains: GainTable
     steps: Table | None
     links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...]
@@ -96,6 +102,7 @@ def build_comparison_view(
         subtitle=step_chain.build_subtitle(inputs),
         sentence=_sentence(comparison, found),
         notes=tuple(_notes(comparison, found, noise)),
+        gains=gain_table.build_gain_table(comparison, found),
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
@@ -129,6 +136,7 @@ def build_comparison_part(
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
         across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        gains=gain_table.build_gain_table(comparison, found),
     )
 
 
@@ -237,7 +245,7 @@ def _build_step_pair_view(
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-        changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
+        changes=tuple(_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
         figures=step_table.differences(figures, (link.base, link.step)),
         effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
         whole=step_table.build_whole_recording_table(figures),
@@ -266,12 +274,18 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
         yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
 
 
-def _change(change: SetupChange) -> Fact:
-    name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
-    before, after = (
-        display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
-    )
-    return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
+def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
+    """Yield what changed, and the names of what only tells runs apart."""
+    for change in changes:
+        if not change.of_one_run:
+            hardware = change.kind == "hardware"
+            name = CHECKS.get(change.key, change.key) if hardware else f"{change.kind} {change.key}"
+            before, after = map(setup_wording.describe_values, (change.values_before, change.values_after))
+            yield Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
+    apart = [display.clean(change.key) for change in changes if change.of_one_run]
+    if apart:
+        more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []
+        yield Fact(name="Of each run", text=f"{display.join_words([*apart[:_APART], *more])} tell runs apart.")
 
 
 def _trained(entry: QualityChange) -> Fact:
