@@ -21,6 +21,7 @@ from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.reading.oddities import ODDITIES, Oddity
 from gpureport.metrics import METRICS, Metric, Scope
+from gpureport.report.sections.findings.advice_steps import name_frameworks
 
 _MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
 _UNITS = {"1": "", "": "", "s": " s", "Cel": " °C", "W": " W", "By": " bytes", "Hz": " Hz"}
@@ -155,6 +156,9 @@ cores, pinned memory, persistent workers, prefetching, compilation, batch, preci
 out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
 `gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
 
+Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
+the input pipelines only that of the framework is given.
+
 Change one thing at a time, and let `gpureport compare` judge it by the work done per GPU-hour: utilisation alone can
 rise while the job gets slower.
 """
@@ -170,7 +174,9 @@ def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
     yield f"### {step.title}\n"
     yield f"{step.do}\n"
     needs = "; ".join(condition.words for condition in step.conditions)
-    said = [("When", step.when), ("Needs", needs), ("Risk", step.risk), ("Check", step.check), ("Source", step.source)]
+    framework = name_frameworks(step) if step.frameworks else ""
+    said = [("When", step.when), ("Needs", needs), ("Framework", framework), ("Risk", step.risk)]
+    said += [("Check", step.check), ("Source", step.source)]
     said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
     yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
 

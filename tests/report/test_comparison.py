@@ -10,6 +10,7 @@ from gpureport.analysis.results import Phase
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
@@ -220,8 +221,9 @@ def test_charts_tell_too_short_from_absent() -> None:
     """A run too short for an interval has its dot; one without utilisation has none and says so."""
     absent = sampled("absent", power=[300.0] * 900)
     measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))), absent]
-    for by in ((), (Factor(kind="param", key="kind"),)):
-        (chart,) = step_charts.charts(compare(measured), by)
+    comparison = compare(measured)
+    for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
+        (chart,) = step_charts.charts(comparison, study)
         short, none = chart.rows[2:]
         assert short.text.replace(GAP, " ") == "90 %, too short to judge"
         assert short.interval is None
@@ -237,8 +239,9 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
         replace(one, analysis=replace(one.analysis, run=replace(one.analysis.run, step=step)))
         for one, step in zip((build_sampled_run(*each) for each in runs), ("s", "s", "s", "b"), strict=True)
     ]
-    for by in ((), (Factor(kind="param", key="kind"),)):
-        (chart,) = step_charts.charts(compare(named), by)
+    comparison = compare(named)
+    for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
+        (chart,) = step_charts.charts(comparison, study)
         row = chart.rows[0]
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]

@@ -48,6 +48,19 @@ STEPS = (
         source=references.CLUSTER,
     ),
     Step(
+        name="pretrained_weights",
+        title="Start from pre-trained weights",
+        do="Fine-tune a model that was trained on similar data: first its new last layers with the others frozen, then "
+        "all of them at a low learning rate.",
+        when="The run trains from scratch, and a model trained on similar data exists.",
+        risk="What it saves is not known beforehand. The weights want their own preprocessing, may lack the domain, "
+        "and bring their licence.",
+        check="The same validation value is reached in fewer GPU-hours.",
+        source=references.join_sources(references.TORCH_TRANSFER, references.KERAS_TRANSFER),
+        applied_check=applied_checks.PRETRAINED_WEIGHTS,
+        applied_by=(setting_changes.PRETRAINED_WEIGHTS_ON,),
+    ),
+    Step(
         name="overlap_evaluation",
         title="Evaluate beside training",
         do="Evaluate less often or on a part of the data, keep the evaluation loader's workers alive, and log and "

@@ -67,6 +67,11 @@ def _accumulates_gradients(facts: RunFacts) -> bool | None:
     return None if facts.setup.accumulation is None else facts.setup.accumulation.value > 1
 
 
+def _starts_from_weights(facts: RunFacts) -> bool | None:
+    """Whether training starts from trained weights: whoever trains from scratch may have a reason."""
+    return True if facts.setup.pretrained is not None and facts.setup.pretrained.value else None
+
+
 def _large_batch(facts: RunFacts) -> bool | None:
     small = facts.setup.batch is not None and facts.setup.batch.value < _FEW_SAMPLES
     return False if small else None
@@ -82,6 +87,8 @@ OVERLAPPED_COPIES = _switch("non_blocking")
 PERSISTENT_WORKERS = _switch("persistent_workers")
 COMPILED_MODEL = _switch("compiled")
 CUDA_GRAPHS = _switch("cuda_graphs")
+CUDNN_AUTOTUNING = _switch("cudnn_benchmark")
+PRETRAINED_WEIGHTS = AppliedCheck(is_applied=_starts_from_weights, settings=("pretrained",))
 ASYNCHRONOUS_CHECKPOINTS = _switch("asynchronous_checkpoints")
 GRADIENT_ACCUMULATION = AppliedCheck(is_applied=_accumulates_gradients, settings=("accumulation",))
 LARGE_BATCH = AppliedCheck(is_applied=_large_batch, settings=("batch",))

@@ -2,6 +2,7 @@
 
 from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
+from gpureport.analysis.job.framework import Framework
 
 STEPS = (
     Step(
@@ -65,8 +66,35 @@ STEPS = (
         risk="Shapes and addresses are fixed, and code on the CPU within the step does not run again.",
         check="CPU use of the main process falls, time per step falls.",
         source=references.TORCH_CUDA,
+        frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.CUDA_GRAPHS,
         applied_by=(setting_changes.CUDA_GRAPHS_ON,),
+    ),
+    Step(
+        name="cudnn_autotuning",
+        title="cuDNN autotuning",
+        do="Set torch.backends.cudnn.benchmark = True before the training loop (benchmark=True in Lightning's "
+        "Trainer): cuDNN then times its convolution algorithms for each input shape and keeps the fastest.",
+        when="The model is convolutional, is not compiled, and sees inputs of one shape or few.",
+        risk="The first iterations of each shape are slower, so that shapes which keep changing make the job slower. "
+        "Algorithms may differ from run to run, and results in their last digits.",
+        check="Iterations after the first are shorter; the longer start is made up for within the run.",
+        source=references.TORCH_TUNING,
+        conditions=(conditions.FIXED_SHAPES, conditions.NOT_COMPILED),
+        frameworks=(Framework.PYTORCH, None),
+        applied_check=applied_checks.CUDNN_AUTOTUNING,
+        applied_by=(setting_changes.CUDNN_AUTOTUNING_ON,),
+    ),
+    Step(
+        name="explore_framework",
+        title="Explore your framework",
+        do="Work through the tuning guide of the framework, one change at a time: PyTorch's Performance Tuning Guide "
+        "(fused optimizer and attention, channels_last for convolutions), TensorFlow's guide on GPU performance with "
+        "its Profiler (XLA, host and device in balance), JAX's GPU performance tips (XLA flags).",
+        when="The steps above are done, or the cause is not known.",
+        risk="Settings that help one model slow another down: measure each.",
+        check="Work per GPU-hour rises with each change that is kept, and the loss curve stays as it was.",
+        source=references.join_sources(references.TORCH_TUNING, references.TENSORFLOW_GPU, references.JAX_GPU),
     ),
     Step(
         name="fewer_waits",

@@ -58,6 +58,10 @@ def _full_precision(facts: RunFacts) -> bool | None:
     return None if facts.reduced_precision is None else not facts.reduced_precision
 
 
+def _not_compiled(facts: RunFacts) -> bool | None:
+    return None if facts.setup.compiled is None else not facts.setup.compiled.value
+
+
 CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
 CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
@@ -70,6 +74,8 @@ GPU_MEMORY_FULL = Condition(
 GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation below 95 %)", holds=_gpu_time)
 TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0 or newer)", holds=_tensor_cores)
 FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
+NOT_COMPILED = Condition(words="the model is not compiled", holds=_not_compiled)
+FIXED_SHAPES = Condition(words="the model convolves inputs of few shapes", holds=lambda _facts: None)
 LINK_REDUCED = Condition(
     words="the PCIe link runs below its highest width or generation under load", holds=lambda facts: facts.link_reduced
 )

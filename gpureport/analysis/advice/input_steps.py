@@ -2,6 +2,7 @@
 
 from gpureport.analysis.advice import applied_checks, conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
+from gpureport.analysis.job.framework import Framework
 
 STEPS = (
     Step(
@@ -54,6 +55,7 @@ STEPS = (
         check="The dips between steps shrink, and PCIe throughput rises while they last.",
         source=references.join_sources(references.NEPTUNE, references.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
+        frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.PINNED_MEMORY,
         applied_by=(setting_changes.PINNED_MEMORY_ON,),
     ),
@@ -67,6 +69,7 @@ STEPS = (
         check="The dips between steps go; PCIe throughput is spread over the step.",
         source=references.join_sources(references.NEPTUNE, references.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
+        frameworks=(Framework.PYTORCH, None),
         applied_check=applied_checks.OVERLAPPED_COPIES,
         applied_by=(setting_changes.NON_BLOCKING_ON,),
     ),
@@ -100,6 +103,59 @@ STEPS = (
         risk="Code to maintain; results must stay the same.",
         check="The loader alone yields more batches a second than the job uses up.",
         source=references.join_sources(references.NEPTUNE, references.CLUSTER),
+    ),
+    Step(
+        name="input_pipeline",
+        title="The input pipeline of your framework",
+        do="PyTorch: give the DataLoader workers (num_workers; 0, its default, loads in the main process) and pinned "
+        "memory. TensorFlow: end the pipeline with prefetch(tf.data.AUTOTUNE) and let map and interleave run in "
+        "parallel. JAX: load with Grain's DataLoader (worker_count), tf.data or PyTorch's DataLoader.",
+        when="The GPU waits for batches. Name the framework (--param framework=pytorch) to be told what it offers.",
+        risk="Host memory for workers and for batches loaded ahead.",
+        check="The loader alone, without a model, yields more batches a second than the job uses up.",
+        source=references.join_sources(
+            references.TORCH_TUNING, references.TENSORFLOW_DATA, references.FLAX_LOADERS, references.GRAIN
+        ),
+        frameworks=(None,),
+    ),
+    Step(
+        name="pytorch_input",
+        title="PyTorch's input pipeline",
+        do="Give the DataLoader workers (num_workers: 0, its default, loads in the main process while the GPU waits), "
+        "then pin_memory=True with copies that do not block, persistent_workers=True, and a prefetch_factor above 2 "
+        "where batches take unequally long. In a container raise the shared memory (--shm-size): workers hand batches "
+        "over in it.",
+        when="The GPU waits for batches of a DataLoader.",
+        risk="Each worker copies what the data set holds as Python objects: keep arrays or files mapped into memory.",
+        check="Iterating over the DataLoader alone yields more batches a second than the job uses up.",
+        source=references.join_sources(references.TORCH_TUNING, references.TORCH_DATA),
+        frameworks=(Framework.PYTORCH,),
+    ),
+    Step(
+        name="tensorflow_input",
+        title="TensorFlow's input pipeline",
+        do="End the tf.data pipeline with prefetch(tf.data.AUTOTUNE); give map and interleave "
+        "num_parallel_calls=tf.data.AUTOTUNE; cache() what is costly and the same in every epoch, before shuffling "
+        "and augmentation; batch before a map that can work on whole batches.",
+        when="The GPU waits for batches of tf.data.",
+        risk="A cache() without a file holds the data in host memory; autotuning may take half of the free memory for "
+        "buffers.",
+        check="The tf.data analysis of the TensorFlow Profiler no longer calls the job input-bound.",
+        source=references.join_sources(references.TENSORFLOW_DATA, references.TENSORFLOW_DATA_ANALYSIS),
+        frameworks=(Framework.TENSORFLOW,),
+    ),
+    Step(
+        name="jax_input",
+        title="An input pipeline for JAX",
+        do="JAX has no loader of its own: use Grain's DataLoader with a worker_count above 0, its default, tf.data "
+        "or PyTorch's DataLoader, and put the next batch on the GPU (jax.device_put) before the current step's result "
+        "is asked for.",
+        when="The GPU waits for batches in a job that runs JAX.",
+        risk="Worker processes must compute with NumPy: one that is forked after JAX has started threads may hang. A "
+        "second batch in GPU memory.",
+        check="Iterating over the loader alone yields more batches a second than the job uses up.",
+        source=references.join_sources(references.FLAX_LOADERS, references.GRAIN),
+        frameworks=(Framework.JAX,),
     ),
     Step(
         name="offline_preprocessing",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpureport import gpus
 from gpureport.analysis.job import job_params, precision_params
+from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.findings import Finding
@@ -40,6 +41,7 @@ class RunFacts:
         host_memory: share of the host's memory in use, 95 % of the time at most.
         reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
         setup: what params and tags say of the loader, the machine and the training loop.
+        framework: the framework that params and tags name.
         reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
         full_links: GPUs of which it is known that theirs does not.
         link_reduced: the same of the GPUs of one finding.
@@ -57,6 +59,7 @@ class RunFacts:
     host_memory: float | None = None
     reduced_precision: bool | None = None
     setup: JobParams = job_params.NO_PARAMS
+    framework: Framework | None = None
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
     link_reduced: bool | None = None
@@ -90,6 +93,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=read_setup(labels),
+        framework=find_framework(labels),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(run, one, findings)) - reduced,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis.advice.applied_checks import AppliedCheck
 from gpureport.analysis.advice.run_facts import RunFacts
 from gpureport.analysis.advice.setting_changes import SettingChange
+from gpureport.analysis.job.framework import Framework
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Step:
         check: how to see that it worked.
         source: where the advice comes from.
         conditions: what is looked up in the recording before it is given; all must hold.
+        frameworks: frameworks it is for, None for a run that names no framework; empty where it is for all.
         applied_check: how the run tells whether it was applied already; None where it cannot.
         applied_by: changes between two runs, each of which shows that it was applied in the later one.
     """
@@ -46,5 +48,6 @@ class Step:
     check: str
     source: str
     conditions: tuple[Condition, ...] = ()
+    frameworks: tuple[Framework | None, ...] = ()
     applied_check: AppliedCheck | None = None
     applied_by: tuple[SettingChange, ...] = ()

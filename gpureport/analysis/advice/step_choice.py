@@ -15,8 +15,9 @@ _MOST = 3
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps for a finding, the most promising first.
 
-    A step that was taken, or of which a precondition is known not to hold, is left out. One that params say was not
-    taken comes first. One of which a precondition is not known says which, and comes last.
+    A step that was taken, of which a precondition is known not to hold, or which is for another framework, is left
+    out. One that params say was not taken comes first. One of which a precondition is not known says which, and comes
+    last.
 
     Args:
         finding: the finding.
@@ -50,6 +51,8 @@ def _rank(step: AdvisedStep, facts: RunFacts) -> int:
 
 def _list_fitting_steps(kind: str, cause: str | None, facts: RunFacts) -> Iterator[AdvisedStep]:
     for name in steps_by_loss.find_steps(kind, cause):
+        if STEPS[name].frameworks and facts.framework not in STEPS[name].frameworks:
+            continue
         held = {condition.words: condition.holds(facts) for condition in STEPS[name].conditions}
         if False not in held.values() and not _is_applied(name, facts):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))

@@ -41,6 +41,8 @@ class JobParams:
         prefetch: batches loaded ahead in all.
         compiled: whether the model is compiled.
         cuda_graphs: whether steps are replayed as CUDA graphs.
+        cudnn_benchmark: whether cuDNN times its algorithms for each input shape.
+        pretrained: whether training starts from weights that were trained before.
         accumulation: batches whose gradients make one step of the optimizer.
         asynchronous_checkpoints: whether checkpoints are written in the background.
         batch: samples in a batch, of one process or of all.
@@ -57,6 +59,8 @@ class JobParams:
     prefetch: Setting | None = None
     compiled: Setting | None = None
     cuda_graphs: Setting | None = None
+    cudnn_benchmark: Setting | None = None
+    pretrained: Setting | None = None
     accumulation: Setting | None = None
     asynchronous_checkpoints: Setting | None = None
     batch: Setting | None = None
@@ -82,6 +86,9 @@ NAMES: dict[str, tuple[str, ...]] = {
                  "jit_compile", "xla", "use_xla", "torch_compile_mode", "torch_compile_backend", "compile_mode"),
     "cuda_graphs": ("cuda_graph", "cuda_graphs", "use_cuda_graph", "use_cuda_graphs", "enable_cuda_graph",
                     "enable_cuda_graphs", "cudagraph", "cudagraphs"),
+    "cudnn_benchmark": ("cudnn_benchmark", "benchmark", "cudnn_autotune"),
+    "pretrained": ("pretrained", "use_pretrained", "pretrained_weights", "pretrained_model", "pretrained_model_path",
+                   "pretrained_model_name_or_path", "model_name_or_path", "finetune", "fine_tune", "finetune_from"),
     "accumulation": ("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum", "grad_accum_steps",
                      "gradient_accumulation", "accumulation_steps"),
     "asynchronous_checkpoints": ("async_save", "async_checkpoint", "async_checkpoints", "async_checkpointing",
@@ -93,7 +100,15 @@ NAMES: dict[str, tuple[str, ...]] = {
 """Last parts of the names of params by what they set, in lower case with underscores."""
 
 _FIELD = {name: field for field, names in NAMES.items() for name in names}
-_SWITCHES = {"compiled", "cuda_graphs", "pin_memory", "non_blocking", "persistent_workers", "asynchronous_checkpoints"}
+_SWITCHES = {
+    "compiled",
+    "cuda_graphs",
+    "cudnn_benchmark",
+    "pin_memory",
+    "non_blocking",
+    "persistent_workers",
+    "asynchronous_checkpoints",
+}
 
 
 def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
@@ -119,12 +134,22 @@ def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
     if field is None or _OTHER_SCOPES & set(re.findall(r"[a-z0-9]+", words)):
         return []
     text = value.strip().lower()
-    number = _parse_switch(text) if field in _SWITCHES else _parse_count(text)
+    number = _parse_value(field, text)
     if number is None:
         return []
     setting = Setting(text=f"{name}={value}", value=number)
     whole = field == "compiled" and text.startswith(_CUDA_GRAPH_MODES)
     return [(field, setting), *([("cuda_graphs", setting)] if whole else [])]
+
+
+def _parse_value(field: str, value: str) -> float | None:
+    if field == "pretrained":
+        # a path, or the name of a model
+        return float(value not in OFF)
+    if field == "cudnn_benchmark" and value not in ON | OFF:
+        # `benchmark` may name a set of data as well
+        return None
+    return _parse_switch(value) if field in _SWITCHES else _parse_count(value)
 
 
 def _parse_switch(value: str) -> float | None:

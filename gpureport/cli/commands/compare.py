@@ -16,6 +16,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.steps import Comparison
+    from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.recording import Recording
 
@@ -58,7 +59,8 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
         return _print_noise(noise)
     found = read_steps(source, chain, options, tolerant=True)
     _refuse_single_step(found, chain)
-    return _show(analyze_runs(found, analysis, fewest_runs=_SIDES), options.tracker.throughput, noise, form)
+    analysed = analyze_runs(found, analysis, fewest_runs=_SIDES)
+    return _show(analysed, options.tracker.throughput, noise, chain.factors, form=form)
 
 
 def _print_noise(noise: "Noise") -> int:
@@ -74,7 +76,9 @@ def _print_noise(noise: "Noise") -> int:
     return 0
 
 
-def _show(analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None", form: str) -> int:
+def _show(
+    analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None", by: "Sequence[Factor]", *, form: str
+) -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
 
@@ -83,9 +87,9 @@ def _show(analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None
     if form == "json":
         from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
 
-        click.echo(comparison_json.render(comparison, noise), nl=False)
+        click.echo(comparison_json.render(comparison, noise, by), nl=False)
     else:
-        report_output.print_comparison(analysed, measured, noise)
+        report_output.print_comparison(analysed, measured, noise, by)
     return _code(analysed, comparison)
 
 

@@ -77,13 +77,15 @@ def print_report(content: "Report", *, full: bool = False) -> None:
     click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
 
 
-def print_comparison(analysed: "AnalysedRuns", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
+def print_comparison(
+    analysed: "AnalysedRuns", measured: "Sequence[SampledRun]", noise: "Noise | None", by: "Sequence[Factor]" = ()
+) -> None:
     """Print a comparison for people, as `terminal` prints a report."""
     from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    view = comparison_content.build_comparison_view(analysed.runs, measured, noise)
+    view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by)
     click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 

@@ -78,7 +78,7 @@ def _row_values(row: IntervalRow) -> list[float]:
 def _axis_ends(chart: IntervalChart) -> tuple[float, float]:
     """Return the ends of the axis: bars begin at zero, dots too where that is not far away."""
     ends = [value for row in chart.rows for value in _row_values(row)]
-    low, high = min(ends), max(ends)
+    low, high = min(ends), max([*ends, chart.end or 0.0])
     if chart.form == "bars" or low < high / 2:
         return 0.0, (1.0 if chart.share and chart.form == "bars" else high * (1 + _MARGIN)) or 1.0
     least = _NARROWEST * (1.0 if chart.share else high)

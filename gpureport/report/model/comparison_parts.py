@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.shapes import Fact, ReportSection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,14 @@ class IntervalChart:
         form: `dots`, or `bars` from zero.
         share: whether it is a share, shown in per cent.
         rows: one a step.
+        end: largest value of the axis, shared by panels beside each other; None where the rows set it.
     """
 
     title: str
     form: str
     share: bool
     rows: tuple[IntervalRow, ...]
+    end: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,7 @@ class ComparisonPart:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
         charts: figures of every step with their intervals.
         legend: what the marks of the charts stand for; empty without charts.
+        study: the best group and what each setting did; nothing where the steps are a chain.
         estimates: the same in figures.
         links: every step against the one before.
         remaining: what the last step still loses, and the largest finding left.
@@ -115,6 +118,7 @@ class ComparisonPart:
     grouped: str
     charts: tuple[IntervalChart, ...]
     legend: str
+    study: tuple[ReportSection, ...]
     estimates: Table
     links: tuple[StepPairView, ...]
     remaining: tuple[Fact, ...]

@@ -10,7 +10,9 @@ from gpureport.analysis import analyze
 from gpureport.analysis.advice import step_choice
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import RunFacts
+from gpureport.analysis.job.framework import Framework
 from gpureport.analysis.job.job_params import read_params
+from gpureport.analysis.rules import shared_advice
 from gpureport.findings import Evidence
 from gpureport.recording import Recording
 from tests.builders import finding, recording, steps
@@ -122,6 +124,8 @@ TAKEN = [
     ("non_blocking=1", "overlapped_copies", "transfer_bound", "copying"),
     ("torch_compile=true", "compile", "hollow_util", "launches"),
     ("compile_mode=reduce-overhead", "cuda_graphs", "hollow_util", "launches"),
+    ("cudnn_benchmark=True", "cudnn_autotuning", "full_precision", None),
+    ("pretrained=imagenet/resnet50.pth", "pretrained_weights", "no_progress", None),
     ("async_save=True", "asynchronous_checkpoints", "idle_gap", "checkpoint"),
     ("gradient_accumulation_steps=4", "gradient_accumulation", "mem_pressure", None),
 ]
@@ -250,3 +254,42 @@ def test_few_workers_come_first_where_the_cpu_was_not_recorded() -> None:
         finding("low_util_cause_unknown", (0, 9)), _told("num_workers=2 cpu_count=16", NOTHING)
     )
     assert (first.name, bool(first.unknown)) == ("loader_workers", True)
+
+
+@pytest.mark.parametrize(
+    ("framework", "pipeline", "pins"),
+    [
+        (Framework.PYTORCH, "pytorch_input", True),
+        (Framework.TENSORFLOW, "tensorflow_input", False),
+        (Framework.JAX, "jax_input", False),
+        (None, "input_pipeline", True),
+    ],
+)
+@pytest.mark.parametrize("kind", ["cpu_bound", "cpu_bound_single", "io_bound", "workers_headroom"])
+def test_only_the_input_pipeline_of_the_framework(
+    kind: str, framework: Framework | None, pipeline: str, *, pins: bool
+) -> None:
+    """One of the four, and settings of PyTorch only where another framework is not named."""
+    names = _names(replace(IDLE, framework=framework), kind)
+    assert [name for name in names if name in shared_advice.INPUT_PIPELINES] == [pipeline]
+    assert ("pinned_memory" in names) is (pins and kind == "cpu_bound")
+
+
+@pytest.mark.parametrize(
+    ("params", "unknown"),
+    [
+        ("lr=1", ["the model convolves inputs of few shapes", "the model is not compiled"]),
+        ("compile=False", ["the model convolves inputs of few shapes"]),
+        ("compile=True", None),
+    ],
+)
+def test_cudnn_is_tuned_for_a_model_that_is_not_compiled(params: str, unknown: list[str] | None) -> None:
+    """Whether shapes are fixed no log tells, so the step always asks."""
+    chosen = {one.name: one.unknown for one in step_choice.choose_steps(finding("full_precision"), _told(params, IDLE))}
+    assert chosen.get("cudnn_autotuning") == (None if unknown is None else tuple(unknown))
+
+
+def test_training_from_scratch_may_have_a_reason() -> None:
+    """Trained weights come last, also where params say that none are used, and nothing is promised of them."""
+    assert _names(_told("pretrained=False", IDLE), "no_progress", None)[-1] == "pretrained_weights"
+    assert "not known" in STEPS["pretrained_weights"].risk

@@ -49,7 +49,10 @@ class HollowUtil(Rule):
                 AdvicePath(causes=("hang",), steps=shared_advice.HANG),
                 AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
                 AdvicePath(
-                    steps=("larger_batch", "compile", "cuda_graphs", "fewer_waits", "parallelise_code", "profile_step")
+                    steps=(
+                        *("larger_batch", "compile", "cuda_graphs", "fewer_waits", "parallelise_code"),
+                        *("explore_framework", "profile_step"),
+                    )
                 ),
             ),
             follows_from=(

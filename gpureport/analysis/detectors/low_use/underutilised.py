@@ -58,6 +58,7 @@ class Underutilised(LowUseRule):
                         "loader_workers",
                         "compile",
                         "cuda_graphs",
+                        "explore_framework",
                         "profile_step",
                     )
                 ),

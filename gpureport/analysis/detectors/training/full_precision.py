@@ -42,7 +42,9 @@ class FullPrecision(Rule):
             name=_KIND,
             title="Full precision",
             recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("mixed_precision", "profile_step")),),
+            advice_paths=(
+                AdvicePath(steps=("mixed_precision", "cudnn_autotuning", "explore_framework", "profile_step")),
+            ),
         ),
     )
     wants = (_TENSOR, UTILISATION)

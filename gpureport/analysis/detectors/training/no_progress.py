@@ -37,7 +37,7 @@ class NoProgress(Rule):
             name=_KIND,
             title="No progress of the validation metric",
             recommendations=(_ADVICE,),
-            advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule")),),
+            advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule", "pretrained_weights")),),
             needs_gpus=False,
             judges_few_samples=True,
         ),

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
@@ -60,6 +60,7 @@ class CpuBoundSingle(Rule):
                         "compile",
                         "cuda_graphs",
                         "faster_preprocessing",
+                        *shared_advice.INPUT_PIPELINES,
                     )
                 ),
             ),

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
@@ -49,7 +49,11 @@ class HostMemory(Rule):
             name="workers_headroom",
             title="Room for more loader workers",
             recommendations=(_MORE,),
-            advice_paths=(AdvicePath(steps=("loader_workers", "prefetch", "faster_preprocessing")),),
+            advice_paths=(
+                AdvicePath(
+                    steps=("loader_workers", "prefetch", *shared_advice.INPUT_PIPELINES, "faster_preprocessing")
+                ),
+            ),
         ),
         KindDescription(
             name="host_memory_pressure",

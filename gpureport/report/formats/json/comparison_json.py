@@ -18,12 +18,15 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
 from gpureport.comparison.steps.training_rate import TrainingSource, mean_training_rate
+from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
+from gpureport.report.formats.json.study_json import study_json
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
@@ -35,12 +38,13 @@ from gpureport.report.wording.comparison_reasons import (
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(comparison: Comparison, noise: Noise | None = None) -> str:
+def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Factor] = ()) -> str:
     """Return a comparison as JSON text.
 
     Args:
         comparison: steps and their differences.
         noise: what repetitions in the store differ by, where that was measured.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
     document = {
@@ -57,6 +61,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
+        "study": study_json(build_study(comparison, by) if by else None),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
         "gains": gains_json(comparison, found),

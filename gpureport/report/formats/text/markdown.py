@@ -92,7 +92,11 @@ def _section_lines(section: ReportSection, title: str) -> Iterator[str]:
 
 
 def _comparison_lines(part: ComparisonPart) -> Iterator[str]:
-    """Yield what all steps together say, what is still lost, and what became of findings."""
+    """Yield groups and what is said of them, what all steps together say, what is left, what became of findings."""
+    if part.grouped:
+        groups = ReportSection(heading=f"Groups by {part.grouped}", table=part.estimates)
+        for section in (groups, *part.study):
+            yield from _section_lines(section, ", ".join(filter(None, (section.heading, section.label))))
     facts = [*part.across, *part.remaining]
     if facts:
         yield from ("", "## What is still lost", "")

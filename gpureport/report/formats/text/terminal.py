@@ -92,7 +92,11 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
 
 
 def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
-    """Yield what all steps together say, what is still lost, and what became of findings."""
+    """Yield groups and what is said of them, what all steps together say, what is left, what became of findings."""
+    if part.grouped:
+        groups = ReportSection(heading=f"Groups by {part.grouped}", table=part.estimates)
+        for section in (groups, *part.study):
+            yield from terminal_tables.section_lines(section, page)
     for heading, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
         yield from terminal_tables.section_lines(ReportSection(heading=heading, facts=facts), page)
     for link in part.links:

@@ -33,6 +33,7 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         ReportSection(heading="Steps", table=view.steps),
         ReportSection(heading="Since the first step", facts=view.since_first),
         ReportSection(heading="Steps as groups", table=view.groups),
+        *view.study,
         ReportSection(heading="What is still lost", facts=view.remaining),
         ReportSection(heading="What to do next", facts=view.advice),
         ReportSection(heading="Over all steps", facts=view.across),

@@ -11,6 +11,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
+from gpureport.comparison.study.study import build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
@@ -18,7 +19,7 @@ from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
@@ -30,6 +31,7 @@ from gpureport.report.sections.comparison import (
     step_summary_table,
     step_table,
 )
+from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference_wording, display, numbered_labels, setup_wording
@@ -63,6 +65,7 @@ class ComparisonView:
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
+        study: the best group and what each setting did; nothing where the steps are a chain.
         remaining: what the last step still loses, and the largest finding left.
         across: what all steps together say.
         advice: what is open in the last step: what follows from it, and the steps to take.
@@ -76,6 +79,7 @@ class ComparisonView:
     links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...]
     groups: Table | None
+    study: tuple[ReportSection, ...]
     remaining: tuple[Fact, ...]
     across: tuple[Fact, ...]
     advice: tuple[Fact, ...]
@@ -85,6 +89,7 @@ def build_comparison_view(
     runs: Sequence[tuple[Recording, Analysis]],
     measured: Sequence[SampledRun] | None = None,
     noise: Noise | None = None,
+    by: Sequence[Factor] = (),
 ) -> ComparisonView:
     """Return the comparison of runs in the order of their steps.
 
@@ -92,6 +97,7 @@ def build_comparison_view(
         runs: recordings with their analyses.
         measured: the same runs as a comparison takes them, where that is known already.
         noise: what repetitions in the store differ by, where that was measured.
+        by: settings whose values make the groups; none where the steps are a chain.
     """
     named = step_chain.shorten_names(runs)
     comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
@@ -107,6 +113,7 @@ def build_comparison_view(
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
+        study=build_study_sections(comparison, build_study(comparison, by)) if by else (),
         remaining=tuple(_remaining(comparison, found, inputs)),
         across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
         advice=tuple(
@@ -127,11 +134,13 @@ def build_comparison_part(
         by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
-    charts = step_charts.charts(comparison, by)
+    study = build_study(comparison, by) if by else None
+    charts = step_charts.charts(comparison, study)
     return ComparisonPart(
         grouped=display.clean(describe_factors(by)),
         charts=charts,
         legend=step_charts.describe_marks(charts),
+        study=build_study_sections(comparison, study) if study else (),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),

@@ -15,10 +15,11 @@ from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summari
 from gpureport.comparison.steps.compared_figures import UTILISATION
 from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
+from gpureport.report.sections.comparison.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
@@ -63,16 +64,19 @@ _NUMBER = _Format(number=display.precise_number)
 _SHARE = _Format(number=_percent, unit=_PERCENT, most=1.0)
 
 
-def charts(comparison: Comparison, by: Sequence[Factor]) -> tuple[IntervalChart, ...]:
+def charts(comparison: Comparison, study: Study | None) -> tuple[IntervalChart, ...]:
     """Return the charts of a chain, or of groups beside each other; none without a figure to show.
 
     Args:
         comparison: the steps.
-        by: settings whose values make the groups; none where the steps are a chain.
+        study: the groups; None where the steps are a chain.
     """
-    found = _groups(comparison.steps) if by else _chain(comparison)
-    known = (chart for chart in found if any(row.value is not None for row in chart.rows))
-    prefix = f"{display.clean(by[0].name)}=" if len(by) == 1 else ""
+    found = list(_groups(comparison.steps) if study else _chain(comparison))
+    known = [chart for chart in found if any(row.value is not None for row in chart.rows)]
+    if known and study and len(study.by) > 1:
+        # work where it is known, else utilisation: panels of both would be too many
+        return tuple(split_into_panels(known[-1], study))
+    prefix = f"{display.clean(study.by[0].name)}=" if study else ""
     return tuple(replace(chart, rows=tuple(_unprefixed(row, prefix) for row in chart.rows)) for chart in known)
 
 

@@ -59,9 +59,19 @@ def build_step_facts(step: Step) -> Iterator[Fact]:
     yield Fact(name="When", text=step.when)
     if step.conditions:
         yield Fact(name="Only if", text=display.join_words([condition.words for condition in step.conditions]))
+    if step.frameworks:
+        yield Fact(name="For", text=name_frameworks(step))
     yield Fact(name="Risk", text=step.risk)
     yield Fact(name="Check", text=step.check)
     yield Fact(name="Source", text=step.source)
+
+
+def name_frameworks(step: Step) -> str:
+    """Return which frameworks a step is for, in words."""
+    named = display.join_words([str(each) for each in step.frameworks if each is not None])
+    if not named:
+        return "a run that names no framework"
+    return f"{named}, or a run that names no framework" if None in step.frameworks else f"a run that names {named}"
 
 
 def guide_titles(kinds: Sequence[str]) -> list[str]:

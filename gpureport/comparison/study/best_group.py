@@ -1,0 +1,122 @@
+"""The best of all groups by one figure, with its margin over the next, where it stands clear of all others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from gpureport.comparison.statistics.difference_estimate import LEVEL
+from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
+from gpureport.comparison.verdicts.figure_evidence import Evidence
+from gpureport.comparison.verdicts.significance import Trial, compute_holm_levels, find_obstacle, judge_difference
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestGroup:
+    """The group with the best figure.
+
+    Attributes:
+        metric: the figure.
+        unit: its base unit.
+        label: of the group.
+        value: its figure.
+        next: label of the next best group.
+        next_value: its figure.
+        change: of the best against the next, a share of the next: -0.12 is 12 % less.
+        interval: ends of its 95 % interval; None where nothing tells its scatter.
+        verdict: `better` where all others are shown to be worse, tested together; `no clear change` where one is
+            not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
+            be set against it.
+        rivals: labels of the groups that are not shown to be worse.
+        unknown: labels of groups without the figure, or too short for it.
+        tested: how many comparisons the verdict allows for.
+    """
+
+    metric: str
+    unit: str
+    label: str
+    value: float
+    next: str
+    next_value: float
+    change: float
+    interval: tuple[float, float] | None
+    verdict: Verdict
+    rivals: tuple[str, ...]
+    unknown: tuple[str, ...]
+    tested: int
+
+
+def find_best_group(steps: Sequence[Step], metric: str) -> BestGroup | None:
+    """Return the best of groups by a figure; None where fewer than two have it.
+
+    Args:
+        steps: the groups.
+        metric: the figure.
+    """
+    figure = BY_METRIC[metric]
+    values = {step.label: _read_value(step, metric) for step in steps}
+    known = [(value, step) for step in steps if (value := values[step.label]) is not None]
+    if len(known) < 2:  # noqa: PLR2004 - best of two at least
+        return None
+    ranked = sorted(known, key=lambda each: -figure.better * each[0])
+    (value, best), (next_value, following) = ranked[:2]
+    verdicts = _compare_with_others(best, [step for _, step in ranked[1:]], metric)
+    evidence = gather_evidence(following, best, figure)
+    return BestGroup(
+        metric=metric,
+        unit=figure.unit,
+        label=best.label,
+        value=value,
+        next=following.label,
+        next_value=next_value,
+        change=value / next_value - 1,
+        interval=_relative_interval(evidence),
+        verdict=_judge_best(list(verdicts.values())),
+        rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
+        unknown=tuple(step.label for step in steps if values[step.label] is None),
+        tested=len(verdicts),
+    )
+
+
+def _read_value(step: Step, metric: str) -> float | None:
+    """Return the figure of a group; None where it has none, or is too short."""
+    if recorded_seconds(step.analyses) < SHORTEST_SECONDS:
+        return None
+    return gather_evidence(step, step, BY_METRIC[metric]).before or None
+
+
+def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dict[str, Verdict]:
+    """Return the verdict on the best against each other group; Holm's levels keep all claims at 5 % together."""
+    evidence = {other.label: gather_evidence(other, best, BY_METRIC[metric]) for other in others}
+    obstacles = {
+        other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
+        for other in others
+    }
+    tested = [label for label, each in evidence.items() if each.contrast is not None and obstacles[label] is None]
+    levels = dict(zip(tested, compute_holm_levels([evidence[label] for label in tested]), strict=True))
+    return {
+        label: (
+            obstacles[label]
+            or judge_difference(each, Trial(level=levels.get(label, LEVEL), family=max(len(tested), 1)))
+        ).verdict
+        for label, each in evidence.items()
+    }
+
+
+def _judge_best(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on the best: that of the group it stands least clear of."""
+    left = set(verdicts) - {Verdict.BETTER}
+    if left <= {Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA}:
+        doubts = (Verdict.NOT_ENOUGH_DATA, Verdict.UNCONFIRMED)
+        return next((verdict for verdict in doubts if verdict in left), Verdict.BETTER)
+    return Verdict.NO_CLEAR_CHANGE
+
+
+def _relative_interval(evidence: Evidence) -> tuple[float, float] | None:
+    if evidence.contrast is None or not evidence.before:
+        return None
+    low, high = (end / evidence.before for end in evidence.contrast.interval(LEVEL))
+    return (low, high) if isfinite(low) and isfinite(high) else None

@@ -1,0 +1,37 @@
+"""The study of groups as JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from gpureport.comparison.study.main_effects import FigureEffects, SettingEffect
+from gpureport.comparison.study.study import Study
+
+
+def study_json(study: Study | None) -> dict[str, Any] | None:
+    """Return a study; None where the steps are a chain."""
+    if study is None:
+        return None
+    return {
+        "by": [asdict(factor) | {"values": values} for factor, values in zip(study.by, study.values, strict=True)],
+        "groups": [asdict(group) for group in study.groups],
+        "best": {
+            "cost": study.best_by_cost and asdict(study.best_by_cost),
+            "speed": study.best_by_speed and asdict(study.best_by_speed),
+        },
+        "also_varied": [asdict(factor) for factor in study.mixed_in],
+        "repetitions": study.varied.repetitions,
+        "names": study.varied.names,
+        "effects": [_effects(each) for each in study.effects],
+    }
+
+
+def _effects(effects: FigureEffects) -> dict[str, Any]:
+    return asdict(effects) | {"settings": [_setting(setting) for setting in effects.settings]}
+
+
+def _setting(setting: SettingEffect) -> dict[str, Any]:
+    return {
+        **asdict(setting.factor),
+        "confounded_with": [asdict(factor) for factor in setting.confounded_with],
+        "levels": [asdict(level) for level in setting.levels],
+    }
