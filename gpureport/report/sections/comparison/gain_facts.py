@@ -29,10 +29,9 @@ def list_gain_facts(gain: StepGain) -> Iterator[Fact]:
         yield Fact(name="Findings", text=_describe_findings(gain))
     if gain.advised:
         yield Fact(name="Advised", text=" ".join(_describe_advised(change, gain) for change in gain.advised))
-    elif not gain.params_recorded:
-        yield Fact(name="Advised", text="Not known: params were not recorded.")
     elif gain.changes:
-        yield Fact(name="Advised", text="No: no earlier finding named this change.")
+        unknown = "Not known: params were not recorded."
+        yield Fact(name="Advised", text="No earlier finding advised it." if gain.params_recorded else unknown)
 
 
 def list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
@@ -93,13 +92,23 @@ def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
 
 
 def _describe_outcome(gain: StepGain) -> str:
-    """Return what a step was worth: of the whole job, and of training alone where only that is established."""
+    """Return what a step was worth: of the whole job, and where that is not established what else is."""
     since = gain.since_before
-    job, training = (since.gpu_time, since.training) if since else (None, None)
+    job = since and since.gpu_time
+    if since is None or (job is None and since.training is None):
+        return "outcome not known, as the work was not stated"
     told = [f"GPU time {relative_changes.format_percent_change(job.ratio)}, {_verdict(job)}"] if job else []
-    if training and (job is None or (training.verdict in _ESTABLISHED and job.verdict not in _ESTABLISHED)):
-        told.append(f"training {relative_changes.format_times(training.ratio)} as fast, {_verdict(training)}")
-    return "; ".join(told) or "outcome not known, as the work was not stated"
+    if since.training and (job is None or _is_surer(since.training, job)):
+        times = relative_changes.format_times(since.training.ratio)
+        told.append(f"training alone {times} as fast, {_verdict(since.training)}")
+    if since.energy and job and _is_surer(since.energy, job):
+        change = relative_changes.format_percent_change(since.energy.ratio)
+        told.append(f"energy {change}, {_verdict(since.energy)}")
+    return "; ".join(told)
+
+
+def _is_surer(change: RelativeChange, job: RelativeChange) -> bool:
+    return change.verdict in _ESTABLISHED and job.verdict not in _ESTABLISHED
 
 
 def _verdict(change: RelativeChange) -> str:

@@ -140,7 +140,7 @@ def _format_change(
     lines = [interval, "" if established else verdict]
     lines.append(f"{relative_changes.format_times(since_first.ratio)} since the first" if since_first else "")
     return GainCell(
-        text=f"{text} {verdict}" if established else text,
+        text=f"{text}, {verdict}" if established else text,
         lines=tuple(filter(None, lines)),
         tone=change.verdict.value if established else "",
     )
@@ -167,7 +167,7 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     per = f"per {figure_formats.batch({unit})}" if unit else "per unit of work"
     yield (
         "Each row is against the row above. Whole job and training alone: how many times as fast. "
-        f"GPU time, cost and energy: change {per}. The small line is the 95{display.GAP}% interval."
+        f"GPU time, cost and energy: change {per}. The small line is the 95% interval."
     )
     shown = {column.title for column in columns}
     yield from (column.absent for column in _COLUMNS if column.absent and column.title not in shown)
