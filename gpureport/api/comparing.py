@@ -8,6 +8,7 @@ from gpureport.api.notebook_results import Analysis, Comparison
 from gpureport.comparison.chain import step_comparison
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.step_folders import step_folders
+from gpureport.comparison.steps.training_goals import make_goals
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
 from gpureport.recording import Recording
 
@@ -16,7 +17,12 @@ Run = Recording | Analysis
 
 
 def compare(
-    runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]], *, throughput: str | None = None, by: str = "step"
+    runs: Sequence[Run] | Mapping[str, Run | Sequence[Run]],
+    *,
+    throughput: str | None = None,
+    by: str = "step",
+    better: Mapping[str, str] | None = None,
+    target: str | None = None,
 ) -> Comparison:
     """Return each step set against the one before it, with intervals and verdicts.
 
@@ -27,9 +33,11 @@ def compare(
         throughput: training metric that counts the work done, whatever its name.
         by: what makes a step, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand in the
             order of their values. A dict names its steps itself.
+        better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
+        target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 
     Raises:
-        ValueError: when there are fewer than two steps, or `by` names no settings.
+        ValueError: when there are fewer than two steps, `by` names no settings, or `better` or `target` says nothing.
         SettingsError: when a run lacks a param or tag of `by`.
     """
     grouping = parse_factors(by)
@@ -38,8 +46,9 @@ def compare(
         raise ValueError(msg)
     analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else _grouped([*map(_analysed, runs)], grouping))
     factors = tuple(factor for factor in grouping if factor.kind not in CHAIN_KINDS)
+    goals = make_goals(better or {}, target)
     sampled = [build_sampled_run(each.recording, each, throughput) for each in analyses]
-    found = step_comparison.compare(sampled) if sampled else None
+    found = step_comparison.compare(sampled, goals=goals) if sampled else None
     if found is None or len(found.steps) == 1:
         msg = "a comparison needs at least two steps"
         raise ValueError(msg)

@@ -9,6 +9,7 @@ from gpureport.analysis.results import Analysis as AnalysisResult
 from gpureport.analysis.rules.rule import Rule
 from gpureport.api import frames
 from gpureport.comparison.steps.steps import Comparison as ComparisonResult
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Severity
 from gpureport.recording import Recording
@@ -98,7 +99,18 @@ class Comparison(ComparisonResult):
     def _repr_html_(self) -> str:
         from gpureport.api import notebook  # noqa: PLC0415 - loads jinja2
 
-        return notebook.view(report_content(self.analyses, throughput=self.throughput, by=self.by))
+        return notebook.view(comparison_content(self))
+
+
+def comparison_content(comparison: Comparison, title: str | None = None) -> "Report":
+    """Return the content of the report of a comparison."""
+    return report_content(
+        comparison.analyses,
+        title,
+        throughput=comparison.throughput,
+        by=comparison.by,
+        goals=comparison.goals,
+    )
 
 
 def report_content(
@@ -107,6 +119,7 @@ def report_content(
     *,
     throughput: str | None = None,
     by: Sequence[Factor] = (),
+    goals: TrainingGoals = NO_GOALS,
 ) -> "Report":
     """Return the content of the report of some runs."""
     return build(
@@ -118,5 +131,6 @@ def report_content(
         rules=analyses[0].rules,
         kinds=analyses[0].kinds,
         throughput=throughput,
+        goals=goals,
         by=by,
     )

@@ -6,7 +6,7 @@ from typing import overload
 
 from gpureport.api.analyzing import analyze
 from gpureport.api.comparing import Run
-from gpureport.api.notebook_results import Analysis, Comparison, report_content
+from gpureport.api.notebook_results import Analysis, Comparison, comparison_content, report_content
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.formats.output import render, write
@@ -46,8 +46,10 @@ def report(
     if (path is None) == (format is None):
         msg = "give either a path to write to, or a format to return"
         raise TypeError(msg)
-    throughput, by = (results.throughput, results.by) if isinstance(results, Comparison) else (None, ())
-    content = report_content(_analyses(results), title, throughput=throughput, by=by)
+    if isinstance(results, Comparison):
+        content = comparison_content(results, title)
+    else:
+        content = report_content(_analyses(results), title)
     if path is not None:
         write(content, path)
         return Path(path)
@@ -57,8 +59,6 @@ def report(
         raise RenderError(str(format), "this format is not text", "write it to a file") from error
 
 
-def _analyses(results: Run | Sequence[Run] | Comparison) -> tuple[Analysis, ...]:
-    if isinstance(results, Comparison):
-        return results.analyses
+def _analyses(results: Run | Sequence[Run]) -> tuple[Analysis, ...]:
     several = [results] if isinstance(results, Recording | Analysis) else results
     return tuple(one if isinstance(one, Analysis) else analyze(one) for one in several)

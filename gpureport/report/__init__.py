@@ -11,6 +11,7 @@ from gpureport.report.formats.output import FORMATS, render, write
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rules.rule import Rule
+    from gpureport.comparison.steps.training_goals import TrainingGoals
     from gpureport.comparison.study.factors import Factor
     from gpureport.findings import Check
     from gpureport.recording import Recording
@@ -31,6 +32,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     by: Sequence["Factor"] = (),
     throughput: str | None = None,
     checks: Sequence["Check"] = (),
+    goals: "TrainingGoals | None" = None,
 ) -> "Report":
     """Return the content of a report on one run, or on several in the order of their steps.
 
@@ -45,6 +47,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         by: settings whose values make the groups; none where the steps are a chain.
         throughput: training metric that counts work, whatever its name.
         checks: limits a person set, and what became of them.
+        goals: what a person says of training metrics; nothing when None.
     """
     from gpureport.report.sections import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
 
@@ -59,4 +62,5 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         by=by,
         throughput=throughput,
         checks=checks,
+        goals=goals,
     )

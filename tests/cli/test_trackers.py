@@ -183,6 +183,22 @@ def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Pa
     assert per_work["after"] == pytest.approx(per_work["before"] / 2, rel=1e-6)
 
 
+def test_a_run_of_the_cpu_alone_is_no_step(gpureport: Program, tmp_path: Path) -> None:
+    """It would be the first one, which leaves the others without a comparison; alone with one other it stays."""
+    cpu = {"cpu_utilization_percentage": 30.0}
+    runs = [
+        Made(id=run_id(1), name="prepare", series=monitored(_TICKS, cpu), start=START - 1, end=START + 610_000),
+        Made(id=run_id(2), name="slow", series=monitored(_TICKS), end=START + 610_000),
+        Made(id=run_id(3), name="fast", series=monitored(_TICKS), start=START + 1, end=START + 610_000),
+    ]
+    source = f"mlflow:{database(tmp_path / 'three.db', runs)}"
+    done = gpureport("compare", source, "--format", "json")
+    assert "gpureport: left out, no GPU was recorded: prepare\n" in done.err
+    assert [step["label"] for step in json.loads(done.out)["steps"]] == ["slow", "fast"]
+    pair = gpureport("compare", source, "--run", "prepare", "--run", "slow", "--format", "json")
+    assert [step["label"] for step in json.loads(pair.out)["steps"]] == ["prepare", "slow"]
+
+
 @pytest.mark.parametrize("command", ["ingest", "analyze"])
 def test_reading_a_database_loads_neither_mlflow_nor_pandas(command: str, source: Path, tmp_path: Path) -> None:
     """An environment without them will do."""

@@ -83,7 +83,7 @@ def _show(
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
 
     measured = run_sampling.sample_runs(analysed.runs, throughput)
-    comparison = compared(measured, noise)
+    comparison = compared(measured, noise, analysed.goals)
     if form == "json":
         from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
 

@@ -1,4 +1,4 @@
-"""What to look for in a run, and at which prices."""
+"""What to look for in a run, at which prices, and what its training metrics are to reach."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
-from gpureport.cli.options.option_values import Price
+from gpureport.cli.options.option_values import Direction, Price, Target
+from gpureport.comparison.steps.training_goals import QualityTarget
 
 config_option = click.option(
     "--config", type=FILE, metavar="FILE", help="Settings (default: gpureport.toml in this folder)."
@@ -27,18 +28,33 @@ _OPTIONS = (
         metavar="G/KWH",
         help="Grams of CO2 equivalent per kWh (default: [carbon] of the settings).",
     ),
+    click.option(
+        "--better",
+        type=Direction(),
+        multiple=True,
+        metavar="NAME=higher|lower",
+        help="Which way a training metric gets better, where its name does not say (repeatable).",
+    ),
+    click.option(
+        "--target",
+        type=Target(),
+        metavar="NAME=VALUE",
+        help="Value a training metric is to reach, such as val_accuracy=0.78: the time until then is compared.",
+    ),
     config_option,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """What to look for, at which prices, and the settings file; None for the one of this folder."""
+    """What to look for, prices, goals of training metrics, and the settings file; None for the one of this folder."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     gpu_hour_price: float | None = None
     carbon_intensity: float | None = None
+    better: tuple[tuple[str, bool], ...] = ()
+    target: QualityTarget | None = None
     config: Path | None = None
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from gpureport.comparison.steps.training_goals import QualityTarget, parse_direction, parse_target
+
 _FINEST, _COARSEST = 0.001, 86_400.0
 
 
@@ -38,6 +40,32 @@ class Amount(click.ParamType[tuple[float, str]]):
         if not 0 < amount < float("inf") or not unit:
             self.fail(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx)
         return amount, unit
+
+
+class Direction(click.ParamType[tuple[str, bool]]):
+    """`NAME=higher` or `NAME=lower`."""
+
+    name = "name=higher|lower"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, bool]:  # noqa: ANN401 - click's signature
+        """Take the metric and its direction apart."""
+        found: tuple[str, bool] | None = value if isinstance(value, tuple) else parse_direction(str(value))
+        if found is None:
+            self.fail(f"{value!r} does not say which way a metric gets better, as my_metric=higher does", param, ctx)
+        return found
+
+
+class Target(click.ParamType[QualityTarget]):
+    """`NAME=VALUE`."""
+
+    name = "name=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> QualityTarget:  # noqa: ANN401 - click's signature
+        """Take the metric and its value apart."""
+        found = value if isinstance(value, QualityTarget) else parse_target(str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a metric and its value, such as val_accuracy=0.78", param, ctx)
+        return found
 
 
 class Indices(click.ParamType[tuple[int, ...]]):

@@ -66,6 +66,7 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
         by=by,
         throughput=throughput,
         checks=checks,
+        goals=analysed.goals,
     )
 
 
@@ -85,7 +86,7 @@ def print_comparison(
     from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by)
+    view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by, analysed.goals)
     click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 

@@ -9,6 +9,7 @@ import click
 
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals, read_goals
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
@@ -25,12 +26,14 @@ class AnalysedRuns:
         runs: those that could be served.
         rules: the rules they were judged by.
         kinds: the selected kinds.
+        goals: what a person says of training metrics.
         faults: recordings that gpureport failed on, with the error of each.
     """
 
     runs: tuple[tuple["Recording", "Analysis"], ...]
     rules: tuple["Rule", ...]
     kinds: frozenset[str]
+    goals: TrainingGoals = NO_GOALS
     faults: tuple[tuple["Recording", InternalError], ...] = ()
 
 
@@ -58,6 +61,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     rules = apply_settings(RULES, settings)
     for text in list_ignored_settings(RULES, settings):
         print_note(text)
+    goals = read_goals(settings).with_overrides(options.better, options.target)
     prices = read_prices(settings).with_overrides(options.gpu_hour_price, options.carbon_intensity)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
     with click.progressbar(recordings, label="Analysing", file=sys.stderr, hidden=not _is_long(recordings)) as bar:
@@ -68,7 +72,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
         raise faults[0][1]
     for _, fault in faults:
         report_internal_error(fault)
-    return AnalysedRuns(runs=runs, rules=rules, kinds=analyzer.kinds, faults=faults)
+    return AnalysedRuns(runs=runs, rules=rules, kinds=analyzer.kinds, goals=goals, faults=faults)
 
 
 def _is_long(recordings: Sequence["Recording"]) -> bool:

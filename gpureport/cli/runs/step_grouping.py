@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.runs import named_runs, step_file
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
 from gpureport.errors import SettingsError
@@ -15,6 +16,9 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording
+
+_FEWEST = 2
+"""Runs that a comparison takes at least."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,7 +100,8 @@ def read_steps(
     if options.anonymise and chain.by[0].kind == "folder":
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
-        return _labelled(named_runs.read_recordings(source, options, tolerant=tolerant), chain.by)
+        found = named_runs.read_recordings(source, options, tolerant=tolerant)
+        return _labelled(_with_gpus(found) if tolerant else found, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [
@@ -104,6 +109,19 @@ def read_steps(
         for step in step_file.read_step_file(chain.steps)
         for one in named_runs.read_recordings(step.runs, _add_params(options, step.params))
     ]
+
+
+def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
+    """Return the runs that recorded a GPU, where that leaves a comparison; name the others on standard error.
+
+    A store often holds a run of the CPU alone, and as the first step it would leave every other without a comparison.
+    """
+    kept = [one for one in found if one.run.gpus]
+    if len(kept) < _FEWEST or len(kept) == len(found):
+        return found
+    left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
+    print_note(f"gpureport: left out, no GPU was recorded: {left_out}")
+    return kept
 
 
 def _add_params(options: "SourceOptions", params: tuple[tuple[str, str], ...]) -> "SourceOptions":

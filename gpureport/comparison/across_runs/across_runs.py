@@ -12,7 +12,7 @@ from gpureport.comparison.chain.step_summaries import gpu_count
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.step_figures import PER_WORK, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Device
@@ -69,8 +69,12 @@ class BatchSize:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    """Return how work per GPU-second holds up with more GPUs; nothing where work or the number of GPUs is not known."""
-    counted = [(count, step) for step in steps if (count := gpu_count(step)) and step.work_unit]
+    """Return how work per GPU-second holds up with more GPUs.
+
+    Steps of which less than a minute was recorded, or whose work or number of GPUs is not known, are left out.
+    """
+    long_enough = [step for step in steps if recorded_seconds(step.analyses) >= SHORTEST_SECONDS]
+    counted = [(count, step) for step in long_enough if (count := gpu_count(step)) and step.work_unit]
     if len({count for count, _ in counted}) < 2:  # noqa: PLR2004 - one number of GPUs scales nowhere
         return ()
     fewest, base = min(counted, key=lambda each: each[0])

@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpureport.comparison.quality.time_to_target import (
+    add_time_to_target,
+    gather_target_evidence,
+    judge_missed_target,
+)
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import convert_work_to_samples
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
+from gpureport.comparison.steps.step_figures import PER_WORK, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
@@ -52,8 +57,8 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: Train
         noise: what repetitions in a store differ by, where that was measured.
         goals: what a person says of training metrics.
     """
-    steps = tuple(build_steps(convert_work_to_samples(runs)))
-    entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
+    steps = tuple(add_time_to_target(step, goals) for step in build_steps(convert_work_to_samples(runs)))
+    entries = [entry for base, step in _sides(steps) for entry in _entries(base, step, goals)]
     primary = PER_WORK if _one_work(steps) else UTILISATION
     tested, training = (
         [entry for entry in entries if entry.testable and entry.evidence.figure.metric == metric]
@@ -89,7 +94,7 @@ def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
     yield from ((steps[0], step) for step in steps[2:])
 
 
-def _entries(base: Step, step: Step) -> Iterator[_Entry]:
+def _entries(base: Step, step: Step, goals: TrainingGoals) -> Iterator[_Entry]:
     checks, same = check_comparability(base, step), is_same_recording(base, step)
     for figure in FIGURES:
         found = gather_evidence(base, step, figure)
@@ -99,6 +104,9 @@ def _entries(base: Step, step: Step) -> Iterator[_Entry]:
             else find_obstacle(checks, figure.metric, same=same)
         )
         yield _Entry(base=base, step=step, evidence=found, obstacle=barred)
+    if goals.target is not None:
+        missed = find_obstacle((), SECONDS_TO_TARGET, same=same) or judge_missed_target(base, step, goals)
+        yield _Entry(base=base, step=step, evidence=gather_target_evidence(base, step, goals), obstacle=missed)
 
 
 def _one_work(steps: Sequence[Step]) -> bool:

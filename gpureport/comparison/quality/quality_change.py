@@ -55,9 +55,9 @@ class QualityChange:
         before: in the earlier step.
         after: in the later step.
         difference: after - before, of final values; None when either is missing.
-        interval: lower and upper end of the difference at 99 %; None with one run on either side.
-        verdict: what may be said of it.
-        leading: whether it counts: no metric beside it says more, as one of validation does than one of training.
+        interval: lower and upper end of the difference at 95 %; None with one run on either side.
+        verdict: what may be said of it, at 99 %.
+        leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
     """
 
     base: str
@@ -90,12 +90,15 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
     ranks = {name: rank for name in set().union(*sides) if (rank := _rank(name, goals)) is not None}
     if not ranks:
         return ()
-    first = min([ranks[name] for name in ranks if name in sides[0] & sides[1]] or ranks.values())
+    others = {name: rank for name, rank in ranks.items() if rank is not MetricRank.NAMED}
+    first = min([others[name] for name in others if name in sides[0] & sides[1]] or others.values(), default=None)
     shown = sorted(
-        (name for name, rank in ranks.items() if rank is not MetricRank.BATCH or rank is first),
+        (name for name, rank in ranks.items() if rank is not MetricRank.BATCH or len(set(ranks.values())) == 1),
         key=lambda name: (ranks[name], _role_order(name), name),
     )
-    return tuple(_compare_metric(base, step, name, goals, leading=ranks[name] is first) for name in shown)
+    return tuple(
+        _compare_metric(base, step, name, goals, leading=ranks[name] in {MetricRank.NAMED, first}) for name in shown
+    )
 
 
 def _rank(name: str, goals: TrainingGoals) -> MetricRank | None:

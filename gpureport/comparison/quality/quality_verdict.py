@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, hypot, sqrt
 
-from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
+from gpureport.comparison.statistics.difference_estimate import LEVEL, estimate_between_runs
 from gpureport.comparison.steps.steps import Verdict
 
-LEVEL = 0.99
-"""Level at which quality changed. It is stricter than for speed: a warning stands in the headline."""
+VERDICT_LEVEL = 0.99
+"""Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
 
 _SHARE_NOISE = 0.04
 """What repeating a run plausibly changes a share by at 50 %, less towards 0 and 1 as the deviation of a share is."""
@@ -28,7 +28,7 @@ class QualityDifference:
     """A difference between final values.
 
     Attributes:
-        interval: ends of the difference at LEVEL; None with one run on either side.
+        interval: ends of the difference at a level of 0.95; None with one run on either side.
         verdict: what may be said of it.
     """
 
@@ -62,7 +62,7 @@ def judge_quality(
         beyond = abs(difference) > hypot(noise, _ERRORS * hypot(*errors))
         return QualityDifference(interval=None, verdict=Verdict.UNCONFIRMED if beyond else Verdict.NO_CLEAR_CHANGE)
     interval = contrast.interval(LEVEL)
-    if not contrast.excludes_zero(LEVEL) and not (abs(difference) > noise and _are_separate(before, after)):
+    if not contrast.excludes_zero(VERDICT_LEVEL) and not (abs(difference) > noise and _are_separate(before, after)):
         return QualityDifference(interval=interval, verdict=Verdict.NO_CLEAR_CHANGE)
     if higher_is_better is None:
         return QualityDifference(interval=interval, verdict=Verdict.DIFFERS)

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SECONDS_TO_TARGET,
+    TRAINING_RATE,
+    WORK_RATE,
+)
 
 POINTS = 0.02
 """Two points: what repeating a run commonly changes a share by; also the half-width that planning aims at."""
@@ -39,6 +46,7 @@ class Figure:
         kind: how it comes about.
         better: 1 where more is better, -1 where less is, 0 where neither is by itself.
         finest: step in which logs write it down, in its base unit.
+        usual_noise: part of itself by which two runs of one job commonly lie apart.
     """
 
     metric: str
@@ -46,10 +54,11 @@ class Figure:
     kind: FigureRole
     better: int
     finest: float = 0.0
+    usual_noise: float = SHARE
 
     def margin(self, before: float) -> float:
         """Return how far two runs of one job commonly lie apart, in the figure's unit."""
-        return POINTS if self.metric in {UTILISATION, IDLE} else SHARE * abs(before)
+        return POINTS if self.metric in {UTILISATION, IDLE} else self.usual_noise * abs(before)
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -69,4 +78,8 @@ FIGURES: tuple[Figure, ...] = (
 )
 """Every figure, in the order shown."""
 
-BY_METRIC = {figure.metric: figure for figure in FIGURES}
+TIME_TO_TARGET = Figure(metric=SECONDS_TO_TARGET, unit="s", kind=FigureRole.TOTAL, better=-1, usual_noise=0.2)
+"""Time to the quality that a person named, where one was: seeds alone commonly change it by a fifth (pragmatic)."""
+
+BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
+"""Every figure by its name, the time to a target among them."""

@@ -120,8 +120,7 @@ def has_same_memory(base: Step, step: Step) -> bool | None:
     Trackers log a share of the memory beside the bytes in use, so that the total of one GPU differs by some per cent.
     """
     sides = [{gpu.memory_total_bytes for gpu in _gpus(each)} for each in (base, step)]
-    known = [total for side in sides for total in side if total is not None]
-    if None in sides[0] | sides[1] or not known:
+    if None in sides[0] | sides[1] or not all(sides):
         return None
     low, high = ([pick(total for total in side if total is not None) for side in sides] for pick in (min, max))
     return max(low) <= SAME_MEMORY * min(low) and max(high) <= SAME_MEMORY * min(high)

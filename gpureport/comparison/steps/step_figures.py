@@ -27,6 +27,9 @@ WORK_RATE = "work_rate_hertz"
 TRAINING_RATE = "training_rate_hertz"
 """Name of the figure that says how fast training alone went, without start-up and tail."""
 
+SECONDS_TO_TARGET = "seconds_to_target"
+"""Name of the figure that says when runs first reached the quality that a person named."""
+
 SHORTEST_SECONDS = 60.0
 """Time below which a step is too short to be set against another."""
 

@@ -1,7 +1,12 @@
 """What a person says of training metrics: which way some get better, and the quality a run is to reach."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
+from gpureport.errors import SettingsError
+from gpureport.settings import Section, Settings
 from gpureport.training_names import QUALITY_ROLES, recognise_metric
 
 
@@ -38,6 +43,19 @@ class TrainingGoals:
         metric = recognise_metric(name)
         return None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
 
+    def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
+        """Return these goals with those of the command line in their place.
+
+        Raises:
+            SettingsError: when it is not known which way the metric of the target gets better.
+        """
+        goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
+        if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
+            name = goals.target.name
+            what = f"whether a higher {name} is better is not known"
+            raise SettingsError("--target" if target else "target", what, f"say --better {name}=higher or {name}=lower")
+        return goals
+
     def is_named(self, name: str) -> bool:
         """Return whether a person named the metric."""
         return name in dict(self.better) or (self.target is not None and self.target.name == name)
@@ -45,3 +63,65 @@ class TrainingGoals:
 
 NO_GOALS = TrainingGoals()
 """What is known of training metrics by their names alone."""
+
+_DIRECTIONS = {"higher": True, "lower": False}
+
+
+def parse_direction(text: str) -> tuple[str, bool] | None:
+    """Return the metric and whether a higher value is better of `NAME=higher` or `NAME=lower`; None of other texts."""
+    name, _, direction = text.rpartition("=")
+    higher = _DIRECTIONS.get(direction.strip())
+    return None if higher is None or not name.strip() else (name.strip(), higher)
+
+
+def parse_target(text: str) -> QualityTarget | None:
+    """Return the target that `NAME=VALUE` states, a value in per cent as a share; None of other texts."""
+    name, _, written = text.rpartition("=")
+    number = written.strip().removesuffix("%")
+    try:
+        value = float(number) / (100 if written.strip().endswith("%") else 1)
+    except ValueError:
+        return None
+    return QualityTarget(name=name.strip(), value=value) if name.strip() and isfinite(value) else None
+
+
+def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
+    """Return goals from plain values: a direction a metric, and the target as `NAME=VALUE`.
+
+    Raises:
+        ValueError: when one of them says nothing.
+        SettingsError: when it is not known which way the metric of the target gets better.
+    """
+    wrong = [name for name, direction in better.items() if direction not in _DIRECTIONS]
+    wanted = None if target is None else parse_target(target)
+    if wrong or (target is not None and wanted is None):
+        msg = f"better of {wrong[0]} must be 'higher' or 'lower'" if wrong else f"{target!r} is no target: NAME=VALUE"
+        raise ValueError(msg)
+    return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
+
+
+def read_goals(settings: Settings) -> TrainingGoals:
+    """Return what `[training]` of the settings says.
+
+    Raises:
+        SettingsError: with the line of the first mistake.
+    """
+    section = settings.section("training")
+    section.only({"better", "target"})
+    written = section.text("target")
+    target = parse_target(written) if written else None
+    if written and target is None:
+        raise section.wrong("target", f"{written!r} is no target", 'write target = "val_accuracy=0.78"')
+    return TrainingGoals(better=_read_directions(section), target=target)
+
+
+def _read_directions(section: Section) -> tuple[tuple[str, bool], ...]:
+    given: Any = section.values.get("better", {})
+    if not isinstance(given, dict) or not all(_is_direction(each) for each in given.values()):
+        hint = 'write better = { my_metric = "higher", other = "lower" }'
+        raise section.wrong("better", "better must say higher or lower of each metric", hint)
+    return tuple((str(name), _DIRECTIONS[direction]) for name, direction in given.items())
+
+
+def _is_direction(value: object) -> bool:
+    return isinstance(value, str) and value in _DIRECTIONS

@@ -24,6 +24,7 @@ class ReasonKind(StrEnum):
     WITHIN_USUAL_NOISE = "within_usual_noise"
     WITHIN_STORE_NOISE = "within_store_noise"
     NOT_REPEATED = "not_repeated"
+    TARGET_NOT_REACHED = "target_not_reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,12 +69,27 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
-def compare_ratios(
-    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], *, steady: bool = False
+def compare_ratios(  # noqa: PLR0913 - both steps, their values, and how finely these are known
+    base: Step,
+    step: Step,
+    figure: Figure,
+    sides: Sequence[Sequence[float]],
+    *,
+    steady: bool = False,
+    finest: float = FINEST_RATIO,
 ) -> Evidence:
-    """Return figures of runs compared by their logarithms; the values are geometric means."""
+    """Return figures of runs compared by their logarithms; the values are geometric means.
+
+    Args:
+        base: the earlier step.
+        step: the later step.
+        figure: the figure.
+        sides: one value a run, of both.
+        steady: whether the values leave out start-up and tail.
+        finest: part of itself in which a value is known at best.
+    """
     logs = [tuple(log(value) for value in side) for side in sides]
-    contrast = estimate_between_runs(logs[0], logs[1], FINEST_RATIO)
+    contrast = estimate_between_runs(logs[0], logs[1], finest)
     before, after = (exp(compute_mean(side)) for side in logs)
     return Evidence(
         figure=figure,

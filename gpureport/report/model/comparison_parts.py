@@ -1,9 +1,9 @@
 """Pieces that the comparison of steps consists of: figures with intervals, and one step against another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import Fact, ReportSection, Table
+from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class IntervalChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPairView:
-    """One step against the step before it.
+    """One step against the step before it. Text formats show every field with a heading.
 
     Attributes:
         label: both labels.
@@ -87,21 +87,25 @@ class StepPairView:
     """
 
     label: str
-    changes: tuple[Fact, ...]
+    changes: tuple[Fact, ...] = field(metadata={HEADING: "Changed"})
     figures: Table
-    effects: Table
-    whole: Table | None
-    verdicts: tuple[Fact, ...]
-    training: tuple[Fact, ...]
-    findings: tuple[Fact, ...]
-    checks: Table
-    doubts: tuple[str, ...]
-    unknown: str
+    effects: Table = field(metadata={HEADING: "Differences"})
+    whole: Table | None = field(metadata={HEADING: "Whole recordings"})
+    verdicts: tuple[Fact, ...] = field(metadata={HEADING: "Verdicts"})
+    training: tuple[Fact, ...] = field(metadata={HEADING: "Training at the end"})
+    findings: tuple[Fact, ...] = field(
+        metadata={HEADING: "What became of findings", EMPTY: "Neither step has a finding."}
+    )
+    checks: Table = field(metadata={HEADING: "Comparable?"})
+    doubts: tuple[str, ...] = field(metadata={HEADING: "Doubtful"})
+    unknown: str = field(metadata={HEADING: "Not known"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
     """What a report on several steps says beside their table.
+
+    Text formats show every field with a heading.
 
     Attributes:
         grouped: names of the settings whose values make the groups; empty where the steps are a chain.
@@ -118,9 +122,9 @@ class ComparisonPart:
     grouped: str
     charts: tuple[IntervalChart, ...]
     legend: str
-    study: tuple[ReportSection, ...]
-    estimates: Table
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
+    estimates: Table = field(metadata={HEADING: "Means of steps"})
     links: tuple[StepPairView, ...]
-    remaining: tuple[Fact, ...]
-    across: tuple[Fact, ...]
+    remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
+    across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
     gains: GainTable

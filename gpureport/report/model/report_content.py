@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.shapes import HEADING, Fact, Table
 from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
-
-HEADING = "heading"
-"""Metadata of a field of `Report` whose tables or statements every text format shows under this heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass, field
 
+HEADING = "heading"
+"""Metadata of a field whose tables or statements every text format shows under this heading."""
+
+EMPTY = "empty"
+"""Metadata of such a field: what text formats say where it is empty; without it they leave the heading out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:

@@ -6,6 +6,7 @@ from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
 from gpureport.findings import Check
 from gpureport.recording import Recording
@@ -38,12 +39,13 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     by: Sequence[Factor] = (),
     throughput: str | None = None,
     checks: Sequence[Check] = (),
+    goals: TrainingGoals | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput))
+    comparison = compare(step_chain.sample_runs(runs, throughput), goals=goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)

@@ -24,11 +24,17 @@ class FigureFormat:
         title: its name.
         scale: units of its differences, and of its values unless it is a share.
         percent: prints the values of a share; None of any other figure.
+        absent: what stands for a value that there is not.
     """
 
     title: str
     scale: Scale = NUMBERS
     percent: Callable[[float], str] | None = None
+    absent: str = display.NOT_RECORDED
+
+    def format_value(self, value: float | None) -> str:
+        """Return a value, or what stands for one that there is not."""
+        return self.absent if value is None else self.value(value)
 
     @property
     def value(self) -> Callable[[float], str]:
@@ -50,8 +56,8 @@ class FigureFormat:
 
     def format_pair(self, before: float | None, after: float | None) -> tuple[str, str]:
         """Return two values side by side."""
-        shown = self.for_values((before, after)).value
-        return display.or_not_recorded(before, shown), display.or_not_recorded(after, shown)
+        shown = self.for_values((before, after))
+        return shown.format_value(before), shown.format_value(after)
 
     def for_values(self, values: Iterable[float | None]) -> "FigureFormat":
         """Return the format for values shown together: shares all have a decimal if one of them does."""

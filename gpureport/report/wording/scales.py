@@ -56,6 +56,7 @@ def _join(number: str, unit: str) -> str:
 NUMBERS = Scale()
 GPU_HOURS = Scale(units=(("", 3600.0),))
 ENERGY = Scale(units=(("kWh", 3.6e6), ("Wh", 3600.0)))
+TIMES = Scale(units=(("h", 3600.0), ("min", 60.0), ("s", 1.0)))
 POWER = Scale(units=(("W", 1.0),), text=display.number, decimals=display.number_decimals)
 MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text=display.number, decimals=display.number_decimals)
 CLOCK = Scale(units=(("MHz", 1e6),), text="{:.0f}".format, decimals=lambda _: 0)

@@ -129,9 +129,9 @@ def test_other_units_of_work_are_not_compared() -> None:
     assert (found.verdict, found.primary) == (Verdict.NOT_ENOUGH_DATA, False)
 
 
-def scaled(gpus: int, amount: float, k: int) -> SampledRun:
+def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> SampledRun:
     """Return a run on some GPUs that did some work."""
-    series = np.stack([level(90, 300, seed) for seed in range(gpus)])
+    series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
     return sampled(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
 
 
@@ -146,6 +146,13 @@ def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
     assert four.interval is not None
     assert four.interval[0] < 0.75 < four.interval[1]
     assert scaling(found[:1]) == ()
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(50, False), (70, True)])
+def test_scaling_takes_a_minute_of_each_step(seconds: int, known: bool) -> None:  # noqa: FBT001 - a parameter
+    """What 20 s of start-up came to on one GPU says nothing of four."""
+    found = list(build_steps([scaled(1, 1000.0, 0, seconds), scaled(4, 3000.0, 0)]))
+    assert bool(scaling(found)) == known
 
 
 def test_groups_have_means_with_intervals() -> None:

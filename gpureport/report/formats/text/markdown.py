@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
 from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
-from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainRow, GainTable
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Cell, ReportSection, Table
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.merging.plain_sections import list_plain_sections
+from gpureport.report.sections.merging.plain_sections import (
+    list_comparison_sections,
+    list_pair_sections,
+    list_plain_sections,
+)
 from gpureport.report.wording import display
 
-LIMIT = 20_000
-"""Most bytes: a job summary shares 1 MiB with others, a comment takes 65 536 characters, and a person reads less."""
+LIMIT = 60_000
+"""Most bytes: a job summary shares 1 MiB with others, and a comment takes 65 536 characters."""
 
 _COMMAND = 500
 
@@ -32,17 +35,21 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
     if report.comparison:
         yield MarkdownPart("the table of gains", FINDINGS, tuple(_gain_lines(report.comparison.gains)))
+    study = report.comparison.study if report.comparison else ()
+    yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
         lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
         yield MarkdownPart("step by step", MIDDLE, lines)
     if report.comparison:
-        yield MarkdownPart("what became of findings", LAST, tuple(_comparison_lines(report.comparison)))
+        sections = (section for section in list_comparison_sections(report.comparison) if section not in study)
+        yield from (_section_part(section, MIDDLE) for section in sections)
     if report.gpu_time:
         yield MarkdownPart("where the GPU-hours went", MIDDLE, tuple(_gpu_time_lines(report)))
-    for section in list_plain_sections(report):
-        title = ", ".join(filter(None, (section.heading, section.label)))
-        yield MarkdownPart(escape(title[:1].lower() + title[1:]), LAST, tuple(_section_lines(section, title)))
+    yield from (_section_part(section, LAST) for section in list_plain_sections(report))
     yield from _findings(report)
+    for pair in report.comparison.links if report.comparison else ():
+        parts = [_section_part(section, LAST) for section in list_pair_sections(pair)]
+        yield MarkdownPart(escape(pair.label), LAST, tuple(line for part in parts for line in part.lines))
     yield MarkdownPart("the checklist", LAST, tuple(_checklists(report)))
     yield MarkdownPart("events of the log", MIDDLE, tuple(_events(report)))
     yield MarkdownPart("", ALWAYS, ("## What could not be judged", "", escape(report.judgement.sentence), ""))
@@ -50,6 +57,11 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     yield MarkdownPart("how many kinds had which result", LAST, tuple(_answer_summaries(report)))
     command = display.shorten(report.method.command, _COMMAND)
     yield MarkdownPart("", ALWAYS, ("", f"gpureport {escape(report.version)}, made with {inline_code(command)}"))
+
+
+def _section_part(section: ReportSection, rank: int) -> MarkdownPart:
+    title = ", ".join(filter(None, (section.heading, section.label)))
+    return MarkdownPart(escape(display.lower_first(title)), rank, tuple(_section_lines(section, title)))
 
 
 def _head_lines(report: Report) -> Iterator[str]:
@@ -107,23 +119,7 @@ def _section_lines(section: ReportSection, title: str) -> Iterator[str]:
     yield from ("", f"## {escape(title)}", "")
     if section.table:
         yield from (*_table(section.table), "", escape(section.table.note))
-    yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in section.facts)
-
-
-def _comparison_lines(part: ComparisonPart) -> Iterator[str]:
-    """Yield groups and what is said of them, what all steps together say, what is left, what became of findings."""
-    if part.grouped:
-        groups = ReportSection(heading=f"Groups by {part.grouped}", table=part.estimates)
-        for section in (groups, *part.study):
-            yield from _section_lines(section, ", ".join(filter(None, (section.heading, section.label))))
-    facts = [*part.across, *part.remaining]
-    if facts:
-        yield from ("", "## What is still lost", "")
-        yield from (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in facts)
-    if any(link.findings for link in part.links):
-        yield from ("", "## What became of findings", "")
-    for link in part.links:
-        yield from (f"- {escape(f'{link.label}: {fact.name}: {fact.text}')}" for fact in link.findings)
+    yield from (f"- {escape(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts)
 
 
 def _card_lines(card: FindingCard) -> Iterator[str]:

@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.report.formats.text import terminal_advice, terminal_gains, terminal_tables, terminal_timeline
-from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
-from gpureport.report.model.shapes import ReportSection
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables
@@ -76,7 +74,7 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
         yield from page.heading("Step by step")
         yield from terminal_tables.block_lines(report.steps, page)
     if report.comparison:
-        yield from _comparison_lines(report.comparison, page)
+        yield from terminal_tables.comparison_lines(report.comparison, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
@@ -89,18 +87,6 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from _quality(report, page)
     yield from _not_judged(report, page)
     yield from terminal_advice.answer_lines(report.answers, page, full=full)
-
-
-def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
-    """Yield groups and what is said of them, what all steps together say, what is left, what became of findings."""
-    if part.grouped:
-        groups = ReportSection(heading=f"Groups by {part.grouped}", table=part.estimates)
-        for section in (groups, *part.study):
-            yield from terminal_tables.section_lines(section, page)
-    for heading, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
-        yield from terminal_tables.section_lines(ReportSection(heading=heading, facts=facts), page)
-    for link in part.links:
-        yield from terminal_tables.finding_change_lines("What became of findings", link, page)
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:

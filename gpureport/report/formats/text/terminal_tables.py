@@ -1,15 +1,25 @@
 """Tables as lines of plain text."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from gpureport.report.model.comparison_parts import StepPairView
-from gpureport.report.model.shapes import Fact, ReportSection, Table
+from gpureport.report.model.shapes import Fact, ReportSection, Row, Table
+from gpureport.report.sections.merging.plain_sections import list_comparison_sections, list_pair_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
+if TYPE_CHECKING:
+    from gpureport.report.sections.merging.plain_sections import ComparedSteps
+
 
 def block_lines(table: Table, page: Page) -> Iterator[Line]:
-    """Yield a table as blocks: one line a value, since eight columns do not fit a terminal."""
+    """Yield a table as blocks with its note: one line a value, since eight columns do not fit a terminal."""
+    yield from _row_blocks(table, page)
+    if table.note:
+        yield from page.wrapped(table.note, 2, style="soft")
+
+
+def _row_blocks(table: Table, page: Page) -> Iterator[Line]:
     for row in table.rows:
         yield from page.wrapped(
             " ".join(filter(None, [row.head.text, f"({row.head.small})" if row.head.small else ""]))
@@ -17,8 +27,6 @@ def block_lines(table: Table, page: Page) -> Iterator[Line]:
         for name, cell in zip(table.columns[1:], row.cells, strict=True):
             small = f"  {cell.small}" if cell.small else ""
             yield from page.wrapped(f"{name:<26} {cell.text}{small}", 2)
-    if table.note:
-        yield from page.wrapped(table.note, 2, style="soft")
 
 
 def grid_lines(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
@@ -30,10 +38,14 @@ def grid_lines(table: Table, page: Page, *, whole: bool = False) -> Iterator[Lin
         whole: whether columns that do not fit follow below, instead of being left out, those without a value first.
     """
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
-    rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
+    rows = [line for row in table.rows for line in _grid_rows(row)]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     widths = [max(display.terminal_width(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
     places = list(range(1, len(titles)))
+    if whole and widths[0] + max(widths[1:], default=0) + 4 > page.width:
+        # a name and one figure do not fit beside each other
+        yield from _row_blocks(table, page)
+        return
     if len(_fitting_columns(places, widths, page.width)) < len(places):
         places = [place for place in places if any(row[place] != display.NOT_RECORDED for row in rows)] or places
     while places:
@@ -41,10 +53,20 @@ def grid_lines(table: Table, page: Page, *, whole: bool = False) -> Iterator[Lin
         left = {0, *(place for place in shown if not table.numeric[place - 1])}
         # a title of one word leaves its second line empty
         above = [head for head in heads if any(head[place] for place in [0, *shown])]
-        for position, row in enumerate([*above, *rows]):
+        below = [row for row in rows if any(row[place] for place in shown)]
+        for position, row in enumerate([*above, *below]):
             cells = (display.pad_to_width(row[place], widths[place], right=place not in left) for place in [0, *shown])
             yield Line(f"  {'  '.join(cells)}", "soft" if position < len(above) else "")
         places = places[len(shown) :] if whole else []
+
+
+def _grid_rows(row: Row) -> Iterator[list[str]]:
+    """Yield a row, and below it its small lines where it has any."""
+    cells = (row.head, *row.cells)
+    yield [cell.text for cell in cells]
+    small = [cell.small for cell in cells]
+    if any(small):
+        yield small
 
 
 def _fitting_columns(places: Sequence[int], widths: Sequence[int], width: int) -> Sequence[int]:
@@ -54,10 +76,14 @@ def _fitting_columns(places: Sequence[int], widths: Sequence[int], width: int) -
 
 
 def fact_lines(named: Iterable[Fact], page: Page) -> Iterator[Line]:
-    """Yield named statements, the names in a column of their own, as wide as the longest."""
+    """Yield named statements, the names in a column as wide as the longest; long ones on lines of their own."""
     shown = list(named)
     widest = max((display.terminal_width(fact.name) for fact in shown), default=0)
     for fact in shown:
+        if widest > page.width // 2:
+            yield from page.wrapped(fact.name, 2)
+            yield from page.wrapped(fact.text, 4)
+            continue
         yield from page.wrapped(fact.text, 2, display.pad_to_width(fact.name, widest) if fact.name else "")
 
 
@@ -72,9 +98,10 @@ def section_lines(section: ReportSection, page: Page) -> Iterator[Line]:
     yield from fact_lines(section.facts, page)
 
 
-def finding_change_lines(heading: str, link: StepPairView, page: Page) -> Iterator[Line]:
-    """Yield what became of the findings of one step by the next."""
-    yield from page.heading(heading, link.label)
-    yield from fact_lines(link.findings, page)
-    if not link.findings:
-        yield from page.wrapped("Neither step has a finding.", 2)
+def comparison_lines(part: "ComparedSteps", page: Page) -> Iterator[Line]:
+    """Yield what is said of steps: over all of them, then of each against the one before."""
+    for section in list_comparison_sections(part):
+        yield from section_lines(section, page)
+    for pair in part.links:
+        for section in list_pair_sections(pair):
+            yield from section_lines(section, page)

@@ -1,14 +1,14 @@
 """What `gpureport compare` shows: the chain of steps, and of every link what changed and what may be doubted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
-from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import build_study
@@ -16,20 +16,22 @@ from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.recording import Recording
-from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
+from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
+from gpureport.report.model.shapes import HEADING, Cell, Fact, ReportSection, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     finding_change_lines,
     gain_table,
+    quality_rows,
     remaining_loss_facts,
     step_charts,
     step_summary_table,
     step_table,
+    target_facts,
 )
 from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
@@ -54,7 +56,7 @@ _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
-    """A whole comparison, in the order it is read.
+    """A whole comparison, in the order it is read. Text formats show every field with a heading.
 
     Attributes:
         subtitle: runs, steps and hardware.
@@ -64,25 +66,27 @@ class ComparisonView:
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
+        charts: figures of every step with their intervals; none for a pair.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
         study: the best group and what each setting did; nothing where the steps are a chain.
         remaining: what the last step still loses, and the largest finding left.
-        across: what all steps together say.
         advice: what is open in the last step: what follows from it, and the steps to take.
+        across: what all steps together say.
     """
 
     subtitle: str
     sentence: str
     notes: tuple[str, ...]
     gains: GainTable
-    steps: Table | None
+    steps: Table | None = field(metadata={HEADING: "Steps"})
     links: tuple[StepPairView, ...]
-    since_first: tuple[Fact, ...]
-    groups: Table | None
-    study: tuple[ReportSection, ...]
-    remaining: tuple[Fact, ...]
-    across: tuple[Fact, ...]
-    advice: tuple[Fact, ...]
+    since_first: tuple[Fact, ...] = field(metadata={HEADING: "Since the first step"})
+    charts: tuple[IntervalChart, ...]
+    groups: Table | None = field(metadata={HEADING: "Steps as groups"})
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
+    remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
+    advice: tuple[Fact, ...] = field(metadata={HEADING: "What to do next"})
+    across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
 
 
 def build_comparison_view(
@@ -90,6 +94,7 @@ def build_comparison_view(
     measured: Sequence[SampledRun] | None = None,
     noise: Noise | None = None,
     by: Sequence[Factor] = (),
+    goals: TrainingGoals = NO_GOALS,
 ) -> ComparisonView:
     """Return the comparison of runs in the order of their steps.
 
@@ -98,11 +103,14 @@ def build_comparison_view(
         measured: the same runs as a comparison takes them, where that is known already.
         noise: what repetitions in the store differ by, where that was measured.
         by: settings whose values make the groups; none where the steps are a chain.
+        goals: what a person says of training metrics.
     """
     named = step_chain.shorten_names(runs)
-    comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
+    sampled = step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named)
+    comparison = compare(sampled, noise, goals)
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
+    study = build_study(comparison, by) if by else None
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
@@ -112,10 +120,11 @@ def build_comparison_view(
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
+        charts=step_charts.charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
-        study=build_study_sections(comparison, build_study(comparison, by)) if by else (),
+        study=build_study_sections(comparison, study) if study else (),
         remaining=tuple(_remaining(comparison, found, inputs)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
         advice=tuple(
             open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
         ),
@@ -144,7 +153,7 @@ def build_comparison_part(
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, found, inputs, told)),
-        across=tuple(step_summary_table.build_scaling_facts(comparison.steps)),
+        across=tuple(_describe_all_steps(comparison)),
         gains=gain_table.build_gain_table(comparison, found),
     )
 
@@ -170,10 +179,16 @@ def _remaining(
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
+def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
+    """Yield what all steps together say: the time to the target, and how work scales."""
+    yield from target_facts.build_target_facts(comparison)
+    yield from step_summary_table.build_scaling_facts(comparison.steps)
+
+
 def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
     if not any(link.comparable for link in found):
-        return "Nothing can be compared with these recordings."
-    return verdict.describe_change(comparison)[0]
+        return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
+    return verdict.add_quality_warning(verdict.describe_change(comparison)[0], comparison)
 
 
 def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
@@ -255,11 +270,15 @@ def _build_step_pair_view(
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
-        figures=step_table.differences(figures, (link.base, link.step)),
-        effects=step_table.build_verdict_table(figures, since, (link.base, link.step)),
+        figures=quality_rows.add_difference_rows(step_table.differences(figures, (link.base, link.step)), link.quality),
+        effects=quality_rows.add_verdict_rows(
+            step_table.build_verdict_table(figures, since, (link.base, link.step)),
+            link.quality,
+            link.quality_since_first,
+        ),
         whole=step_table.build_whole_recording_table(figures),
-        verdicts=tuple(_verdicts(figures)),
-        training=tuple(_trained(entry) for entry in link.quality),
+        verdicts=(*_verdicts(figures), *quality_rows.build_verdict_facts(link.quality)),
+        training=tuple(quality_rows.build_quality_facts(link)),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
@@ -295,13 +314,6 @@ def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
     if apart:
         more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []
         yield Fact(name="Of each run", text=f"{display.join_words([*apart[:_APART], *more])} tell runs apart.")
-
-
-def _trained(entry: QualityChange) -> Fact:
-    before, after = (
-        display.or_not_recorded(value, display.number) for value in (entry.before.final, entry.after.final)
-    )
-    return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:

@@ -9,6 +9,7 @@ from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.verdicts.finding_changes import ChangeKind
 from gpureport.report.model.shapes import Fact
+from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes, setup_wording, terms
 
 _FATES = {
@@ -57,10 +58,8 @@ def _describe_quality(changes: Sequence[QualityChange]) -> str:
 
 
 def _describe_metric(change: QualityChange) -> str:
-    before, after = (
-        display.or_not_recorded(figure.final, display.number) for figure in (change.before, change.after)
-    )
-    return f"{display.clean(change.name)} {before} → {after}, {change.verdict.value.partition(' (')[0]}"
+    before, after = quality_rows.format_pair(change)
+    return f"{quality_rows.shown_name(change.name)} {before} → {after}, {change.verdict.value.partition(' (')[0]}"
 
 
 def _describe_findings(gain: StepGain) -> str:
@@ -94,7 +93,7 @@ def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
 def _describe_outcome(gain: StepGain) -> str:
     """Return what a step was worth: of the whole job, and where that is not established what else is."""
     since = gain.since_before
-    job = since and since.gpu_time
+    job = None if since is None else since.gpu_time
     if since is None or (job is None and since.training is None):
         return "outcome not known, as the work was not stated"
     told = [f"GPU time {relative_changes.format_percent_change(job.ratio)}, {_verdict(job)}"] if job else []

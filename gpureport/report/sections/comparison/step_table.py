@@ -4,10 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import pairwise
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
+    SECONDS_TO_TARGET,
     TRAINING_RATE,
     WORK_RATE,
     measures,
@@ -15,7 +17,7 @@ from gpureport.comparison.steps.step_figures import (
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
-from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
@@ -44,7 +46,7 @@ def build_step_table(comparison: Comparison) -> Table:
         reasons += _reasons(name, before, first, f"{name} since the first")
         rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
-    return Table(
+    table = Table(
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
@@ -55,6 +57,7 @@ def build_step_table(comparison: Comparison) -> Table:
             _price_note(steps, figures),
         ),
     )
+    return quality_rows.add_quality_column(table, comparison, place=len(heads))
 
 
 def _reasons(
@@ -116,6 +119,8 @@ def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: 
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE, TRAINING_RATE}
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
+    if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
+        left_out.add(SECONDS_TO_TARGET)
     metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]
     return _formats_of(steps, metrics, in_seconds=in_seconds)
 
@@ -137,6 +142,7 @@ def overview(comparison: Comparison) -> Table:
         named.append((f"{label} ({runs} runs)" if runs > 1 else label, _or_settled(step, settled.get(step.label, {}))))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
+            values[SECONDS_TO_TARGET] = measure_run_time_to_target(run, comparison.goals).seconds
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
     in_seconds = figure_formats.uses_seconds(comparison)
@@ -149,7 +155,7 @@ def overview(comparison: Comparison) -> Table:
     )
     without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
     filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
-    return Table(
+    table = Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
@@ -159,6 +165,7 @@ def overview(comparison: Comparison) -> Table:
             _price_note(comparison.steps, figures),
         ),
     )
+    return quality_rows.add_quality_column(table, comparison, place=len(figures), with_runs=True)
 
 
 def _settled(comparison: Comparison) -> dict[str, dict[str, float | None]]:
@@ -182,7 +189,7 @@ def _or_settled(step: Step, settled: Mapping[str, float | None]) -> Callable[[st
 
 
 def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, FigureFormat]) -> Row:
-    texts = (display.or_not_recorded(value(metric), each.value) for metric, each in figures.items())
+    texts = (each.format_value(value(metric)) for metric, each in figures.items())
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
@@ -283,7 +290,7 @@ def _both(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> list[str]
 
 def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
-    if all(delta.window == "whole" for _, delta in figures):
+    if all(delta.window != "steady" for _, delta in figures):
         return None
     return Table(
         columns=("", "Before", "After", "Difference", "Relative"),
@@ -315,7 +322,7 @@ def _row(
 def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None, settled: float | None) -> Cell:
     value = step.value(metric)
     value = settled if value is None else value
-    text = display.or_not_recorded(value, shown.value)
+    text = shown.format_value(value)
     return Cell(text=text, small=_small(delta, shown, text), value=value)
 
 
@@ -324,7 +331,7 @@ def _small(delta: Delta | None, shown: FigureFormat, figure: str | None = None) 
     if delta is None or delta.difference is None:
         return ""
     change = _moved(shown, delta) if delta.difference else "no change"
-    settled = figure not in {None, display.or_not_recorded(delta.after, shown.value)}
+    settled = figure not in {None, shown.format_value(delta.after)}
     other = " settled" if delta.difference and delta.window == "steady" and settled else ""
     between = format_interval(delta, shown)
     return f"{change}{other} ({between})" if between else f"{change}{other}"

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
@@ -10,6 +12,12 @@ from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
+_LOW = 0.25
+"""Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
+_OFTEN = 0.2
+"""Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
+_ALIKE = 0.05
+"""Difference of their shares up to which GPUs are named together."""
 
 
 def is_low(analyses: Sequence[Analysis]) -> bool:
@@ -25,13 +33,55 @@ def work_done(analyses: Sequence[Analysis]) -> str:
     return "" if mean is None else f"The {'GPUs' if several else 'GPU'} worked {display.percent(mean)} of the time"
 
 
+def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:
+    """Return how long GPUs were below 25 %, the worst of several named; empty where that is not often.
+
+    Args:
+        analyses: the runs, of which each GPU is taken over all.
+        where: words to begin with, as "in the last step".
+    """
+    shares = _shares_below(analyses)
+    worst = max(shares, key=lambda gpu: shares[gpu], default="")
+    if not worst or shares[worst] < _OFTEN:
+        return ""
+    others = [share for gpu, share in shares.items() if gpu != worst]
+    alike = not others or shares[worst] - min(others) <= _ALIKE
+    who = phrases.gpu_name(worst) if not alike else "the GPUs" if others else "the GPU"
+    share = sum(shares.values()) / len(shares) if alike else shares[worst]
+    rest = "" if alike else f", {'the other GPU' if len(others) == 1 else 'the others'} for {_name_range(others)}"
+    verb = "were" if alike and others else "was"
+    low = f"{verb} below {display.percent(_LOW)} utilisation for {display.percent(share)} of the time"
+    return f"{phrases.capitalize(f'{where} {who}'.lstrip())} {low}{rest}."
+
+
+def _name_range(shares: Sequence[float]) -> str:
+    least, most = display.percent(min(shares)), display.percent(max(shares))
+    return least if max(shares) - min(shares) <= _ALIKE else f"{least} to {most}"
+
+
+def _shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
+    """Return the share of the time that each GPU spent below 25 %, over all runs."""
+    below: dict[str, list[tuple[float, float]]] = {}
+    for each in (one for analysis in analyses for one in analysis.statistics):
+        if (summary := each.metric(UTILISATION)) is not None and summary.seconds > 0:
+            share = dict(summary.below).get(_LOW, 0.0)
+            below.setdefault(each.device, []).append((share * summary.seconds, summary.seconds))
+    return {gpu: sum(low for low, _ in parts) / sum(whole for _, whole in parts) for gpu, parts in below.items()}
+
+
 def levels_sentence(analyses: Sequence[Analysis]) -> str:
-    """Return the mean utilisation of whole recordings, how long it was below some levels, and how much pauses took."""
+    """Return the mean utilisation of whole recordings, how long it was below some levels, and how much pauses took.
+
+    The lowest level is left out where a sentence of its own tells it.
+    """
     mean = utilisation(analyses)
     if mean is None:
         return ""
+    told = _LOW if often_low_sentence(analyses) else None
     below = [
-        f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in below_ratios(analyses).items()
+        f"below {display.percent(limit)} for {display.percent(part)}"
+        for limit, part in below_ratios(analyses).items()
+        if limit != told
     ]
     below[:1] = [f"{text} of the time" for text in below[:1]]
     held, seconds = (

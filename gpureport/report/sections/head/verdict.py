@@ -16,7 +16,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.recording import Run
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import figure_formats, repetition_hint, step_table
+from gpureport.report.sections.comparison import figure_formats, quality_rows, repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
@@ -39,6 +39,7 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
     too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
     sentence, aside = describe_change(comparison) if several and not apart else ("", ())
+    sentence = add_quality_warning(sentence, comparison)
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
@@ -65,6 +66,17 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     )
     other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
     return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
+
+
+def add_quality_warning(sentence: str, comparison: Comparison) -> str:
+    """Return a sentence on the change with the quality that fell in its first part, which headlines show."""
+    warning = quality_rows.warn_of_quality(comparison)
+    if not warning:
+        return sentence
+    if not sentence:
+        return f"{warning[:1].upper()}{warning[1:]}."
+    first, stop, rest = sentence.partition(". ")
+    return f"{first.removesuffix('.')}; {warning}.{' ' if stop else ''}{rest}"
 
 
 def _same(other: Delta, judged: Delta) -> bool:
@@ -147,6 +159,9 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
     yield from job_sentences.sentences(final)
+    if not findings.too_short:
+        where = "in the last step" if len(comparison.steps) > 1 else ""
+        yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
     if not findings.too_short and low_use_sentences.is_low(final):
         yield low_use_sentences.levels_sentence(final)
     yield from excluded_data.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])

@@ -2,11 +2,56 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from typing import TYPE_CHECKING, Protocol
 
-from gpureport.report.model.report_content import HEADING, Report, RunFacts, RunTable
-from gpureport.report.model.shapes import ReportSection
+from gpureport.report.model.comparison_parts import IntervalChart, StepPairView
+from gpureport.report.model.report_content import Report, RunFacts, RunTable
+from gpureport.report.model.shapes import EMPTY, HEADING, Fact, ReportSection, Table
 from gpureport.report.sections.merging.joined_tables import join_single_row_tables
 from gpureport.report.sections.merging.shared_facts import list_facts
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class ComparedSteps(DataclassInstance, Protocol):
+        """What a report or a comparison says of steps."""
+
+        @property
+        def charts(self) -> tuple[IntervalChart, ...]:
+            """Figures of every step."""
+
+        @property
+        def links(self) -> tuple[StepPairView, ...]:
+            """Every step against the one before."""
+
+
+def list_comparison_sections(part: "ComparedSteps") -> Iterator[ReportSection]:
+    """Yield the charts of steps in words, then every other field that has a heading."""
+    for chart in part.charts:
+        facts = tuple(Fact(name=row.label, text=row.sentence) for row in chart.rows)
+        yield ReportSection(heading=chart.title, facts=facts)
+    yield from _titled_sections(part, "")
+
+
+def list_pair_sections(pair: StepPairView) -> Iterator[ReportSection]:
+    """Yield every field of a pair of steps that has a heading."""
+    yield from _titled_sections(pair, pair.label)
+
+
+def _titled_sections(part: "DataclassInstance", label: str) -> Iterator[ReportSection]:
+    """Yield every field that has a heading and holds a table or statements."""
+    for each in fields(part):
+        heading, value = each.metadata.get(HEADING), getattr(part, each.name) or each.metadata.get(EMPTY)
+        if not heading or not value:
+            continue
+        if isinstance(value, tuple) and isinstance(value[0], ReportSection):
+            yield from value
+        elif isinstance(value, Table):
+            yield ReportSection(heading=heading, label=label, table=value)
+        else:
+            said = (value,) if isinstance(value, str) else value
+            facts = (Fact(name="", text=entry) if isinstance(entry, str) else entry for entry in said)
+            yield ReportSection(heading=heading, label=label, facts=tuple(facts))
 
 
 def list_plain_sections(report: Report) -> Iterator[ReportSection]:

@@ -44,17 +44,17 @@ def crowded() -> Report:
     """Return a report of more findings, events and GPUs than a summary can hold."""
     gaps = [
         replace(examples.idle_gap("gpu:0", 10 + each, 13 + each), cause=f"cause {each}", summary="Ünlike " * 40)
-        for each in range(120)
+        for each in range(300)
     ]
     runs = [examples.pair(examples.run(f"step {place}", gpus=8), tuple(gaps)) for place in range(4)]
     return build(runs, title=None, command="gpureport " + "x" * 30_000, gpu_hour_price=1.0, version="0.1.0")
 
 
 def test_what_is_too_much_is_cut_and_named() -> None:
-    """At most 20 000 bytes: the first findings, the result and what was not judged stay, the rest is named."""
+    """At most 60 000 bytes: the first findings, the result and what was not judged stay, the rest is named."""
     content = crowded()
     text = markdown.render(content)
-    assert 15_000 < len(text.encode()) <= markdown.LIMIT
+    assert 45_000 < len(text.encode()) <= markdown.LIMIT
     (notice,) = re.findall(r"\*\*Cut to fit\. Left out: (.*)\. The HTML and JSON reports hold all of it\.\*\*", text)
     shown = re.findall(r"^\*\*(F\d+) ", text, re.MULTILINE)
     ids = [card.id for card in content.findings]
@@ -75,7 +75,7 @@ def test_nothing_is_cut_that_fits() -> None:
 
 def test_a_result_longer_than_a_summary_is_cut_too(report: Report) -> None:
     """Whatever the names: a summary that is too long would be lost whole."""
-    endless = replace(report, verdict=replace(report.verdict, sentence="ä" * 50_000))
+    endless = replace(report, verdict=replace(report.verdict, sentence="ä" * 70_000))
     text = markdown.render(endless)
     assert len(text.encode()) <= markdown.LIMIT
     assert "Left out" in text

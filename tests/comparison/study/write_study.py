@@ -1,10 +1,14 @@
-"""A study of eighteen runs, written into a store by MLflow's own client: two frameworks, three batches, three runs."""
+"""Write a study of eighteen runs with MLflow's own client: `write_study.py FOLDER`.
 
-import os
+Two frameworks, three batches, three runs of each.
+"""
+
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param, RunTag
 
 START = 1_795_221_673_000
 """Milliseconds at which the first run began."""
@@ -21,9 +25,6 @@ def write_study(folder: Path) -> Path:
     The rate is 400 samples/s times SPEED times GAIN, with 2 % between runs and 3 % between points. The order of batches
     is not that of their sizes.
     """
-    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    from mlflow import MlflowClient  # noqa: PLC0415 - loaded where a test asks for it
-
     database = folder / "mlflow.db"
     client = MlflowClient(f"sqlite:///{database}")
     experiment = client.create_experiment("sweep", artifact_location=str(folder / "artifacts"))
@@ -38,14 +39,12 @@ def write_study(folder: Path) -> Path:
 
 
 def _write_run(
-    client: Any,  # noqa: ANN401 - MLflow's client, loaded above
+    client: MlflowClient,
     experiment: str,
     number: int,
     setting: tuple[str, int, int],
     rng: np.random.Generator,
 ) -> None:
-    from mlflow.entities import Metric, Param, RunTag  # noqa: PLC0415 - as above
-
     framework, batch, repetition = setting
     begun = START + number * 1_000_000
     run = client.create_run(experiment, start_time=begun, run_name=f"{framework}-{batch}-{repetition}")
@@ -73,3 +72,7 @@ def _write_run(
         tags=[RunTag("team", "vision")],
     )
     client.set_terminated(run.info.run_id, end_time=begun + SECONDS * 1000)
+
+
+if __name__ == "__main__":
+    write_study(Path(sys.argv[1]))

@@ -1,0 +1,182 @@
+"""When runs first reached the value that a training metric was to reach, and how that differs between two steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import exp, fsum, log
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.comparison.quality.run_quality import find_job_start, gpu_seconds_between
+from gpureport.comparison.steps.compared_figures import TIME_TO_TARGET
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import HOUR, SECONDS_TO_TARGET, Measure
+from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings
+from gpureport.comparison.verdicts.significance import SignificanceResult
+from gpureport.comparison.verdicts.work_evidence import compare_ratios
+
+
+class MissingTarget(StrEnum):
+    """Why no time to the target is known of a run."""
+
+    NOT_RECORDED = "the metric was not recorded"
+    NO_TIMES = "the metric was recorded without times"
+    NOT_REACHED = "the target was never reached"
+    BEFORE_RECORDING = "the target was reached before the recording began"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimeToTarget:
+    """When one run first reached the target.
+
+    Attributes:
+        run: name of the run.
+        seconds: from the start of the job until then; None where it was not reached, or that is not known.
+        gpu_seconds: GPU time until then.
+        cost: what that cost; None where no price is known.
+        interval: seconds between the value that reached it and the one before: how finely the time is known.
+        missing: why there is no time; None where there is.
+    """
+
+    run: str
+    seconds: float | None = None
+    gpu_seconds: float | None = None
+    cost: float | None = None
+    interval: float = 0.0
+    missing: MissingTarget | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeToTarget:
+    """When the runs of a step first reached the target.
+
+    Attributes:
+        step: label of the step.
+        name: the training metric.
+        target: the value to reach.
+        runs: one entry a run.
+    """
+
+    step: str
+    name: str
+    target: float
+    runs: tuple[RunTimeToTarget, ...]
+
+    @property
+    def reached(self) -> int:
+        """How many runs reached it."""
+        return sum(run.seconds is not None for run in self.runs)
+
+    @property
+    def seconds(self) -> float | None:
+        """Geometric mean of the times of its runs, by which steps are compared; None unless each reached it."""
+        known = [run.seconds for run in self.runs if run.seconds is not None]
+        if len(known) < len(self.runs) or min(known) <= 0:
+            return None
+        return exp(fsum(map(log, known)) / len(known))
+
+    @property
+    def gpu_seconds(self) -> float | None:
+        """Mean GPU time until then; None unless each run reached it."""
+        return _mean_of_all([run.gpu_seconds for run in self.runs])
+
+    @property
+    def cost(self) -> float | None:
+        """Mean cost until then; None unless each run reached it and has a price."""
+        return _mean_of_all([run.cost for run in self.runs])
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def measure_time_to_target(step: Step, goals: TrainingGoals) -> TimeToTarget | None:
+    """Return when the runs of a step first reached the target; None where none was given."""
+    if goals.target is None:
+        return None
+    runs = tuple(measure_run_time_to_target(run, goals) for run in step.runs)
+    return TimeToTarget(step=step.label, name=goals.target.name, target=goals.target.value, runs=runs)
+
+
+def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTimeToTarget:
+    """Return when a run first reached the target that was given."""
+    name = run.analysis.run.name
+    target = goals.target
+    curve = next((each for each in run.training if target is not None and each.name == target.name), None)
+    if target is None or curve is None:
+        return RunTimeToTarget(run=name, missing=MissingTarget.NOT_RECORDED)
+    if not len(curve.times):
+        return RunTimeToTarget(run=name, missing=MissingTarget.NO_TIMES)
+    higher = goals.is_higher_better(target.name) is not False
+    with np.errstate(invalid="ignore"):
+        rows = np.flatnonzero(curve.values >= target.value if higher else curve.values <= target.value)
+    if not len(rows):
+        return RunTimeToTarget(run=name, missing=MissingTarget.NOT_REACHED)
+    start, moment = find_job_start(run, curve), int(curve.times[rows[0]])
+    if moment <= start:
+        return RunTimeToTarget(run=name, missing=MissingTarget.BEFORE_RECORDING)
+    gpu_seconds = gpu_seconds_between(run, start, moment)
+    return RunTimeToTarget(
+        run=name,
+        seconds=(moment - start) / 1e6,
+        gpu_seconds=gpu_seconds,
+        cost=None if run.gpu_hour_price is None else gpu_seconds / HOUR * run.gpu_hour_price,
+        interval=_interval_before(curve.times, int(rows[0])),
+    )
+
+
+def _interval_before(times: IntArray, row: int) -> float:
+    """Return the seconds between a value and the one before, or after where it is the first."""
+    steps = np.diff(times[max(row - 1, 0) :][:2])
+    return float(steps[0]) / 1e6 if len(steps) else 0.0
+
+
+def add_time_to_target(step: Step, goals: TrainingGoals) -> Step:
+    """Return a step with the time to the target among its figures, where a target was given."""
+    found = measure_time_to_target(step, goals)
+    if found is None:
+        return step
+    measure = Measure(metric=SECONDS_TO_TARGET, unit=TIME_TO_TARGET.unit, value=found.seconds)
+    return replace(step, measures=(*step.measures, measure))
+
+
+def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evidence:
+    """Return the times to the target in two steps, compared as ratios."""
+    sides = [measure_time_to_target(side, goals) for side in (base, step)]
+    runs = [run for side in sides if side is not None for run in side.runs]
+    seconds = [[run.seconds for run in side.runs if run.seconds is not None] for side in sides if side is not None]
+    if any(run.missing for run in runs) or len(seconds) < 2:  # noqa: PLR2004 - a pair has two sides
+        missed = any(run.missing is MissingTarget.NOT_REACHED for run in runs)
+        return compare_whole_recordings(
+            base,
+            step,
+            TIME_TO_TARGET,
+            Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED),
+        )
+    finest = max(run.interval / run.seconds for run in runs if run.seconds)
+    return compare_ratios(base, step, TIME_TO_TARGET, seconds, finest=finest)
+
+
+def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> SignificanceResult | None:
+    """Return the verdict where every run of one step reached the target and none of the other; None elsewhere."""
+    sides = [measure_time_to_target(side, goals) for side in (base, step)]
+    before, after = (_reached(side) for side in sides)
+    if before is None or after is None or before == after:
+        return None
+    reason = Reason(kind=ReasonKind.TARGET_NOT_REACHED)
+    if min(len(base.runs), len(step.runs)) == 1:
+        return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=reason)
+    return SignificanceResult(verdict=Verdict.BETTER if after else Verdict.WORSE, reason=reason)
+
+
+def _reached(side: TimeToTarget | None) -> bool | None:
+    """Return whether all runs reached the target, or none did; None where that differs or is not known."""
+    if side is None:
+        return None
+    found = {run.missing for run in side.runs}
+    return True if found == {None} else False if found == {MissingTarget.NOT_REACHED} else None

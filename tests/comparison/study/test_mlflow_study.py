@@ -1,0 +1,162 @@
+"""A study of eighteen runs in a store of MLflow: best setting and effects are those that another script finds."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from math import expm1
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import gpureport
+from gpureport.report.formats.json import comparison_json
+from gpureport.report.wording.display import GAP
+from tests.cli.program import Program, program
+from tests.importers.trackers.mlflow import real
+
+pytestmark = pytest.mark.tracker
+BY = "param:framework,param:batch_size"
+BATCHES = ("8", "16", "32")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the database that MLflow's client wrote."""
+    pytest.importorskip("mlflow")
+    folder = tmp_path_factory.mktemp("study")
+    script = Path(__file__).with_name("write_study.py")
+    subprocess.run([sys.executable, str(script), str(folder)], check=True, env=real.environment(), capture_output=True)
+    return folder / "mlflow.db"
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """Return the command line, run in a folder of its own."""
+    return program(capsys, monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def document(store: Path) -> Any:  # noqa: ANN401 - JSON
+    """Return what the comparison of the API holds, as JSON."""
+    comparison = gpureport.compare(gpureport.read(f"mlflow:{store}", tracker={"experiment": "sweep"}), by=BY)
+    return json.loads(comparison_json.render(comparison, None, comparison.by))
+
+
+def read_rates(store: Path, document: Any) -> pd.DataFrame:  # noqa: ANN401 - JSON
+    """Return setting and training rate of every run, straight from the store.
+
+    The rate is the mean of the logged points whose time since the point before lies within what had settled.
+    """
+    with sqlite3.connect(store) as connection:
+        points = pd.read_sql(
+            "select run_uuid, timestamp, value from metrics where key = 'samples_per_second'", connection
+        )
+        params = pd.read_sql("select run_uuid, key, value from params", connection)
+        began = pd.read_sql("select run_uuid, min(timestamp) as first from metrics group by run_uuid", connection)
+        names = pd.read_sql("select run_uuid, name from runs", connection).set_index("run_uuid")["name"]
+    settings = params.pivot_table(index="run_uuid", columns="key", values="value", aggfunc="first")
+    settled = {run["name"]: run["steady"] for step in document["steps"] for run in step["runs"]}
+    first = began.set_index("run_uuid")["first"]
+    rates = {}
+    for run, rows in points.groupby("run_uuid"):
+        ordered = rows.sort_values("timestamp")
+        ends = (ordered["timestamp"].to_numpy() - first[run]) / 1000 + 5
+        steady = settled[names[run]]
+        start, stop = steady["start_seconds"], steady["start_seconds"] + steady["seconds"]
+        inside = (ends[:-1] >= start) & (ends[1:] <= stop)
+        rates[run] = ordered["value"].to_numpy()[1:][inside].mean()
+    return settings.assign(rate=pd.Series(rates))
+
+
+@pytest.mark.smoke
+def test_effects_are_those_of_another_script(store: Path, document: Any) -> None:  # noqa: ANN401 - JSON
+    """In a design with as many runs of every setting, effects are differences of marginal means of logarithms."""
+    frame = read_rates(store, document)
+    frame["log"] = np.log(frame["rate"])
+    by_framework, by_batch = (frame.groupby(key)["log"].mean() for key in ("framework", "batch_size"))
+    left = frame["log"] - frame["framework"].map(by_framework) - frame["batch_size"].map(by_batch) + frame["log"].mean()
+    degrees = 18 - 1 - 1 - 2
+    scatter = np.sqrt((left**2).sum() / degrees)
+    effects = document["study"]["effects"][0]
+    assert (effects["metric"], effects["runs"], effects["degrees"]) == ("training_rate_hertz", 18, degrees)
+    framework, batch = effects["settings"]
+    assert [level["value"] for level in batch["levels"]] == list(BATCHES)
+    expected = [
+        (framework["levels"][1], by_framework["jax"] - by_framework["torch"], 9),
+        (batch["levels"][1], by_batch["16"] - by_batch["8"], 6),
+        (batch["levels"][2], by_batch["32"] - by_batch["8"], 6),
+    ]
+    for level, change, runs in expected:
+        half = stats.t.ppf(0.975, degrees) * scatter * np.sqrt(2 / runs)
+        assert level["runs"] == runs
+        assert level["change"] == pytest.approx(expm1(change), rel=1e-6)
+        assert level["interval"] == pytest.approx([expm1(change - half), expm1(change + half)], rel=1e-6)
+        assert level["verdict"] == "better"
+    assert [level["change"] for level, _, _ in expected] == pytest.approx([0.3, 0.24, 0.55], abs=0.04)
+
+
+def test_the_best_setting_is_that_of_another_script(store: Path, document: Any) -> None:  # noqa: ANN401 - JSON
+    """The highest geometric mean, its margin over the next by Welch's degrees of 1947."""
+    frame = read_rates(store, document)
+    logs = {key: np.log(rows["rate"].to_numpy()) for key, rows in frame.groupby(["framework", "batch_size"])}
+    ranked = sorted(logs, key=lambda key: -logs[key].mean())
+    best, following = logs[ranked[0]], logs[ranked[1]]
+    parts = [side.var(ddof=1) / len(side) for side in (best, following)]
+    degrees = min(1 / sum((part / sum(parts)) ** 2 / 4 for part in parts) - 2, 4)
+    change, half = best.mean() - following.mean(), stats.t.ppf(0.975, degrees) * np.sqrt(sum(parts))
+    found = document["study"]["best"]["speed"]
+    assert ranked[0] == ("jax", "32")
+    assert found["label"] == "framework=jax, batch_size=32"
+    assert found["next"] == "framework={}, batch_size={}".format(*ranked[1])
+    assert found["change"] == pytest.approx(expm1(change), rel=1e-6)
+    assert found["interval"] == pytest.approx([expm1(change - half), expm1(change + half)], rel=1e-6)
+    assert (found["verdict"], found["tested"], found["rivals"]) == ("better", 5, [])
+    assert document["study"]["best"]["cost"]["label"] == found["label"]
+
+
+def test_groups_stand_in_the_order_of_their_values(document: Any) -> None:  # noqa: ANN401 - JSON
+    """8 before 16 before 32, whatever the order of the runs; what tells repetitions apart has no effect of its own."""
+    labels = [f"framework={framework}, batch_size={batch}" for framework in ("torch", "jax") for batch in BATCHES]
+    study = document["study"]
+    assert [step["label"] for step in document["steps"]] == labels
+    assert [group["label"] for group in study["groups"]] == labels
+    assert study["by"] == [
+        {"kind": "param", "key": "framework", "values": ["torch", "jax"]},
+        {"kind": "param", "key": "batch_size", "values": list(BATCHES)},
+    ]
+    assert (study["also_varied"], study["repetitions"], study["names"]) == ([], ["seed"], ["output_dir"])
+
+
+def test_every_format_says_the_best_and_the_effects(command: Program, store: Path, tmp_path: Path) -> None:
+    """Two panels of three bars on one scale; the same words in each text format."""
+    files = [word for kind in ("html", "json", "md", "txt") for word in ("-o", f"study.{kind}")]
+    assert command("report", f"mlflow:{store}", "--experiment", "sweep", "--by", BY, *files).code == 0
+    part = json.loads((tmp_path / "study.json").read_text())["comparison"]
+    assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == ["framework=torch", "framework=jax"]
+    for chart in part["charts"]:
+        assert [row["label"] for row in chart["rows"]] == [f"batch_size={batch} (3 runs)" for batch in BATCHES]
+        assert all(row["interval"] for row in chart["rows"])
+    assert len({chart["end"] for chart in part["charts"]}) == 1
+    facts = [fact for section in part["study"] for fact in section["facts"]]
+    said = [fact["text"] for fact in facts if fact["name"] in {"Cheapest", "Fastest"}]
+    assert len(said) == 2
+    changes = [
+        row["cells"][2]["text"] for section in part["study"] if section["table"] for row in section["table"]["rows"]
+    ]
+    for kind in ("html", "md", "txt"):
+        text = " ".join((tmp_path / f"study.{kind}").read_text().replace(GAP, " ").replace("\\", "").split())
+        assert all(words in text for words in (*said, *changes)), kind
+
+
+def test_the_command_says_the_same(command: Program, store: Path, document: Any) -> None:  # noqa: ANN401 - JSON
+    """`compare` groups as the API does, and prints the best setting."""
+    asked = ("compare", f"mlflow:{store}", "--experiment", "sweep", "--by", BY)
+    assert json.loads(command(*asked, "--format", "json").out)["study"] == document["study"]
+    printed = command(*asked)
+    assert printed.code == 0
+    assert "BEST SETTING" in printed.out

@@ -1,0 +1,179 @@
+"""Groups by settings: the best of them and its margin, effects of settings, and what a design does not tell."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import Study, build_study
+from gpureport.report.sections.comparison.study_content import build_study_sections
+from gpureport.report.wording.display import GAP
+from tests.comparison.runs import compared, level, sampled
+
+BATCH, WORKERS = Factor(kind="param", key="batch"), Factor(kind="param", key="workers")
+SECONDS = 700
+
+
+def run(rate: float | None, seed: int, **params: str) -> SampledRun:
+    """Return a run of eleven minutes that logs how fast it works, with 1 % between its points.
+
+    Args:
+        rate: samples a second; None for a run that logs nothing.
+        seed: of its scatter.
+        params: what it was configured with; those named are its group.
+    """
+    scatter = np.random.default_rng(seed).normal(0, 0.01, SECONDS)
+    stamps = range(5, SECONDS, 5)
+    training = [(float(at), at, "samples_per_second", rate * (1 + scatter[at])) for at in stamps] if rate else []
+    group = ", ".join(f"{key}={params[key]}" for key in ("batch",) if key in params)
+    util = level(60 if rate is None else 80, SECONDS, seed)
+    return sampled(f"r{seed}", step=group, params=sorted(params.items()), training=training, util=util, power=200.0)
+
+
+def study(runs: Sequence[SampledRun], *by: Factor) -> Study:
+    """Return the study of runs."""
+    return build_study(compared(*runs), by or (BATCH,))
+
+
+def said(runs: Sequence[SampledRun], *by: Factor) -> str:
+    """Return everything that is said of a study."""
+    comparison = compared(*runs)
+    words = []
+    for section in build_study_sections(comparison, build_study(comparison, by or (BATCH,))):
+        words += [f"{fact.name}: {fact.text}" for fact in section.facts]
+        if section.table:
+            words += [" | ".join([row.head.text, *(cell.text for cell in row.cells)]) for row in section.table.rows]
+            words.append(section.table.note)
+    return "\n".join(words).replace(GAP, " ")
+
+
+def repeated(*rates: tuple[str, float], between: float = 0.01, **more: str) -> list[SampledRun]:
+    """Return three runs of each batch, with some scatter between them."""
+    spread = (-between, 0.0, between)
+    return [
+        run(rate * (1 + spread[place]), 10 * at + place, batch=batch, **more)
+        for at, (batch, rate) in enumerate(rates)
+        for place in range(3)
+    ]
+
+
+def test_the_best_stands_clear_of_all_others() -> None:
+    """A fifth faster than the next, by repetitions; so much less GPU time."""
+    found = study(repeated(("8", 100), ("16", 200), ("32", 240)))
+    speed, cost = found.best_by_speed, found.best_by_cost
+    assert speed is not None
+    assert cost is not None
+    assert (speed.label, speed.next, speed.verdict, speed.rivals, speed.tested) == (
+        "batch=32",
+        "batch=16",
+        "better",
+        (),
+        2,
+    )
+    assert speed.change == pytest.approx(0.2, abs=0.01)
+    assert (cost.label, cost.verdict, cost.metric) == ("batch=32", Verdict.BETTER, "gpu_seconds_per_1000_work")
+    assert cost.change == pytest.approx(1 / 1.2 - 1, abs=0.01)
+    assert "Fastest: batch=32: 20 % (" in said(repeated(("8", 100), ("16", 200), ("32", 240)))
+
+
+def test_no_clear_best_names_the_groups_beside_it() -> None:
+    """Two groups whose repetitions overlap; the third is far behind and no rival."""
+    runs = repeated(("8", 100), ("16", 200), ("32", 202), between=0.03)
+    found = study(runs).best_by_speed
+    assert found is not None
+    assert (found.verdict, found.rivals) == (Verdict.NO_CLEAR_CHANGE, ("batch=16",))
+    text = said(runs)
+    assert "Fastest: No clear best. batch=32 comes first: " in text
+    assert "Not shown to be worse: batch=16." in text
+
+
+def test_single_runs_confirm_nothing() -> None:
+    """The best of single runs is named with its margin, unconfirmed; no effect is called better or worse."""
+    runs = [run(rate, seed, batch=batch) for seed, (batch, rate) in enumerate((("8", 100.0), ("16", 150.0)))]
+    found = study(runs)
+    assert found.best_by_speed is not None
+    assert found.best_by_speed.verdict is Verdict.UNCONFIRMED
+    (setting,) = found.effects[0].settings
+    assert (found.effects[0].degrees, setting.levels[1].interval) == (0, None)
+    assert setting.levels[1].verdict is Verdict.UNCONFIRMED
+    assert setting.levels[1].change == pytest.approx(0.5, abs=0.01)
+    text = said(runs)
+    assert "unconfirmed, for groups are single runs. Repeat both." in text
+    assert "No interval: every run is needed to tell one effect from another." in text
+
+
+def test_nothing_more_than_noise_between_single_runs_is_no_clear_best() -> None:
+    """A difference of 1 % is what repeating a run commonly changes."""
+    runs = [run(rate, seed, batch=batch) for seed, (batch, rate) in enumerate((("8", 100.0), ("16", 101.0)))]
+    found = study(runs)
+    assert found.best_by_speed is not None
+    assert found.best_by_speed.verdict is Verdict.NO_CLEAR_CHANGE
+    assert found.effects[0].settings[0].levels[1].verdict is Verdict.NO_CLEAR_CHANGE
+
+
+def test_settings_that_changed_together_get_no_effect() -> None:
+    """The learning rate goes with the batch; each is named at the other."""
+    runs = [
+        run(100.0 * (1 + at) + place, 10 * at + place, batch=str(8 << at), lr=f"0.{at + 1}")
+        for at in (0, 1)
+        for place in (0, 1)
+    ]
+    found = study(runs)
+    settings = {setting.factor.key: setting for setting in found.effects[0].settings}
+    assert [factor.key for factor in settings["batch"].confounded_with] == ["lr"]
+    assert [factor.key for factor in settings["lr"].confounded_with] == ["batch"]
+    assert settings["batch"].levels[1].change is None
+    text = said(runs)
+    assert "batch |  | 4 |  |  | changed together with lr" in text
+    assert "Also varied: lr: what they did is mixed into the groups." in text
+
+
+def test_what_else_varied_is_held_equal() -> None:
+    """Workers vary within groups: they have an effect of their own, and do not blur that of the batch."""
+    rates = {("8", "2"): 100, ("8", "8"): 150, ("16", "2"): 120, ("16", "8"): 180}
+    runs = [
+        run(rate * (1 + 0.01 * place), 100 * at + place, batch=batch, workers=workers, random_seed=str(place))
+        for at, ((batch, workers), rate) in enumerate(rates.items())
+        for place in range(3)
+    ]
+    found = study(runs)
+    batch, workers = found.effects[0].settings
+    assert (batch.factor, workers.factor) == (BATCH, WORKERS)
+    assert batch.levels[1].change == pytest.approx(0.2, abs=0.01)
+    assert workers.levels[1].change == pytest.approx(0.5, abs=0.01)
+    assert {level.verdict for level in (batch.levels[1], workers.levels[1])} == {Verdict.BETTER}
+    assert found.varied.repetitions == ("random_seed",)
+    assert "Also varied: workers: what they did is mixed into the groups." in said(runs)
+
+
+def test_an_effect_that_depends_on_another_is_said_to() -> None:
+    """More workers help the large batch alone."""
+    rates = {("8", "2"): 100, ("8", "8"): 100, ("16", "2"): 100, ("16", "8"): 200}
+    runs = [
+        run(rate * (1 + 0.01 * place), 100 * at + place, batch=batch, workers=workers)
+        for at, ((batch, workers), rate) in enumerate(rates.items())
+        for place in range(3)
+    ]
+    assert study(runs).effects[0].additive is False
+    assert "What one setting does depends on another: go by the groups" in said(runs)
+
+
+def test_a_name_for_every_run_is_no_setting() -> None:
+    """A folder that differs in every run is left out; a number that does, where groups are not repeated, is not."""
+    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
+    assert study(runs).varied.names == ("out",)
+    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
+    assert [factor.key for factor in study(single).varied.factors] == ["batch", "lr"]
+
+
+def test_without_work_utilisation_is_studied() -> None:
+    """No best group by cost or speed; effects are in points."""
+    runs = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
+    found = study(runs)
+    assert (found.best_by_cost, found.best_by_speed) == (None, None)
+    (effects,) = found.effects
+    assert (effects.metric, effects.relative) == ("gpu_utilization_ratio", False)
+    assert " points" in said(runs)
