@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpureport.report.model.shapes import Fact
+from gpureport.report.model.shapes import Cell, Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,12 @@ class GainRow:
     """A step, or at the end all steps together.
 
     Attributes:
-        label: the step.
-        small: how many runs it has, or what the row is against.
-        cells: one a column.
+        head: the step, and how many runs it has; of the last row which steps it is about.
+        cells: one a column after the first.
         facts: what changed, quality, findings, and whether the change had been advised.
     """
 
-    label: str
-    small: str
+    head: Cell
     cells: tuple[GainCell, ...]
     facts: tuple[Fact, ...]
 
@@ -42,7 +40,7 @@ class GainTable:
     """The table of gains.
 
     Attributes:
-        columns: titles of the figures.
+        columns: titles, of the steps first.
         rows: one a step, and of more than two steps a last one for all of them.
         potential: what the last step could gain at most, in a sentence or two; empty where nothing is known.
         notes: how to read the table, and which figures are missing for what reason.

@@ -79,7 +79,7 @@ def _gain_lines(gains: GainTable) -> Iterator[str]:
     """Yield the table of gains, its words in columns of their own."""
     names = list(dict.fromkeys(fact.name for row in gains.rows for fact in row.facts))
     yield from ("", "## Table of gains", "")
-    yield from table_lines(("Step", *gains.columns, *names), (_gain_cells(row, names) for row in gains.rows))
+    yield from table_lines((*gains.columns, *names), (_gain_cells(row, names) for row in gains.rows))
     yield ""
     yield from ([f"- {escape(f'Potential: {gains.potential}')}"] if gains.potential else [])
     yield from (f"- {escape(note)}" for note in gains.notes)
@@ -88,7 +88,7 @@ def _gain_lines(gains: GainTable) -> Iterator[str]:
 def _gain_cells(row: GainRow, names: Sequence[str]) -> tuple[str, ...]:
     facts = {fact.name: fact.text for fact in row.facts}
     figures = ("\n".join((cell.text, *cell.lines)) for cell in row.cells)
-    return ("\n".join(filter(None, (row.label, row.small))), *figures, *(facts.get(name, "") for name in names))
+    return (_cell_text(row.head), *figures, *(facts.get(name, "") for name in names))
 
 
 def _gpu_time_lines(report: Report) -> Iterator[str]:

@@ -17,9 +17,10 @@ _WIDEST = 20
 def gain_lines(table: GainTable, page: Page) -> Iterator[Line]:
     """Yield the table with its notes, and what the last step could gain at most."""
     yield from page.heading(HEADING)
-    width = _measure_column(len(table.columns), page)
-    if table.columns:
-        yield from _column_lines([[title] for title in table.columns], width, "soft")
+    titles = table.columns[1:]
+    width = _measure_column(len(titles), page)
+    if titles:
+        yield from _column_lines([[title] for title in titles], width, "soft")
     for row in table.rows:
         yield from _row_lines(row, width, page)
     if table.potential:
@@ -33,7 +34,7 @@ def _measure_column(count: int, page: Page) -> int:
 
 
 def _row_lines(row: GainRow, width: int, page: Page) -> Iterator[Line]:
-    yield from page.wrapped(f"{row.label} ({row.small})" if row.small else row.label)
+    yield from page.wrapped(f"{row.head.text} ({row.head.small})" if row.head.small else row.head.text)
     yield from _column_lines([_wrap_cell(cell, width) for cell in row.cells], width)
     for fact in row.facts:
         yield from page.wrapped(fact.text, _INDENT, fact.name)

@@ -8,6 +8,7 @@ from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, Ste
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
+from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
@@ -66,7 +67,7 @@ def build_gain_table(comparison: Comparison, pairs: Sequence[StepPair]) -> GainT
     if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
         rows.append(_build_last_row(gains, columns))
     return GainTable(
-        columns=tuple(column.title for column in columns),
+        columns=("Step", *(column.title for column in columns)),
         rows=tuple(rows),
         potential=potential_sentence.describe_potential(comparison),
         notes=tuple(_list_notes(comparison, gains, columns)),
@@ -80,8 +81,7 @@ def _find_change(column: _Column, gain: StepGain) -> RelativeChange | None:
 def _build_first_row(comparison: Comparison, step: Step, columns: Sequence[_Column]) -> GainRow:
     """Return the figures that all others are multiples of."""
     return GainRow(
-        label=display.clean(step.label),
-        small=_count_runs(step),
+        head=_head(step),
         cells=tuple(_format_figure(comparison, step, column.metric) for column in columns),
         facts=(),
     )
@@ -106,8 +106,7 @@ def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> 
         return column.change(gain.since_first) if gain.since_first and several and column.times else None
 
     return GainRow(
-        label=display.clean(gain.step.label),
-        small=_count_runs(gain.step),
+        head=_head(gain.step),
         cells=tuple(_format_change(_find_change(column, gain), column, since_first(column)) for column in columns),
         facts=tuple(gain_facts.list_gain_facts(gain)),
     )
@@ -118,15 +117,18 @@ def _build_last_row(gains: Sequence[StepGain], columns: Sequence[_Column]) -> Ga
     last = gains[-1]
     since = last.since_first
     return GainRow(
-        label="All steps together",
-        small=f"{display.clean(gains[0].step.label)} to {display.clean(last.step.label)}",
+        head=Cell(
+            text="All steps together",
+            small=f"{display.clean(gains[0].step.label)} to {display.clean(last.step.label)}",
+        ),
         cells=tuple(_format_change(None if since is None else column.change(since), column) for column in columns),
         facts=tuple(gain_facts.list_overall_facts(gains)),
     )
 
 
-def _count_runs(step: Step) -> str:
-    return display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+def _head(step: Step) -> Cell:
+    small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+    return Cell(text=display.clean(step.label), small=small)
 
 
 def _format_change(
