@@ -269,7 +269,7 @@ def test_mlflow_saw_the_same(tmp_path: Path) -> None:
     """The system metrics that MLflow kept are those of nvidia-smi while the run went on."""
     _unpack("mlruns", tmp_path)
     for step in STEPS:
-        (recording,) = gpureport.read(tmp_path / "mlruns", tracker={"runs": step})
+        recording = read_mlflow(tmp_path, step)
         known = truth(f"training_steps/{step}/1")
         begin, end = recording.run.started / SECOND, recording.run.ended / SECOND
         assert known["start"] - 2 < begin
@@ -279,6 +279,22 @@ def test_mlflow_saw_the_same(tmp_path: Path) -> None:
         inside = (times > begin) & (times < end)
         assert series(recording, "gpu_utilization_ratio")[1].mean() == pytest.approx(busy[inside].mean(), abs=0.05)
         assert dict(recording.run.params)["workers"] == str(known["workers"])
+
+
+def test_a_rate_that_more_than_doubled_is_seen_in_forty_seconds(tmp_path: Path) -> None:
+    """One run each, from 341 to 828 images a second by MLflow: unconfirmed, with its size. A tenth may be chance."""
+    _unpack("mlruns", tmp_path)
+    recordings = [read_mlflow(tmp_path, step) for step in STEPS]
+    chain = compare([build_sampled_run(recording, gpureport.analyze(recording)) for recording in recordings])
+    found = chain.judged_training(STEPS[0], STEPS[1])
+    assert found is not None
+    assert [found.before, found.after] == pytest.approx([341, 828], rel=0.04)
+    assert found.verdict is Verdict.UNCONFIRMED
+    assert found.interval is not None
+    assert found.interval[0] > 50
+    little = chain.judged_training(STEPS[1], STEPS[2])
+    assert little is not None
+    assert (little.verdict, little.interval is None) == (Verdict.NOT_ENOUGH_DATA, False)
 
 
 def test_neptune_saw_the_same(tmp_path: Path) -> None:
@@ -310,6 +326,12 @@ def test_what_forks_do_to_a_log_of_neptune(tmp_path: Path) -> None:
         assert workers / 2 <= ticks <= 1.25 * workers
         assert any("operations that forked processes wrote again count once" in note for note in quality.notes)
         assert quality.accounted
+
+
+def read_mlflow(folder: Path, step: str) -> Recording:
+    """Return the run of a step in the unpacked store."""
+    (recording,) = gpureport.read(folder / "mlruns", tracker={"runs": step})
+    return recording
 
 
 def _unpack(name: str, folder: Path) -> None:
