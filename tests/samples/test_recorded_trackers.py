@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 
 import gpureport
@@ -59,6 +60,19 @@ def test_the_training_rate_is_that_of_the_loop(tracker: str) -> None:
     rates = figures(tracker, TRAINING_RATE)
     assert rates == {step: pytest.approx(32_768 / seconds(step), rel=0.03) for step in STEPS}
     assert {step.work_unit for step in chain(tracker).steps} == {"samples"}
+
+
+def test_the_work_that_is_counted_is_what_was_done_while_the_run_was_recorded() -> None:
+    """Of 32,768 images a run: all but what was not logged, up to one point of a few batches, or not recorded."""
+    for step in chain("mlflow").steps:
+        (run,) = step.runs
+        curve, work = run.throughput, run.analysis.run.work
+        assert curve is not None
+        assert work is not None
+        usual = float(np.median(curve.work.amounts))
+        assert 32_768 - usual < curve.work.amount < 32_768 * 1.002
+        recorded = run.analysis.seconds / seconds(step.label)
+        assert work.amount == pytest.approx(32_768 * recorded, rel=0.035)
 
 
 def test_trackers_tell_the_same_training_rate() -> None:

@@ -6,6 +6,8 @@ from gpureport.comparison.verdicts.setup_changes import SettingValue, SetupChang
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import CHECKS
 
+_TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
+"""Tags of a tracker by their names on its pages."""
 NOT_GIVEN = "not given"
 _LISTED = 4
 """Changes that one line names; the others are counted."""
@@ -16,7 +18,7 @@ _VALUE = 24
 def list_setup_changes(changes: Sequence[SetupChange]) -> str:
     """Return changes in a line: `workers 2 → 14; pin False → True and 3 more`."""
     named = "; ".join(
-        f"{_shorten(_name(change))} {describe_values(change.values_before, _VALUE)} → "
+        f"{_shorten(_name_in_line(change))} {describe_values(change.values_before, _VALUE)} → "
         f"{describe_values(change.values_after, _VALUE)}"
         for change in changes[:_LISTED]
     )
@@ -36,10 +38,16 @@ def describe_values(values: Sequence[SettingValue], length: int | None = None) -
     )
 
 
-def _name(change: SetupChange) -> str:
+def name_setting(change: SetupChange) -> str:
+    """Return what changed by the name that people know it by."""
     if change.kind == "hardware":
-        return display.lower_first(CHECKS.get(change.key, change.key))
-    return display.clean(change.key)
+        return CHECKS.get(change.key, change.key)
+    return display.clean(_TRACKER_TAGS.get(change.key, change.key))
+
+
+def _name_in_line(change: SetupChange) -> str:
+    name = name_setting(change)
+    return display.lower_first(name) if change.kind == "hardware" else name
 
 
 def _shorten(text: str, length: int | None = _VALUE) -> str:

@@ -312,11 +312,11 @@ def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
     """Yield what changed, and the names of what only tells runs apart."""
     for change in changes:
         if not change.of_one_run:
-            hardware = change.kind == "hardware"
-            name = CHECKS.get(change.key, change.key) if hardware else f"{change.kind} {change.key}"
+            name = setup_wording.name_setting(change)
+            name = name if change.kind == "hardware" else f"{change.kind} {name}"
             before, after = map(setup_wording.describe_values, (change.values_before, change.values_after))
-            yield Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
-    apart = [display.clean(change.key) for change in changes if change.of_one_run]
+            yield Fact(name=display.shorten_middle(name, _VALUE), text=f"{before}, then {after}")
+    apart = [setup_wording.name_setting(change) for change in changes if change.of_one_run]
     if apart:
         more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []
         yield Fact(name="Of each run", text=f"{display.join_words([*apart[:_APART], *more])} tell runs apart.")
