@@ -70,6 +70,11 @@ _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"
 _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
+def normalise_work_unit(unit: str) -> str:
+    """Return a unit of work by its usual name: images are samples, iterations are steps; any other as it is."""
+    return _UNITS.get(unit.lower(), unit)
+
+
 def recognise_metric(name: str) -> TrainingName | None:
     """Return what a metric's name says of it, None where it says nothing that is known."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())

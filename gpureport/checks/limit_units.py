@@ -118,8 +118,11 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
         words: formats such a quantity; `format_quantity` when None.
     """
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
+    if isclose(value, limit.value):
+        # a hair below 10 000 would print as 10000.00
+        return read(limit.value)
     text = read(value)
-    if text != read(limit.value) or isclose(value, limit.value):
+    if text != read(limit.value):
         return text
     _, _, word = limit.text.partition(" ")
     scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)

@@ -14,12 +14,15 @@ import numpy as np
 from gpureport.comparison.statistics.batch_means import batch_means
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.steps.compared_figures import BY_METRIC, POWER
+from gpureport.comparison.statistics.slow_changes import allow_points
+from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK
+from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import Throughput
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.recording import Work
+from gpureport.work_counting import CountedWork
 from tests.comparison.processes import Process, autoregressive, processes
 from tests.comparison.runs import sampled
 
@@ -74,48 +77,56 @@ def pairs(trials: int) -> Iterator[str]:
         yield f"| {process.name} | " + " | ".join(cells) + " |"
 
 
-def per_work(trials: int) -> Iterator[str]:
-    """Yield the table of figures per unit of work: how often the interval of a pair holds the true ratio.
+def short_pairs(trials: int) -> Iterator[str]:
+    """Yield the same of recordings too short for slow changes, and by their scatter alone; beyond two points."""
+    yield "| process | 30 s | 60 s | 120 s | 300 s | scatter alone, 60 s |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for process in processes():
+        claims = [claimed_of_short(process, seconds, trials) for seconds in (30, 60, 120, 300)]
+        cells = [f"{100 * claimed:.1f} %" for claimed, _ in claims]
+        yield f"| {process.name} | " + " | ".join(cells) + f" | {100 * claims[1][1]:.0f} % |"
 
-    The later run is a tenth faster on twice as many GPUs at another price, and takes a fifth more power.
-    """
-    yield "| rate and power | GPU time | cost | energy |"
-    yield "| --- | --- | --- | --- |"
-    run = sampled("run", util=np.full(_SECONDS, 90.0), power=300.0)
-    truths = {PER_WORK: 2 / 1.1, COST_PER_WORK: 2 / 1.1 * 1.5, ENERGY_PER_WORK: 2 / 1.1 * 1.2}
+
+def claimed_of_short(process: Process, seconds: int, trials: int) -> tuple[float, float]:
+    """Return how often two short runs of a process are called different, and how often by their scatter alone."""
+    rng = np.random.default_rng([SEED, 5, seconds])
+    claimed = alone = 0
+    for _ in range(trials):
+        sides = [estimate(process, seconds, rng) for _ in range(2)]
+        found = estimate_within_runs(sides[0], sides[1], allowance=100 * allow_points(seconds))
+        large = abs(found.difference) > 100 * POINTS
+        claimed += large and found.excludes_zero()
+        alone += large and (found.scatter or found).excludes_zero()
+    return claimed / trials, alone / trials
+
+
+def training_rates(trials: int) -> Iterator[str]:
+    """Yield the table of training rates: how often the interval of a pair holds the true ratio, a tenth more."""
+    yield "| rate | training rate |"
+    yield "| --- | --- |"
+    run = sampled("run", util=np.full(_SECONDS, 90.0))
     for phi in (0.5, 0.9, 0.98):
         rng = np.random.default_rng([SEED, 4, round(phi * 100)])
-        inside = dict.fromkeys(truths, 0)
+        inside = 0
         for _ in range(trials):
-            before = _worked(run, phi, rng, rate=100.0, watts=300.0, price=2.0, gpus=1)
-            after = _worked(run, phi, rng, rate=110.0, watts=360.0, price=3.0, gpus=2)
-            base, step = build_steps([before, after])
-            for metric, truth in truths.items():
-                found = gather_evidence(base, step, BY_METRIC[metric])
-                if found.contrast is None or not found.before:
-                    raise ValueError(found.reason)
-                low, high = (1 + end / found.before for end in found.contrast.interval(0.95))
-                inside[metric] += low <= truth <= high
-        yield f"| AR(1), {phi:g} | " + " | ".join(f"{100 * count / trials:.1f} %" for count in inside.values()) + " |"
+            base, step = build_steps([_worked(run, phi, rng, rate) for rate in (100.0, 110.0)])
+            found = gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+            if found.contrast is None or not found.before:
+                raise ValueError(found.reason)
+            low, high = (1 + end / found.before for end in found.contrast.interval(0.95))
+            inside += low <= 1.1 <= high
+        yield f"| AR(1), {phi:g} | {100 * inside / trials:.1f} % |"
 
 
-def _worked(  # noqa: PLR0913 - what two runs differ in
-    run: SampledRun, phi: float, rng: np.random.Generator, *, rate: float, watts: float, price: float, gpus: int
-) -> SampledRun:
-    """Return a run whose rate scatters by 5 % and power by 3 %, each depending on itself."""
-    series, info = run.series, run.analysis.run
-    if series is None:
-        msg = "the run has samples"
-        raise ValueError(msg)
+def _worked(run: SampledRun, phi: float, rng: np.random.Generator, rate: float) -> SampledRun:
+    """Return a run whose rate scatters by 5 % and depends on itself."""
+    info = run.analysis.run
     rates = rate * (1 + autoregressive(_SECONDS, phi, 0.05, rng))
-    power = watts * (1 + autoregressive(len(series.columns[0].values), phi, 0.03, rng))
-    columns = tuple(replace(each, values=power) if each.metric == POWER else each for each in series.columns)
-    several = tuple(replace(info.devices[0], id=f"gpu:{index}", index=index) for index in range(gpus))
-    return SampledRun(
-        analysis=replace(run.analysis, run=replace(info, devices=several)),
-        series=replace(series, columns=columns),
-        throughput=Throughput(name="rate", unit="samples", width=1.0, start=info.started, rates=rates),
-        gpu_hour_price=price,
+    work = CountedWork(times=info.started + np.arange(_SECONDS + 1) * 1_000_000, amounts=rates)
+    return replace(
+        run,
+        analysis=replace(run.analysis, run=replace(info, work=Work(amount=work.amount, unit="samples"))),
+        throughput=Throughput(name="rate", unit="samples", width=1.0, start=info.started, rates=rates, work=work),
     )
 
 
@@ -159,7 +170,8 @@ def main() -> None:
     for title, lines in (
         ("One run", single_runs(trials)),
         ("Two runs of one process", pairs(trials)),
-        ("Per unit of work, half an hour", per_work(trials)),
+        ("Two short runs of one process", short_pairs(trials)),
+        ("Training rate, half an hour", training_rates(trials)),
         ("Repetitions", repetitions(trials)),
     ):
         print(f"\n## {title}\n")  # noqa: T201 - a benchmark prints

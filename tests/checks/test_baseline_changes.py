@@ -102,7 +102,8 @@ def test_a_relative_change_is_a_share_of_the_baseline() -> None:
     ("after", "reason"),
     [
         (night("old", 85.0), "the baseline is the very recording that is checked"),
-        (sampled("short", util=level(85, 40)), "Less than a minute was recorded"),
+        (sampled("short", util=level(85, 15)), "Less than 20 s was recorded"),
+        (sampled("minute", util=level(85, 40)), "a change below 42"),
         (sampled("brief", util=level(85, 100)), ""),
     ],
 )

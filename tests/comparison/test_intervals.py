@@ -11,6 +11,7 @@ from gpureport.comparison.statistics.difference_estimate import estimate_within_
 from gpureport.comparison.statistics.gap_count import GapCount, gap_lengths
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.steady_state import settled
+from tests.benchmarks.coverage import claimed_of_short
 from tests.comparison.processes import Process, autoregressive, processes
 
 IDLE = 5.0
@@ -103,6 +104,14 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
         sides = [estimate(50 + autoregressive(3600, 0.9, 5.0, rng)) for _ in range(2)]
         false += estimate_within_runs(*sides).excludes_zero()
     assert false <= 14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [30, 60, 120, 300, 450])
+@pytest.mark.parametrize("process", processes(), ids=lambda process: process.name)
+def test_two_short_runs_of_one_process_seldom_differ(process: Process, seconds: int) -> None:
+    """Whatever changes more slowly than they are long: at most 8 % of 200 pairs are called different."""
+    assert claimed_of_short(process, seconds, 200)[0] <= 0.08
 
 
 def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:

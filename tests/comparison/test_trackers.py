@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not DATA.is_dir(), reason="GPUREPORT_TRACKERS names no folder of recorded stores"),
 ]
 MEMORY, IDLE, PER_WORK = "gpu_memory_used_bytes", "idle_ratio", "gpu_seconds_per_1000_work"
-SHORT = "Less than a minute was recorded"
+SHORT = "Less than 20 s was recorded"
 
 
 def measured(recording: Recording) -> SampledRun:
@@ -60,7 +60,6 @@ def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
         found = compare(pair).deltas
         assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
         assert all(describe_reason(each.reason).startswith(SHORT) for each in found if each.difference is not None)
-        assert all(each.interval is None for each in found)
     chain = compare(mlflow)
     assert not any(link.comparable for link in pair_steps(chain))
 
@@ -88,13 +87,14 @@ def test_trackers_are_not_set_against_each_other(mlflow: list[SampledRun], neptu
 
 
 def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRun]) -> None:
-    """Idle fell from 24 to 8 %, without a verdict: no scatter is told by three minutes. Steps went no faster."""
+    """Idle fell from 24 to 8 %, which a load that changes slowly may do in three minutes. Steps went no faster."""
     comparison = compare(neptune)
     idle = delta(comparison, IDLE)
     assert idle.before == pytest.approx(0.237, abs=0.001)
     assert idle.after == pytest.approx(0.079, abs=0.001)
-    assert (idle.verdict, idle.interval) == (Verdict.NOT_ENOUGH_DATA, None)
-    assert "lasts only 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
+    assert idle.verdict is Verdict.NOT_ENOUGH_DATA
+    assert idle.interval == pytest.approx((-0.578, 0.262), abs=0.001)
+    assert "lasts 3 min. Record 10 min or more, or repeat each step three times" in describe_reason(idle.reason)
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
     (link,) = pair_steps(comparison)
@@ -111,7 +111,7 @@ def test_memory_of_a_tracker_is_not_that_of_nvidia_smi(neptune: list[SampledRun]
         found = delta(comparison, metric)
         assert found.verdict is Verdict.NOT_ENOUGH_DATA
         assert describe_reason(found.reason).startswith("Recorders differ in what they count as memory in use")
-    assert describe_reason(delta(comparison).reason).startswith("A single run must last at least 10 minutes")
+    assert delta(comparison).interval is not None
 
 
 def test_a_run_of_a_tracker_against_itself(mlflow: list[SampledRun], neptune: list[SampledRun]) -> None:

@@ -96,19 +96,22 @@ def _metric(name: str, seconds: list[float], values: list[float]) -> TrainingMet
 
 
 def test_work_is_the_throughput_over_the_time_it_was_logged_for() -> None:
-    """A pause counts no longer than a usual distance, and what is not a number does not count."""
+    """Each point is a step: one that is no number counts as its neighbours, and a pause as the step it took."""
     metric = _metric("it/s", [0, 10, 20, 30, 1030], [2.0, 2.0, float("nan"), 2.0, 2.0])
-    found = measure_work([metric], None)
+    found = measure_work([metric], None, (0, 1_030_000_000))
     assert found is not None
     assert (found[0].unit, found[1]) == ("steps", "it/s")
-    # 20 s is the usual distance without the point that is no number, and five of them the longest
-    assert found[0].amount == pytest.approx(2 * (20 + 10 + 20 + 100))
+    # the first point speaks for time before the recording
+    assert found[0].amount == pytest.approx(20 + 40 + 20)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0], [float("nan")] * 3])
 def test_work_needs_two_points_above_nothing(values: list[float]) -> None:
     """One point says no time, and nothing done is no work."""
-    assert measure_work([_metric("it/s", [float(place) for place in range(len(values))], values)], None) is None
+    assert (
+        measure_work([_metric("it/s", [float(place) for place in range(len(values))], values)], None, (0, 10**9))
+        is None
+    )
 
 
 def test_a_table_is_in_the_order_of_time_then_step() -> None:

@@ -51,9 +51,9 @@ def busy(name: str, level: float, step: str | None = None) -> examples.Pair:
 
 
 def short_of_steady(name: str) -> examples.Pair:
-    """Return a run of more than a minute that holds less than one of steady state."""
+    """Return a run of more than a minute that holds 10 s of steady state."""
     info = examples.run(name, seconds=70, work=None)
-    settled = Phase(kind="steady", interval=Interval(info.started + 30_000_000, info.ended))
+    settled = Phase(kind="steady", interval=Interval(info.started + 60_000_000, info.ended))
     return examples.recording(info), replace(examples.analysis(info), phases=(settled,))
 
 
@@ -141,17 +141,17 @@ def test_single_runs_are_a_caution() -> None:
 
 def test_steps_held_back_by_one_reason_are_told_together() -> None:
     """Neither steps that are too short nor those of too little steady state each fill a line of their own."""
-    brief = [examples.pair(examples.run(f"b/{k}", seconds=50, work=None)) for k in (1, 2, 3)]
+    brief = [examples.pair(examples.run(f"b/{k}", seconds=15, work=None)) for k in (1, 2, 3)]
     short = [short_of_steady(f"c/{k}") for k in (1, 2)]
     view = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
     since = "there is not enough data to say whether GPU utilisation changed since a."
-    brief_why = "Less than a minute was recorded, which is too short to set figures against each other."
-    short_why = "A run counts from 60 s of steady state on: leave out one that holds less, or run it again."
+    brief_why = "Less than 20 s was recorded, which is too short to compare."
+    short_why = "A run counts from 20 s of steady state on: run it again, and longer."
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in view.since_first] == [
         ("Not enough data", f"b/1 to /3: {since} {brief_why}"),
         ("Not enough data", f"c/1 to /2: {since} {short_why}"),
     ]
-    assert "Less than a minute was recorded of b/1 to /3: too short" in text(view)
+    assert "Less than 20 s was recorded of b/1 to /3: too short to compare." in text(view).replace(GAP, " ")
     assert "b/1 to /3, c/1 to /2 and d, not enough data" in text(view)
 
 
@@ -199,28 +199,28 @@ def brief(name: str, seconds: int) -> examples.Pair:
 
 
 def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
-    """Utilisation of 44 s stands in the log; it is too short to judge, and how short is said below."""
-    runs = [busy("a", 0.6), busy("b", 0.9), brief("short", 44)]
+    """Utilisation of 14 s stands in the log; it is too short to judge, and how short is said below."""
+    runs = [busy("a", 0.6), busy("b", 0.9), brief("short", 14)]
     view = comparison_content.build_comparison_view(runs)
     assert view.groups is not None
     assert [row.cells[1].text for row in view.groups.rows][2] == "too short to judge"
-    assert "shortest run: short (45 s); a run counts from 1 min on." in text(view)
+    assert "longest run: short (15 s); a run counts from 20 s on." in text(view)
     measured = [build_sampled_run(*each) for each in runs]
     found = json.loads(comparison_json.render(compare(measured)))["groups"]
-    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 45.0, "least": 60.0}]
+    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 15.0, "least": 20.0}]
 
 
 def test_many_that_are_too_short_are_counted_together() -> None:
     """Their names as a list of names, with the least and the most of their lengths."""
-    runs = [busy("a", 0.6), *(brief(f"short/{place}", 30 + place) for place in range(1, 7))]
+    runs = [busy("a", 0.6), *(brief(f"short/{place}", 10 + place) for place in range(1, 7))]
     view = comparison_content.build_comparison_view(runs)
-    assert "shortest run: short/1 to /6 (32 s to 37 s); a run counts from 1 min on." in text(view)
+    assert "longest run: short/1 to /6 (12 s to 17 s); a run counts from 20 s on." in text(view)
 
 
 def test_charts_tell_too_short_from_absent() -> None:
     """A run too short for an interval has its dot; one without utilisation has none and says so."""
     absent = sampled("absent", power=[300.0] * 900)
-    measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))), absent]
+    measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 14))), absent]
     comparison = compare(measured)
     for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
         (chart,) = step_charts.charts(comparison, study)

@@ -156,7 +156,7 @@ def test_a_difference_of_what_had_settled_says_so(whole: float, *, marked: bool)
 
 def test_for_how_many_comparisons_verdicts_allow_stands_at_the_table(repeated: Report) -> None:
     """It is how the verdicts were come by, and no part of the result."""
-    allows = "comparisons, so that none is claimed because there are many"
+    allows = "comparisons and 3 of training alone, so that none is claimed because there are many"
     assert repeated.steps is not None
     assert allows in repeated.steps.note
     assert not any(allows in line for line in repeated.verdict.details)
@@ -304,11 +304,11 @@ def test_a_figure_per_unit_of_work_is_one_mean_everywhere() -> None:
     assert delta.before == pytest.approx(1600)
     assert "are the geometric mean of the runs" in step_table.overview(comparison).note
     single = compare(examples.sampled(*(analysis for _, analysis in runs[::2])))
-    assert step_table.overview(single).note == ""
+    assert step_table.overview(single).note == "Training alone: by work over the steady phase of the GPU log."
 
 
-def test_a_figure_that_only_the_settled_part_tells_stands_in_the_table_of_steps() -> None:
-    """Steps per second are logged, the work of the whole run is not: the verdict has a figure, and so has the table."""
+def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
+    """Two steps a second were logged: GPU time of the whole job for 1000 of them, and the rate of training alone."""
     runs = [
         sampled(
             name,
@@ -319,11 +319,12 @@ def test_a_figure_that_only_the_settled_part_tells_stands_in_the_table_of_steps(
         for seed, name in enumerate(("before", "after"))
     ]
     comparison = compare(runs)
-    assert [step.value(PER_WORK) for step in comparison.steps] == [None, None]
     table = step_table.overview(comparison)
     place = table.columns.index("GPU-hours per 1000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
-    assert table.note == "Figures not available for whole recordings are taken from their settled part."
+    place = table.columns.index("Steps a second, training alone") - 1
+    assert [plain(row.cells[place].text) for row in table.rows] == ["2.00", "2.00"]
+    assert table.note == "Training alone: by the step counter of the training loop."
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:

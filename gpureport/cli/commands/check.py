@@ -158,7 +158,7 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
     # labels of the checked runs are not those of the baseline
-    unlabelled = options.with_labels(name=None, step=(), work=None)
+    unlabelled = options.with_labels(name=None, step=(), work=())
     if source_names.is_source(name, options):
         unlabelled_source = replace(unlabelled, input=replace(options.input, host=(), training=()))
         return named_runs.read_recordings([name], unlabelled_source)

@@ -101,7 +101,7 @@ def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
         return 0
     named = ", ".join(make_printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(
-        f"gpureport: {named}: nothing can be compared; record ten minutes of the GPUs in each step, or repeat each",
+        f"gpureport: {named}: nothing can be compared; record at least 20 s of the GPUs in each step",
         err=True,
     )
     return _CANNOT_JUDGE

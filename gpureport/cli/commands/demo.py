@@ -34,7 +34,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
     """
     report_output.check_outputs(outputs)
     chain = find_shipped_folder("sample_logs") / _CHAIN
-    found = named_runs.read_recordings([str(chain)], SourceOptions(labels=LabelOptions(work=_WORK)))
+    found = named_runs.read_recordings([str(chain)], SourceOptions(labels=LabelOptions(work=(_WORK,))))
     content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()))
     report_output.print_report(content)
     report_output.write_report(content, outputs)

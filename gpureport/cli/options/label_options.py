@@ -19,8 +19,7 @@ LABEL_OPTIONS = (
         "--work",
         type=Amount(),
         multiple=True,
-        callback=refuse_repetition,
-        help="Work that each run did in all, such as 12000:steps.",
+        help="Work that each run did in all, such as 12000:steps (repeatable: one for each source, in order).",
     ),
     click.option("--name", multiple=True, callback=refuse_repetition, help="Name of the run."),
     click.option(
@@ -34,11 +33,11 @@ LABEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What a person says about the runs; `step` holds one label for all sources, or one for each."""
+    """What a person says about the runs; `step` and `work` hold one value for all sources, or one for each."""
 
     param: tuple[tuple[str, str], ...] = ()
     tag: tuple[tuple[str, str], ...] = ()
-    work: tuple[float, str] | None = None
+    work: tuple[tuple[float, str], ...] = ()
     name: str | None = None
     step: tuple[str, ...] = ()
 
@@ -46,15 +45,16 @@ class LabelOptions:
         """Return them as importers take them.
 
         Raises:
-            SettingsError: when a key is given twice, or one run gets several step labels.
+            SettingsError: when a key is given twice, or one run gets several step labels or amounts of work.
         """
         for option, pairs in (("--param", self.param), ("--tag", self.tag)):
             if len(dict(pairs)) < len(pairs):
                 raise SettingsError(option, "a key is given twice", "give each key once")
-        if len(self.step) > 1:
-            raise SettingsError("--step", f"{len(self.step)} labels for one run", "give one")
+        for option, values, noun in (("--step", self.step, "labels"), ("--work", self.work, "amounts")):
+            if len(values) > 1:
+                raise SettingsError(option, f"{len(values)} {noun} for one run", "give one")
         from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
-        work = Work(amount=self.work[0], unit=self.work[1]) if self.work else None
+        work = next((Work(amount=amount, unit=unit) for amount, unit in self.work), None)
         return Labels(name=self.name, step=next(iter(self.step), None), params=self.param, tags=self.tag, work=work)

@@ -23,6 +23,16 @@ class Pair(click.ParamType[tuple[str, str]]):
         return key, content
 
 
+def parse_amount(text: str) -> tuple[float, str] | None:
+    """Return amount and unit of `N:UNIT`; None where it is not of that form."""
+    number, _, unit = text.partition(":")
+    try:
+        amount = float(number)
+    except ValueError:
+        return None
+    return (amount, unit) if 0 < amount < float("inf") and unit else None
+
+
 class Amount(click.ParamType[tuple[float, str]]):
     """`N:UNIT`."""
 
@@ -32,14 +42,10 @@ class Amount(click.ParamType[tuple[float, str]]):
         """Take amount and unit apart."""
         if isinstance(value, tuple):
             return value
-        number, _, unit = str(value).partition(":")
-        try:
-            amount = float(number)
-        except ValueError:
-            amount = 0.0
-        if not 0 < amount < float("inf") or not unit:
+        found = parse_amount(str(value))
+        if found is None:
             self.fail(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx)
-        return amount, unit
+        return found
 
 
 class Direction(click.ParamType[tuple[str, bool]]):

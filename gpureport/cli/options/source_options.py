@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ from gpureport.importers.protocol.registry import IMPORTERS
 
 if TYPE_CHECKING:
     from gpureport.importers import ReadOptions, Window
+
+T = TypeVar("T")
 
 _INPUT = (
     click.option("--host", type=FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
@@ -194,21 +196,35 @@ class SourceOptions:
         return next((f"--{name.replace('_', '-')}" for name, value in values.items() if value), None)
 
     def for_each(self, sources: Sequence[str]) -> "list[tuple[str, SourceOptions]]":
-        """Return every source with the options for it: of several step labels its own.
+        """Return every source with the options for it: of several step labels or amounts of work its own.
 
         Raises:
-            SettingsError: when there are several labels, and not as many as sources.
+            SettingsError: when there are several of either, and not as many as sources.
         """
-        steps, count = self.labels.step, len(self.labels.step)
-        if count > 1 and count != len(sources):
-            what = f"{count} labels for {len(sources)} source{'' if len(sources) == 1 else 's'}"
-            raise SettingsError("--step", what, "give one, or one for each source in their order")
-        own = [(step,) for step in steps] if count > 1 else [steps] * len(sources)
-        return [(source, self.with_labels(step=step)) for source, step in zip(sources, own, strict=True)]
+        steps = _one_for_each("--step", self.labels.step, "labels", len(sources))
+        works = _one_for_each("--work", self.labels.work, "amounts", len(sources))
+        return [
+            (source, self.with_labels(step=step, work=work))
+            for source, step, work in zip(sources, steps, works, strict=True)
+        ]
 
     def with_labels(self, **labels: Any) -> "SourceOptions":  # noqa: ANN401 - the values of LabelOptions
         """Return the same options with other labels."""
         return replace(self, labels=replace(self.labels, **labels))
+
+
+def _one_for_each(option: str, values: tuple[T, ...], noun: str, sources: int) -> list[tuple[T, ...]]:
+    """Return for every source the value of an option that holds one for all sources, or one for each.
+
+    Raises:
+        SettingsError: when there are several, and not as many as sources.
+    """
+    if len(values) <= 1:
+        return [values] * sources
+    if len(values) != sources:
+        what = f"{len(values)} {noun} for {sources} source{'' if sources == 1 else 's'}"
+        raise SettingsError(option, what, "give one, or one for each source in their order")
+    return [(value,) for value in values]
 
 
 def source_options(command: Command) -> Command:

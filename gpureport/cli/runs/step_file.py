@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpureport.cli.options.option_values import parse_amount
 from gpureport.errors import SettingsError
 
-_FORM = 'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value}'
+_FORM = (
+    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value} and '
+    'work = "12000:steps", or one such text for each run in a list'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +22,13 @@ class NamedStep:
         label: its name.
         runs: its runs, as a person would name them as sources.
         params: what its runs were configured with, as `--param` would say it of each.
+        work: what each run did, one amount for all of them or one for each; nothing where that is not stated.
     """
 
     label: str
     runs: tuple[str, ...]
     params: tuple[tuple[str, str], ...] = ()
+    work: tuple[tuple[float, str], ...] = ()
 
 
 def read_step_file(path: Path) -> tuple[NamedStep, ...]:
@@ -51,6 +57,7 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
 def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the file holds
     rest = dict(entry) if isinstance(entry, dict) else {}
     label, runs, params = rest.pop("label", None), rest.pop("runs", None), rest.pop("params", {})
+    work = rest.pop("work", [])
     named = isinstance(label, str) and label and isinstance(runs, list) and runs and isinstance(params, dict)
     if rest or not named or not all(isinstance(run, str) and run for run in runs):
         raise SettingsError(str(path), f"not a step: {entry!r}", _FORM)
@@ -58,7 +65,19 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
         label=label,
         runs=tuple(_resolve_run(path, run) for run in runs),
         params=tuple((key, _param_text(value, key, path)) for key, value in params.items()),
+        work=_read_work([work] if isinstance(work, str) else work, len(runs), path),
     )
+
+
+def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:  # noqa: ANN401 - as above
+    """Return the amounts of work that a step states, none, one, or one for each run."""
+    if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
+        raise SettingsError(str(path), f"work is not one text, or one for each of {runs} runs: {texts!r}", _FORM)
+    amounts = [parse_amount(text) if isinstance(text, str) else None for text in texts]
+    known = tuple(amount for amount in amounts if amount is not None)
+    if len(known) < len(amounts):
+        raise SettingsError(str(path), f"work is no amount and its unit: {texts!r}", _FORM)
+    return known
 
 
 def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as above

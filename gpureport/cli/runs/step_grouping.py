@@ -107,7 +107,7 @@ def read_steps(
     return [
         replace(one, run=replace(one.run, step=step.label))
         for step in step_file.read_step_file(chain.steps)
-        for one in named_runs.read_recordings(step.runs, _add_params(options, step.params))
+        for one in named_runs.read_recordings(step.runs, _add_labels(options, step))
     ]
 
 
@@ -124,10 +124,10 @@ def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
     return kept
 
 
-def _add_params(options: "SourceOptions", params: tuple[tuple[str, str], ...]) -> "SourceOptions":
-    """Return the options with the params of a step; they win over those of `--param`."""
-    joined = tuple((dict(options.labels.param) | dict(params)).items())
-    return replace(options, labels=replace(options.labels, param=joined))
+def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceOptions":
+    """Return the options with the params and the work of a step; they win over those of the command line."""
+    joined = tuple((dict(options.labels.param) | dict(step.params)).items())
+    return options.with_labels(param=joined, work=step.work or options.labels.work)
 
 
 def _labelled(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from math import isfinite
 
 from gpureport.comparison.chain.step_summaries import Mean
+from gpureport.comparison.steps.counted_runs import count_runs
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.verdicts.figure_evidence import compute_mean
-from gpureport.comparison.verdicts.per_work import compute_per_work
-from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +32,15 @@ class RunFigure:
 def read_settled_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
     """Return the mean of a sampled metric once each run had settled, also of runs too short for an interval."""
     interval = find_coarsest_interval(step.runs)
-    seconds = [run.steady_seconds(metric, interval) for run in step.runs]
-    enough = any(each >= STEADY_SECONDS for each in seconds)
+    counted = {run.analysis.run.id for run in count_runs(step.runs, metric, interval).counted}
     return tuple(
         RunFigure(
             run=run.analysis.run.name,
             value=_finite(run.steady_mean(metric, interval)),
-            seconds=length,
-            counted=length >= STEADY_SECONDS or not enough,
+            seconds=run.steady_seconds(metric, interval),
+            counted=not counted or run.analysis.run.id in counted,
         )
-        for run, length in zip(step.runs, seconds, strict=True)
+        for run in step.runs
     )
 
 
@@ -61,21 +59,13 @@ def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
     )
 
 
-def read_work_figures(step: Step, metric: str, *, settled: bool) -> tuple[RunFigure, ...]:
-    """Return a figure per unit of work of each run.
-
-    Args:
-        step: the step.
-        metric: the figure.
-        settled: whether it is of what had settled, by the training metrics, and not of whole recordings.
-    """
-    return tuple(_work_figure(run, metric, settled=settled) for run in step.runs)
+def read_work_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
+    """Return a figure per unit of work of each run, over its whole recording."""
+    return tuple(_work_figure(run, metric) for run in step.runs)
 
 
-def _work_figure(run: SampledRun, metric: str, *, settled: bool) -> RunFigure:
+def _work_figure(run: SampledRun, metric: str) -> RunFigure:
     name = run.analysis.run.name
-    if settled:
-        return RunFigure(run=name, value=compute_per_work(run, metric), seconds=run.rate_seconds)
     whole = measures([run.analysis], [run.gpu_hour_price])
     value = next((each.value for each in whole if each.metric == metric), None)
     return RunFigure(run=name, value=value, seconds=run.analysis.seconds)

@@ -140,4 +140,5 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         runs=(len(entry.base.runs), len(entry.step.runs)),
         needed=estimate_needed_data(found),
         unseen_gap_seconds=None if found.unseen is None else found.unseen / UNSEEN,
+        left_out=found.left_out,
     )

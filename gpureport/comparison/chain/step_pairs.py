@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.verdicts.comparability import Comparability, check_comparability
 from gpureport.comparison.verdicts.finding_changes import FindingChange, compare_findings
@@ -38,12 +38,14 @@ class StepPair:
     @property
     def too_short_steps(self) -> tuple[Step, ...]:
         """Those of the two that are too short to be set against another."""
-        return tuple(one for one in (self.base, self.step) if recorded_seconds(one.analyses) < SHORTEST_SECONDS)
+        sides = self.base, self.step
+        return tuple(side for side in sides if recorded_seconds(side.analyses) < SHORTEST_REPETITION_SECONDS)
 
     @property
     def comparable(self) -> bool:
-        """Whether anything can be judged."""
-        return any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
+        """Whether any figure has a verdict, or at least an interval."""
+        measured = any(delta.interval for delta in self.deltas) and not self.too_short_steps
+        return measured or any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
 
 
 def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:

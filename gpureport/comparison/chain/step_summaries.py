@@ -7,11 +7,12 @@ from math import exp, fsum, log, sqrt
 from gpureport.comparison.statistics import quantiles
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC, UTILISATION
+from gpureport.comparison.steps.counted_runs import ShortRun, count_runs
 from gpureport.comparison.steps.sampled_run import find_coarsest_interval
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, HOUR, PER_WORK, WORK_BATCH
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts import single_run_interval
-from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS, gather_evidence
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 _LARGEST = 300.0
 """Logarithm beyond which no figure lies."""
@@ -35,21 +36,6 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortRun:
-    """A run too short in its steady state to count, which leaves its step without the figure.
-
-    Attributes:
-        run: the run that holds least.
-        seconds: what it holds of it.
-        least: what a run needs to count.
-    """
-
-    run: str
-    seconds: float
-    least: float = STEADY_SECONDS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepSummary:
     """One step among others.
 
@@ -63,7 +49,8 @@ class StepSummary:
         work_per_gpu_hour: work a GPU did in an hour; None where not known.
         gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
         cost_per_1000_work: what 1000 units of work cost; None where either is not known.
-        too_short_run: the run that is too short for it; None where utilisation is given, or was not recorded.
+        too_short_run: the longest run, too short for it as are the others; None where utilisation is given, or was
+            not recorded.
     """
 
     label: str
@@ -108,12 +95,12 @@ def _group(step: Step) -> StepSummary:
 
 
 def _find_too_short_run(step: Step) -> ShortRun | None:
-    """Return which run holds too little utilisation that had settled; None where none does, or one recorded none."""
+    """Return the run that holds most of the steady state where that is too little; None elsewhere."""
     interval = find_coarsest_interval(step.runs)
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
-    seconds, name = min((run.steady_seconds(UTILISATION, interval), run.analysis.run.name) for run in step.runs)
-    return ShortRun(run=name, seconds=seconds) if seconds < STEADY_SECONDS else None
+    runs = count_runs(step.runs, UTILISATION, interval)
+    return None if runs.counted else max(runs.left_out, key=lambda run: run.seconds)
 
 
 def _utilisation(step: Step) -> Mean | None:
@@ -121,15 +108,12 @@ def _utilisation(step: Step) -> Mean | None:
     interval = find_coarsest_interval(step.runs)
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
-    if len(step.runs) > 1:
-        return replace(mean_over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs]), settled=True)
-    (run,) = step.runs
-    value = run.steady_mean(UTILISATION, interval)
-    figure = BY_METRIC[UTILISATION]
-    if single_run_interval.compare_means(run, run, figure, interval).contrast is None:
-        return Mean(value=value, interval=None, basis=None, settled=True)
-    low, high = run.estimate(UTILISATION, interval, figure.finest).interval(LEVEL)
-    return Mean(value=value, interval=(low, high), basis="within-run", settled=True)
+    counted = count_runs(step.runs, UTILISATION, interval).counted
+    values = [run.steady_mean(UTILISATION, interval) for run in counted]
+    if len(values) > 1:
+        return replace(mean_over_runs(values), settled=True)
+    bounds = single_run_interval.estimate_mean_interval(counted[0], BY_METRIC[UTILISATION], interval)
+    return Mean(value=values[0], interval=bounds, basis="within-run" if bounds else None, settled=True)
 
 
 def mean_over_runs(values: Sequence[float]) -> Mean:
@@ -148,15 +132,13 @@ def geometric_mean_over_runs(values: Sequence[float]) -> Mean:
 
 
 def _per_work(step: Step, metric: str) -> Mean | None:
-    """Return what work took, of what had settled where training metrics tell, else of whole runs; by logarithms."""
+    """Return what work took in whole recordings, a geometric mean over runs."""
     own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before or own.difference is None:
         return None
     if len(step.runs) > 1 and own.figures[0]:
-        return replace(geometric_mean_over_runs(own.figures[0]), settled=own.steady)
-    logs = single_run_interval.estimate_work_interval(step.runs[0], metric) if own.steady else None
-    interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
-    return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)
+        return geometric_mean_over_runs(own.figures[0])
+    return Mean(value=own.before, interval=None, basis=None)
 
 
 def _amount(logarithm: float) -> float:

@@ -1,12 +1,13 @@
 """The difference between two steps with its interval, from one run each or from several."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import fsum, hypot, inf, sqrt
 
 from gpureport.comparison.statistics import quantiles
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
+from gpureport.comparison.statistics.slow_changes import LONG_SECONDS
 
 LEVEL = 0.95
 """Probability with which an interval holds the true difference."""
@@ -36,12 +37,15 @@ class DifferenceEstimate:
         basis: what its uncertainty was estimated from.
         interval: the ends of the interval that holds it at a level.
         reach: how many times half the interval a difference must measure to be shown four times in five.
+        scatter: the same by the scatter within the runs alone, where `interval` also allows for changes too slow for
+            short recordings; None elsewhere.
     """
 
     difference: float
     basis: Basis
     interval: Callable[[float], tuple[float, float]]
     reach: float
+    scatter: "DifferenceEstimate | None" = None
 
     @property
     def half_width(self) -> float:
@@ -52,16 +56,37 @@ class DifferenceEstimate:
     @property
     def detectable(self) -> float:
         """Size of a difference that recordings like these would show four times in five."""
-        return self.half_width * self.reach
+        own = self.scatter or self
+        return self.half_width + own.half_width * (self.reach - 1)
 
     def excludes_zero(self, level: float = LEVEL) -> bool:
         """Whether zero lies outside the interval."""
         low, high = self.interval(level)
         return low > 0 or high < 0
 
+    def convert(self, amount: Callable[[float], float]) -> "DifferenceEstimate":
+        """Return the difference in another unit, to which `amount` takes it and both ends of its interval."""
 
-def estimate_within_runs(before: MeanEstimate, after: MeanEstimate) -> DifferenceEstimate:
-    """Return the difference of one run against another, as sure as their own scatter makes it (MOVER)."""
+        def interval(level: float) -> tuple[float, float]:
+            low, high = self.interval(level)
+            return amount(low), amount(high)
+
+        return replace(
+            self,
+            difference=amount(self.difference),
+            interval=interval,
+            scatter=self.scatter and self.scatter.convert(amount),
+        )
+
+
+def estimate_within_runs(before: MeanEstimate, after: MeanEstimate, *, allowance: float = 0.0) -> DifferenceEstimate:
+    """Return the difference of one run against another, as sure as their own scatter makes it (MOVER).
+
+    Args:
+        before: mean of the earlier run.
+        after: mean of the later run.
+        allowance: half-width below which the interval does not go, for changes too slow for short recordings.
+    """
     difference = after.mean - before.mean
 
     def interval(level: float) -> tuple[float, float]:
@@ -72,7 +97,18 @@ def estimate_within_runs(before: MeanEstimate, after: MeanEstimate) -> Differenc
         return difference - below, difference + above
 
     degrees = min(before.between.degrees, after.between.degrees)
-    return DifferenceEstimate(difference=difference, basis=Basis.WITHIN_RUN, interval=interval, reach=_reach(degrees))
+    found = DifferenceEstimate(difference=difference, basis=Basis.WITHIN_RUN, interval=interval, reach=_reach(degrees))
+    return _widen(found, allowance) if allowance > 0 else found
+
+
+def _widen(found: DifferenceEstimate, allowance: float) -> DifferenceEstimate:
+    """Return a difference whose interval reaches as far as an allowance, to either side."""
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = found.interval(level)
+        return min(low, found.difference - allowance), max(high, found.difference + allowance)
+
+    return replace(found, interval=interval, scatter=found)
 
 
 def estimate_between_runs(
@@ -131,7 +167,9 @@ def _reach(degrees: float) -> float:
 
 def estimate_seconds_needed(contrast: DifferenceEstimate, seconds: float, half_width: float) -> float:
     """Return how long each run must be for an interval of plus and minus `half_width`: it shrinks with the root."""
-    return seconds * (contrast.half_width / half_width) ** 2
+    if contrast.scatter is None:
+        return seconds * (contrast.half_width / half_width) ** 2
+    return max(LONG_SECONDS, seconds * (contrast.scatter.half_width / half_width) ** 2)
 
 
 def estimate_runs_needed(before: Sequence[float], after: Sequence[float], half_width: float) -> int | None:

@@ -53,5 +53,6 @@ def _counted(run: SampledRun, size: float) -> SampledRun:
     info, speed = run.analysis.run, run.throughput
     work = None if info.work is None else Work(amount=info.work.amount * size, unit=_SAMPLES)
     if speed is not None and speed.unit == STEPS:
-        speed = replace(speed, unit=_SAMPLES, rates=speed.rates * size)
+        done = replace(speed.work, amounts=speed.work.amounts * size)
+        speed = replace(speed, unit=_SAMPLES, rates=speed.rates * size, work=done)
     return replace(run, analysis=replace(run.analysis, run=replace(info, work=work)), throughput=speed)

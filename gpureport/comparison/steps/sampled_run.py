@@ -1,6 +1,6 @@
 """One run as a comparison takes it: its analysis, its series on bins, and how fast it worked."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_est
 from gpureport.comparison.steps.run_series import RunSeries, run_series
 from gpureport.comparison.steps.throughput import Throughput, throughput
 from gpureport.comparison.steps.training_curves import TrainingCurve, build_training_curves
-from gpureport.recording import Device, Recording
+from gpureport.recording import Device, Recording, Work
+from gpureport.training_names import normalise_work_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,22 +66,24 @@ class SampledRun:
     def work_unit(self) -> str | None:
         """The unit of its work, as stated by the user or else found in its training metrics; None without either."""
         work = self.analysis.run.work
-        return work.unit if work else self.throughput.unit if self.throughput else None
+        return work.unit if work else None
+
+    @property
+    def logged_work(self) -> Throughput | None:
+        """How fast it worked, where training metrics tell of the unit that its work is counted in."""
+        if self.throughput is None or self.work_unit is None:
+            return None
+        return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
     @property
     def rates(self) -> FloatArray | None:
         """Work done a second in each bin once it had settled; None unless training metrics tell of its unit."""
-        if self.throughput is None or self.throughput.unit != self.work_unit:
+        speed = self.logged_work
+        if speed is None:
             return None
-        rates = self.throughput.rates if self.series is None else self.throughput.within(self.series.settled)
+        rates = speed.rates if self.series is None else speed.within(self.series.settled)
         known = rates[~np.isnan(rates)]
         return known if len(known) else None
-
-    @property
-    def rate(self) -> float | None:
-        """Mean work done a second once it had settled."""
-        rates = self.rates
-        return None if rates is None else float(rates.mean())
 
     @property
     def rate_seconds(self) -> float:
@@ -133,15 +136,34 @@ def build_sampled_run(
         gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
+    speed = throughput(recording.training, key, _last_sample_before_work(cells, analysis))
     return SampledRun(
-        analysis=analysis,
+        analysis=_count_work(analysis, speed),
         series=run_series(cells, analysis),
-        throughput=throughput(recording.training, key),
+        throughput=speed,
         training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
         gpu_hour_price=mean_gpu_hour_price(analysis) if gpu_hour_price is None else gpu_hour_price,
     )
+
+
+def _last_sample_before_work(cells: "Sequence[DeviceSeries]", analysis: Analysis) -> int | None:
+    """Return the last sample before a GPU worked, after which training began; None where no work was seen."""
+    start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
+    if start is None or not cells:
+        return None
+    before = [one.times[one.times <= start] for one in cells]
+    return max((int(times[-1]) for times in before if len(times)), default=start)
+
+
+def _count_work(analysis: Analysis, speed: Throughput | None) -> Analysis:
+    """Return the analysis with the work that training metrics tell of the recording, unless work was stated."""
+    run = analysis.run
+    amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
+    if speed is None or amount <= 0:
+        return analysis
+    return replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.unit)))
 
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:

@@ -31,10 +31,10 @@ SECONDS_TO_TARGET = "seconds_to_target"
 """Name of the figure that says when runs first reached the quality that a person named."""
 
 SHORTEST_SECONDS = 60.0
-"""Time below which a step is too short to be set against another."""
+"""Time below which shares of a run say nothing, and only a large change of a single run can be seen."""
 
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Time from which a repetition counts towards it: a second that samples miss at both ends is a tenth of that."""
+"""Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
@@ -120,6 +121,7 @@ class Delta:
         needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
             95 %; the interval does not allow for gaps that are rarer.
+        left_out: runs of either step that are too short for this figure beside others of their step.
     """
 
     metric: str
@@ -143,6 +145,7 @@ class Delta:
     runs: tuple[int, int]
     needed: Needed | None
     unseen_gap_seconds: float | None
+    left_out: tuple[ShortRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

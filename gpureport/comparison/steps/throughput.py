@@ -9,9 +9,13 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
+from gpureport.work_counting import CountedWork, count_by_rates, count_by_steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+STEP_COUNTER = "step"
+"""Name of the series where the step column counts the work."""
 
 STEPS = "steps"
 """Unit of work counted by the step column of training metrics."""
@@ -51,6 +55,7 @@ class Throughput:
         width: seconds of a bin, as long as points of the metric lie apart and at least 1 s.
         start: start of the first bin, in microseconds.
         rates: mean rate in each bin; NaN where no point says anything.
+        work: work done from one point to the next, the time before the first one included.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Throughput:
     width: float
     start: int
     rates: FloatArray
+    work: CountedWork
 
     def within(self, window: Interval) -> FloatArray:
         """Return the rates of bins that lie in a stretch of time, those without left out."""
@@ -78,7 +84,7 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
     return ("samples", False) if _THROUGHPUT.search(plain) else None
 
 
-def throughput(training: "pa.Table", key: str | None = None) -> Throughput | None:
+def throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
     """Return how fast a run worked; None where its training metrics do not tell.
 
     A metric whose name says so comes before the step column: a step may hold any number of samples.
@@ -86,10 +92,11 @@ def throughput(training: "pa.Table", key: str | None = None) -> Throughput | Non
     Args:
         training: in `series_table.TRAINING_SCHEMA`.
         key: metric to go by, whatever its name.
+        began: when the GPUs began to work, in microseconds; None where that is not known.
     """
     if not len(training):
         return None
-    names = _names(training)
+    names, steps = _names(training), columns.floats(training.column("step"))
     times, values = columns.integers(training.column("timestamp")), columns.floats(training.column("value"))
     known = columns.valid(training.column("timestamp")) & np.isfinite(values)
     for name in [key] if key else sorted(set(names), key=_rank):
@@ -97,10 +104,10 @@ def throughput(training: "pa.Table", key: str | None = None) -> Throughput | Non
         if kind is None:
             continue
         rows = known & (names == name) & (values > 0)
-        found = _binned(name, kind[0], times[rows], 1 / values[rows] if kind[1] else values[rows])
+        found = _binned(name, kind[0], times[rows], 1 / values[rows] if kind[1] else values[rows], steps[rows])
         if found is not None:
             return found
-    return None if key else _by_steps(training, times)
+    return None if key else _by_steps(training, times, began)
 
 
 def _rank(name: str) -> tuple[int, int, str]:
@@ -117,18 +124,14 @@ def _names(training: "pa.Table") -> Any:  # noqa: ANN401 - an array of text has 
     return np.array(column.to_pylist(), dtype=object)
 
 
-def _binned(name: str, unit: str, times: IntArray, rates: FloatArray) -> Throughput | None:
+def _binned(name: str, unit: str, times: IntArray, rates: FloatArray, steps: FloatArray) -> Throughput | None:
     """Return rates on bins; a point speaks for the time since the point before."""
-    order = np.argsort(times, kind="stable")
-    times, rates = times[order], rates[order]
-    fresh = np.diff(times, prepend=times[:1] - 1) > 0
-    times, rates = times[fresh], rates[fresh]
-    if len(times) < _FEWEST:
-        return None
-    return _spread(name, unit, times, rates[1:])
+    times, rows = np.unique(times, return_index=True)
+    work = count_by_rates(times, rates[rows], steps[rows]) if len(times) >= _FEWEST else None
+    return None if work is None else _spread(name, unit, work)
 
 
-def _by_steps(training: "pa.Table", times: IntArray) -> Throughput | None:
+def _by_steps(training: "pa.Table", times: IntArray, began: int | None) -> Throughput | None:
     """Return how fast the step counter went up, as far as it did: it starts anew when a run is resumed."""
     steps = columns.floats(training.column("step"))
     known = ~np.isnan(steps) & columns.valid(training.column("timestamp"))
@@ -138,21 +141,29 @@ def _by_steps(training: "pa.Table", times: IntArray) -> Throughput | None:
     stamps, counts = stamps[last], counts[last]
     if len(stamps) < _FEWEST or counts[-1] <= counts[0]:
         return None
-    seconds, gained = np.diff(stamps) / 1e6, np.diff(counts)
-    return _spread("step", STEPS, stamps, np.where(gained >= 0, gained / seconds, np.nan))
+    work = count_by_steps(stamps, counts, began)
+    return None if work is None else _spread(STEP_COUNTER, STEPS, work, known=np.diff(counts) >= 0)
 
 
-def _spread(name: str, unit: str, times: IntArray, rates: FloatArray) -> Throughput:
-    """Return rates that hold from one time to the next as means over equal bins."""
+def _spread(name: str, unit: str, work: CountedWork, known: BoolArray | None = None) -> Throughput:
+    """Return the work between points as mean rates over equal bins; what was done before the first is left out.
+
+    Args:
+        name: what tells the work.
+        unit: unit of work.
+        work: the work.
+        known: between which points it is known; all when None.
+    """
+    times, amounts = work.times[1:], work.amounts[1:]
+    known = np.ones(len(amounts), dtype=np.bool_) if known is None else known
     whole = float(times[-1] - times[0]) / 1e6
     width = max(1.0, float(np.median(np.diff(times))) / 1e6, whole / (_MOST_BINS * len(times)))
     count = max(int(whole // width), 1)
-    known = ~np.isnan(rates)
     spans = np.diff(times) / 1e6
-    done = np.concatenate([[0.0], np.cumsum(np.where(known, rates * spans, 0.0))])
+    done = np.concatenate([[0.0], np.cumsum(np.where(known, amounts, 0.0))])
     covered = np.concatenate([[0.0], np.cumsum(np.where(known, spans, 0.0))])
     edges = times[0] + np.arange(count + 1) * width * 1e6
-    work, seconds = (np.diff(np.interp(edges, times, total)) for total in (done, covered))
+    moved, seconds = (np.diff(np.interp(edges, times, total)) for total in (done, covered))
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(seconds > width / 2, work / seconds, np.nan)
-    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=means)
+        means = np.where(seconds > width / 2, moved / seconds, np.nan)
+    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=means, work=work)

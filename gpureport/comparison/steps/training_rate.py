@@ -9,7 +9,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 
 
 class TrainingBasis(StrEnum):
-    """What tells how fast a run trained."""
+    """What the training rate of a run is taken from."""
 
     SERIES = "series"
     STEADY_PHASE = "steady_phase"
@@ -29,9 +29,13 @@ class TrainingSource:
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    """Return the work a second that a run did while it trained; None where the basis does not tell."""
+    """Return the work a second that a run did while it trained; None where the basis does not give it.
+
+    By a series it is all logged work over the time that it took, first batch and warm-up included. By the steady phase
+    it is the work of the run over the time from the first to the last activity of a GPU.
+    """
     if basis is TrainingBasis.SERIES:
-        return run.rate or None
+        return run.logged_work.work.rate if run.logged_work else None
     work = run.analysis.run.work
     seconds = fsum(phase.interval.seconds for phase in run.analysis.phases if phase.kind == "steady")
     return work.amount / seconds if work is not None and work.amount > 0 and seconds > 0 else None

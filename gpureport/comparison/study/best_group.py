@@ -1,13 +1,15 @@
 """The best of all groups by one figure, with its margin over the next, where it stands clear of all others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
+from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
+from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.significance import Trial, compute_holm_levels, find_obstacle, judge_difference
@@ -33,6 +35,7 @@ class BestGroup:
         rivals: labels of the groups that are not shown to be worse.
         unknown: labels of groups without the figure, or too short for it.
         tested: how many comparisons the verdict allows for.
+        lower_quality: training metrics in which another group did better, each against the best of those.
     """
 
     metric: str
@@ -47,14 +50,16 @@ class BestGroup:
     rivals: tuple[str, ...]
     unknown: tuple[str, ...]
     tested: int
+    lower_quality: tuple[QualityChange, ...]
 
 
-def find_best_group(steps: Sequence[Step], metric: str) -> BestGroup | None:
+def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it.
 
     Args:
         steps: the groups.
         metric: the figure.
+        goals: which way training metrics get better.
     """
     figure = BY_METRIC[metric]
     values = {step.label: _read_value(step, metric) for step in steps}
@@ -78,6 +83,7 @@ def find_best_group(steps: Sequence[Step], metric: str) -> BestGroup | None:
         rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
         unknown=tuple(step.label for step in steps if values[step.label] is None),
         tested=len(verdicts),
+        lower_quality=tuple(_find_lower_quality(best, steps, goals)),
     )
 
 
@@ -104,6 +110,18 @@ def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dic
         ).verdict
         for label, each in evidence.items()
     }
+
+
+def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals) -> Iterator[QualityChange]:
+    """Yield for each metric that counts the group that trained furthest beyond the best, if any did."""
+    fallen: dict[str, list[QualityChange]] = {}
+    for other in steps:
+        if other is not best:
+            for change in compare_quality(other, best, goals):
+                if change.leading and change.fell:
+                    fallen.setdefault(change.name, []).append(change)
+    for changes in fallen.values():
+        yield max(changes, key=lambda change: inf if change.difference is None else abs(change.difference))
 
 
 def _judge_best(verdicts: Sequence[Verdict]) -> Verdict:

@@ -69,8 +69,8 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
         values=tuple(tuple(order_levels([group.values[place] for group in groups])) for place in range(len(by))),
         groups=groups,
         varied=varied,
-        best_by_cost=find_best_group(steps, cost),
-        best_by_speed=find_best_group(steps, TRAINING_RATE),
+        best_by_cost=find_best_group(steps, cost, comparison.goals),
+        best_by_speed=find_best_group(steps, TRAINING_RATE, comparison.goals),
         effects=tuple(each for each in found if each is not None),
     )
 

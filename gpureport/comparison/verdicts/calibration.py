@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from math import log
 
 from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, FigureRole
+from gpureport.comparison.steps.counted_runs import STEADY_SECONDS
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
-from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
 from gpureport.comparison.steps.steps import Step, build_steps
-from gpureport.comparison.verdicts.per_work import compute_per_work
+from gpureport.comparison.steps.training_rate import training_rate
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise, pool_noise
-from gpureport.comparison.verdicts.step_evidence import STEADY_SECONDS
 from gpureport.recording import Run
 
 SHARES = (UTILISATION, IDLE)
@@ -43,17 +43,16 @@ def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
     for step in steps:
         if figure.kind is FigureRole.WORK and step.work_unit is None:
             continue
-        values = [
-            value for run in step.runs if (value := _value(run, figure, find_coarsest_interval(step.runs))) is not None
-        ]
+        values = [value for run in step.runs if (value := _value(run, figure, step)) is not None]
         groups.append([log(value) for value in values if value > 0] if relative else values)
     return pool_noise(figure.metric, groups, relative=relative)
 
 
-def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
+def _value(run: SampledRun, figure: Figure, step: Step) -> float | None:
     """Return a figure of one run as a comparison would take it; None where it was not recorded, or for too short."""
+    interval = find_coarsest_interval(step.runs)
     if figure.kind is FigureRole.WORK:
-        return _per_work(run, figure.metric)
+        return _per_work(run, figure.metric, step)
     if figure.metric == MEMORY:
         peaks = [device.memory_peak_bytes for device in run.analysis.statistics if device.memory_peak_bytes]
         return float(max(peaks)) if peaks else None
@@ -62,11 +61,11 @@ def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
     return run.steady_mean(figure.metric, interval)
 
 
-def _per_work(run: SampledRun, metric: str) -> float | None:
-    """Return a figure per unit of work: by training metrics where they tell of its unit, else of the whole run."""
-    if run.rates is not None:
-        return compute_per_work(run, metric) if run.rate_seconds >= STEADY_SECONDS else None
+def _per_work(run: SampledRun, metric: str, step: Step) -> float | None:
+    """Return the training rate, or a figure per unit of work of the whole recording."""
     if (run.analysis.run.ended - run.analysis.run.started) / 1e6 < STEADY_SECONDS:
         return None
+    if metric == TRAINING_RATE:
+        return training_rate(run, step.training_source.basis) if step.training_source else None
     found = measures([run.analysis], [run.gpu_hour_price])
     return next((each.value for each in found if each.metric == metric), None)

@@ -10,7 +10,7 @@ from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
     PER_WORK,
-    SHORTEST_SECONDS,
+    SHORTEST_REPETITION_SECONDS,
     TRAINING_RATE,
     WORK_RATE,
 )
@@ -147,7 +147,7 @@ def _within(ratio: float) -> Callable[[Value, Value], bool | None]:
 
 
 def _long_enough(before: Value, after: Value) -> bool | None:
-    return all(isinstance(value, float) and value >= SHORTEST_SECONDS for value in (before, after))
+    return all(isinstance(value, float) and value >= SHORTEST_REPETITION_SECONDS for value in (before, after))
 
 
 def _covered(before: Value, after: Value) -> bool | None:

@@ -6,7 +6,8 @@ from math import fsum
 
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate
 from gpureport.comparison.steps.compared_figures import Figure
-from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.counted_runs import ShortRun
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.steps.steps import Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 
@@ -24,12 +25,14 @@ class Evidence:
         after: value in the later step.
         steady: whether the values are of what had settled, not of whole recordings.
         contrast: the difference and how sure it is; None where that cannot be told.
-        reason: why it cannot; None where it can.
+        reason: why it cannot, or why nothing but a large difference shows; None where neither is so.
         whole: the figure over whole recordings.
-        figures: one value a run on each side, where the run is the unit.
+        figures: one value on each side for every run that counts.
         seconds: shortest steady time of a run, where the interval rests on what lies within runs.
         lone: whether it is one figure a run, of one run on each side, without an interval.
         unseen: seconds of the shorter run without any gap; None where both have some, or where runs are the unit.
+        left_out: runs too short to count beside others of their step.
+        brief: why the values of `lone` runs say little; None where both recordings last a minute.
     """
 
     figure: Figure
@@ -43,6 +46,8 @@ class Evidence:
     seconds: float | None = None
     lone: bool = False
     unseen: float | None = None
+    left_out: tuple[ShortRun, ...] = ()
+    brief: Reason | None = None
 
     @property
     def difference(self) -> float | None:
@@ -82,3 +87,12 @@ def read_each_run(step: Step, metric: str) -> list[float | None]:
 def compute_mean(values: Sequence[float]) -> float:
     """Return the mean of some values."""
     return fsum(values) / len(values)
+
+
+def find_brief_recording(base: Step, step: Step) -> Reason | None:
+    """Return the shortest recording of two steps as a reason, where it is under a minute; None elsewhere."""
+    lengths = [(observed_seconds([run.analysis]), run.analysis.run.name) for run in (*base.runs, *step.runs)]
+    seconds, name = min(lengths)
+    if seconds >= SHORTEST_SECONDS:
+        return None
+    return Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)

@@ -9,6 +9,7 @@ from gpureport.comparison.statistics.difference_estimate import (
     estimate_runs_needed,
     estimate_seconds_needed,
 )
+from gpureport.comparison.statistics.slow_changes import RATIO_ALLOWANCE
 from gpureport.comparison.steps.compared_figures import IDLE, POINTS, UTILISATION
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Needed, Verdict
@@ -88,6 +89,8 @@ def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
     if contrast is None:
         return _without_interval(evidence, trial.noise)
     if not contrast.excludes_zero(trial.level):
+        if contrast.scatter and contrast.scatter.excludes_zero(trial.level) and not _is_usual(evidence, trial.noise):
+            return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.reason)
         chance = trial.family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
         return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=many)
@@ -106,16 +109,29 @@ def _without_interval(evidence: Evidence, noise: Noise | None) -> SignificanceRe
 
 
 def _pair(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
-    """Judge a run without repetition: it differs in this pair where it does by more than repeating commonly changes."""
+    """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
+    if usual := _is_usual(evidence, noise):
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=usual))
+    if evidence.lone and evidence.brief and _is_within_allowance(evidence):
+        return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.brief)
+    return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+
+
+def _is_usual(evidence: Evidence, noise: Noise | None) -> ReasonKind | None:
+    """Return by what measure a difference is no larger than what repeating a run changes; None where it is larger."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
-    margin, noise_kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
+    margin, kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
     # a price does not scatter, so cost scatters as GPU time does
     metric = PER_WORK if evidence.figure.metric == COST_PER_WORK else evidence.figure.metric
     if noise is not None and (measured := noise.margin(metric, before)) is not None:
-        margin, noise_kind = measured, ReasonKind.WITHIN_STORE_NOISE
-    if abs(after - before) <= margin:
-        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=noise_kind))
-    return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
+        margin, kind = measured, ReasonKind.WITHIN_STORE_NOISE
+    return kind if abs(after - before) <= margin else None
+
+
+def _is_within_allowance(evidence: Evidence) -> bool:
+    """Whether one value a run differs by no more than slow changes let short recordings differ."""
+    low, high = sorted(abs(value or 0.0) for value in (evidence.before, evidence.after))
+    return high <= RATIO_ALLOWANCE * low
 
 
 def estimate_needed_data(evidence: Evidence) -> Needed | None:
@@ -133,5 +149,5 @@ def estimate_needed_data(evidence: Evidence) -> Needed | None:
             return None
         runs = estimate_runs_needed(*evidence.figures, half_width)
         return Needed(half_width=half_width, seconds=None, runs=runs)
-    seconds = None if evidence.seconds is None else estimate_seconds_needed(contrast, evidence.seconds, half_width)
+    seconds = evidence.seconds and estimate_seconds_needed(contrast, evidence.seconds, half_width)
     return Needed(half_width=half_width, seconds=seconds, runs=None)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.comparison.statistics.difference_estimate import estimate_between_runs
 from gpureport.comparison.steps.compared_figures import ENERGY, GPU_SECONDS, Figure, FigureRole
+from gpureport.comparison.steps.counted_runs import CountedRuns, count_runs
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import Step
@@ -13,14 +14,12 @@ from gpureport.comparison.verdicts.figure_evidence import (
     Evidence,
     compare_whole_recordings,
     compute_mean,
+    find_brief_recording,
     read_each_run,
     read_whole_recordings,
 )
 from gpureport.comparison.verdicts.training_evidence import gather_training_evidence
 from gpureport.comparison.verdicts.work_evidence import gather_work_evidence
-
-STEADY_SECONDS = 60.0
-"""Steady time below which a run is no observation."""
 
 
 def gather_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -42,11 +41,14 @@ def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
     interval = find_coarsest_interval(runs)
     if any(run.recorded_seconds(figure.metric, interval) <= 0 for run in runs):
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
-    if short := _short_steady_state(runs, figure.metric, interval):
+    before, after = (count_runs(side.runs, figure.metric, interval) for side in (base, step))
+    if not before.counted or not after.counted:
+        short = _longest_left_out(before if not before.counted else after)
         return compare_whole_recordings(base, step, figure, short)
-    single = len(runs) == 2  # noqa: PLR2004 - one on each side
-    estimate = single_run_interval.compare_means(base.runs[0], step.runs[0], figure, interval) if single else None
-    sides = _means(base.runs, figure.metric, interval), _means(step.runs, figure.metric, interval)
+    counted = (*before.counted, *after.counted)
+    single = len(counted) == 2  # noqa: PLR2004 - one on each side
+    estimate = single_run_interval.compare_means(counted[0], counted[1], figure, interval) if single else None
+    sides = _means(before.counted, figure.metric, interval), _means(after.counted, figure.metric, interval)
     contrast = estimate.contrast if estimate else estimate_between_runs(*sides, figure.finest)
     return Evidence(
         figure=figure,
@@ -56,9 +58,10 @@ def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
         contrast=contrast,
         reason=estimate.reason if estimate else None,
         whole=read_whole_recordings(base, step, figure),
-        figures=((), ()) if single else sides,
+        figures=sides,
         unseen=estimate.unseen if estimate else None,
-        seconds=min(run.steady_seconds(figure.metric, interval) for run in runs) if single else None,
+        seconds=min(run.steady_seconds(figure.metric, interval) for run in counted) if single else None,
+        left_out=(*before.left_out, *after.left_out),
     )
 
 
@@ -66,12 +69,10 @@ def _means(runs: Sequence[SampledRun], metric: str, interval: float) -> tuple[fl
     return tuple(run.steady_mean(metric, interval) for run in runs)
 
 
-def _short_steady_state(runs: Sequence[SampledRun], metric: str, interval: float) -> Reason | None:
-    """Return which run has too little steady time to be an observation; None when none."""
-    seconds, name = min((run.steady_seconds(metric, interval), run.analysis.run.name) for run in runs)
-    if seconds >= STEADY_SECONDS:
-        return None
-    return Reason(kind=ReasonKind.SHORT_STEADY_STATE, run=name, amount=seconds, least=STEADY_SECONDS)
+def _longest_left_out(runs: CountedRuns) -> Reason:
+    """Return why no run of a step counts, by the longest of them."""
+    longest = max(runs.left_out, key=lambda run: (run.seconds, run.run))
+    return Reason(kind=ReasonKind.SHORT_STEADY_STATE, run=longest.run, amount=longest.seconds, least=longest.least)
 
 
 def _single(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -94,8 +95,9 @@ def _single(base: Step, step: Step, figure: Figure) -> Evidence:
         contrast=contrast,
         reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
         whole=plain.whole,
-        figures=(before, after) if contrast else ((), ()),
+        figures=(before, after),
         lone=contrast is None,
+        brief=find_brief_recording(base, step),
     )
 
 

@@ -20,7 +20,7 @@ def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence
     single = len(base.runs) == len(step.runs) == 1
     if not single or basis is TrainingBasis.STEADY_PHASE:
         return compare_ratios(base, step, figure, sides)
-    found = single_run_interval.compare_work(base.runs[0], step.runs[0], figure)
+    found = single_run_interval.compare_training_rates(base.runs[0], step.runs[0])
     before, after = sides[0][0], sides[1][0]
     return Evidence(
         figure=figure,
@@ -31,5 +31,7 @@ def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence
         reason=found.reason,
         whole=read_whole_recordings(base, step, figure),
         seconds=min(run.rate_seconds for run in (*base.runs, *step.runs)),
+        figures=((before,), (after,)),
         lone=found.contrast is None,
+        brief=found.reason,
     )

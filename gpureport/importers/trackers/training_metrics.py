@@ -12,9 +12,8 @@ from gpureport.importers.note_text import list_first
 from gpureport.recording import Work
 from gpureport.series_table import TRAINING_SCHEMA, empty_training
 from gpureport.training_names import choose_throughput, recognise_metric
+from gpureport.work_counting import count_by_rates
 
-_PAUSE_FACTOR = 5.0
-"""A time between two points above this many usual ones is a pause without work (pragmatic)."""
 _MOST_NAMED = 4
 """Names that are listed, the others are counted."""
 
@@ -60,27 +59,29 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
 
-def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple[Work, str] | None:
-    """Return the work that a run did, and the name of the metric that counts it; None if no metric does.
+def measure_work(
+    metrics: Sequence[TrainingMetric], wanted: str | None, span: tuple[int, int]
+) -> tuple[Work, str] | None:
+    """Return the work that a run did while it was recorded, and the name of the metric that counts it.
 
-    A throughput says how much was done a second since the point before it; a pause is no longer than usual.
+    None if no metric does.
 
     Args:
         metrics: training metrics.
         wanted: name of the metric to use, if a person names one.
+        span: first and last microsecond of the recording.
     """
     named = choose_throughput([metric.name for metric in metrics], wanted)
     found = next((metric for metric in metrics if named and metric.name == named.name), None)
     if found is None or named is None:
         return None
     known = np.isfinite(found.values) & (found.values >= 0)
-    times, values = found.times[known], found.values[known]
-    seconds = np.diff(np.unique(times)) / 1e6
-    if not len(seconds):
-        return None
-    usual = float(np.median(seconds))
-    waits = np.minimum(np.diff(times, prepend=times[0] - round(usual * 1e6)) / 1e6, _PAUSE_FACTOR * usual)
-    amount = float((values * waits).sum())
+    steps = found.steps.astype(np.float64)
+    if found.stepped is not None:
+        steps[~found.stepped] = np.nan
+    times, rows = np.unique(found.times[known], return_index=True)
+    counted = count_by_rates(times, found.values[known][rows], steps[known][rows], span[0])
+    amount = counted.within(*span) if counted else 0.0
     return (Work(amount=amount, unit=named.unit or named.name), named.name) if amount > 0 else None
 
 

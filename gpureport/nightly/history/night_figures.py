@@ -6,7 +6,6 @@ from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
 from gpureport.comparison.steps import step_figures
-from gpureport.comparison.verdicts.per_work import compute_per_work
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
 
@@ -94,14 +93,6 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     """Return every figure of a run, in the order shown."""
     prices = [] if run.gpu_hour_price is None else [run.gpu_hour_price]
     known = {each.metric: each.value for each in step_figures.measures([run.analysis], prices)}
-    for name in (
-        step_figures.WORK_RATE,
-        step_figures.PER_WORK,
-        step_figures.ENERGY_PER_WORK,
-        step_figures.COST_PER_WORK,
-    ):
-        if known.get(name) is None:
-            known[name] = _figure_per_work(run, name)
     known |= dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
     known["gpu_temperature_celsius"] = _highest_temperature(run.analysis)
     return tuple(Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
@@ -109,13 +100,6 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 def _finite_or_none(value: float | None) -> float | None:
     return float(value) if value is not None and isfinite(value) else None
-
-
-def _figure_per_work(run: "SampledRun", name: str) -> float | None:
-    """Return a figure per unit of work from the training metrics."""
-    if name == step_figures.COST_PER_WORK and run.gpu_hour_price is None:
-        return None
-    return compute_per_work(run, name)
 
 
 def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:

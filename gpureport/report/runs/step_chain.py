@@ -33,8 +33,11 @@ def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = No
 
 
 def apply_names(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return sampled runs under the shortened names."""
-    return [replace(one, analysis=analysis) for one, (_, analysis) in zip(measured, runs, strict=True)]
+    """Return sampled runs under the shortened names, with the work that was counted of them."""
+    return [
+        replace(one, analysis=replace(analysis, run=replace(analysis.run, work=one.analysis.run.work)))
+        for one, (_, analysis) in zip(measured, runs, strict=True)
+    ]
 
 
 def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:

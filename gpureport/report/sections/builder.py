@@ -8,6 +8,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.study import build_study
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
@@ -50,15 +51,16 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
+    study = build_study(comparison, by) if by and several else None
     bars = gpu_time.build_time_bars(inputs)
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
-        verdict=verdict.build_verdict(comparison, findings),
+        verdict=verdict.build_verdict(comparison, findings, study),
         tiles=tiles.build_tiles(comparison, findings),
         steps=step_table.build_step_table(comparison) if several else None,
-        comparison=comparison_content.build_comparison_part(comparison, inputs, found, by) if several else None,
+        comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,

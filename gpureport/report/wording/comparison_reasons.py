@@ -1,11 +1,12 @@
 """Reasons of verdicts and doubts about a comparison, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gpureport.analysis.rules import phrases
 from gpureport.comparison.across_runs.across_findings import BATCH_DOUBTS
 from gpureport.comparison.across_runs.across_runs import BatchDoubt
 from gpureport.comparison.across_runs.memory_fit import PeakDoubt
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import FindingChange, UnknownCause
@@ -13,6 +14,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 
 _REPEAT = "record longer, or repeat each step three times"
+_SLOW = "A load that changes slowly can differ as much between recordings this short"
 _REASONS = {
     ReasonKind.NOT_RECORDED: "It was not recorded in one of the two steps, or in both.",
     ReasonKind.NO_PRICE: "The price of a GPU-hour is not known for both steps.",
@@ -67,7 +69,7 @@ CHECKS = {
 """What is checked before steps are compared, by name."""
 
 _CONSEQUENCES = {
-    "observed_time": "Less than a minute was recorded, which is too short to set figures against each other.",
+    "observed_time": "Less than 20 s was recorded, which is too short to compare.",
     "gpu_models": (
         "GPUs of other models differ in speed, power and memory, which hides what the change did; work done "
         "and what it took can still be compared."
@@ -113,26 +115,35 @@ def describe_reason(reason: Reason | None) -> str:
     if reason.kind is ReasonKind.SHORT_STEADY_STATE:
         return _short_steady_state(reason)
     if reason.kind is ReasonKind.SHORT_RUN:
-        return _short_run(reason, f"{reason.least / 60:.0f} minutes", phrases.duration(reason.amount))
+        return _short_run(reason, phrases.duration(reason.least), f"lasts {phrases.duration(reason.amount)}")
     if reason.kind in _COUNTED:
-        return _short_run(reason, f"{reason.least:.0f} {_COUNTED[reason.kind]}", f"{reason.amount:.0f}")
+        least = f"{reason.least:.0f} {_COUNTED[reason.kind]}"
+        return _short_run(reason, least, f"holds {reason.amount:.0f} {_COUNTED[reason.kind]}")
     return _REASONS[reason.kind].format(amount=reason.amount, least=reason.least)
 
 
 def _short_steady_state(reason: Reason) -> str:
     if not reason.run:
-        counts = f"A run counts from {reason.least:.0f} s of steady state on"
-        return f"{counts}: leave out one that holds less, or run it again."
+        return f"A run counts from {reason.least:.0f} s of steady state on: run it again, and longer."
     return (
         f"{reason.run} holds {reason.amount:.0f} s of steady state, and a run needs {reason.least:.0f} s to count: "
-        "leave it out, or run it again."
+        "run it again, and longer."
     )
 
 
 def _short_run(reason: Reason, least: str, amount: str) -> str:
-    must, has = ("last", "lasts") if reason.kind is ReasonKind.SHORT_RUN else ("hold", "holds")
-    missing = f"; {reason.run} {has} only {amount}" if reason.run else ""
-    return f"A single run must {must} at least {least} for its variation to be estimated{missing}: {_REPEAT}."
+    held = f": {reason.run} {amount}" if reason.run else ""
+    return f"{_SLOW}{held}. Record {least} or more, or repeat each step three times."
+
+
+def describe_left_out(runs: Sequence[ShortRun]) -> str:
+    """Return which runs a figure leaves out because they are too short, as a sentence; empty without any."""
+    if not runs:
+        return ""
+    if len(runs) == 1:
+        return f"{runs[0].run} holds {runs[0].seconds:.0f} s of steady state and was left out."
+    named = display.join_words([f"{run.run} ({run.seconds:.0f} s)" for run in runs])
+    return f"Left out, for too little steady state: {named}."
 
 
 def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:

@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.repetition_noise import Noise, pool_noise
 from gpureport.recording import Device, Work
+from tests.comparison.processes import autoregressive
 from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
 
 A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54", power_window="instant")
@@ -90,29 +92,78 @@ def test_one_run_against_several_is_not_confirmed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "every", "kind", "amount"),
-    [(500, 1.0, ReasonKind.SHORT_RUN, 499.0), (100, 7.0, ReasonKind.FEW_SAMPLES, 100)],
+    ("seconds", "every", "kind", "amount", "half"),
+    [
+        (60, 1.0, ReasonKind.SHORT_RUN, 59.0, 0.42),
+        (500, 1.0, ReasonKind.SHORT_RUN, 499.0, 0.0875),
+        (100, 7.0, ReasonKind.FEW_SAMPLES, 100, 0.0875),
+    ],
 )
-def test_too_short_a_run_tells_nothing_of_its_scatter(
-    seconds: int, every: float, kind: ReasonKind, amount: float
+def test_a_load_that_changes_slowly_may_differ_in_short_runs(
+    seconds: int, every: float, kind: ReasonKind, amount: float, half: float
 ) -> None:
-    """Under ten minutes, or under 120 bins, there is no interval; ten minutes sampled once a second have one."""
-    runs = [sampled(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
+    """Under ten minutes, or under 120 bins, eight points may be chance, however little the samples scatter."""
+    runs = [
+        sampled(name, util=level(mean, seconds, seed), every=every) for name, mean, seed in (("a", 60, 1), ("b", 68, 2))
+    ]
     found = delta(compared(*runs))
-    assert (found.verdict, found.interval, found.level, found.basis) == (Verdict.NOT_ENOUGH_DATA, None, None, None)
-    assert found.reason is not None
-    assert (found.reason.kind, found.reason.run, found.reason.amount) == (kind, "a", amount)
-    assert found.difference is not None
-    enough = [sampled(name, util=level(60, 600, seed)) for name, seed in (("a", 1), ("b", 2))]
-    assert delta(compared(*enough)).interval is not None
+    assert found.verdict is (Verdict.NOT_ENOUGH_DATA if half > 0.08 else Verdict.UNCONFIRMED)
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] == pytest.approx(2 * half, abs=0.003)
+    if half > 0.08:
+        assert found.reason is not None
+        assert (found.reason.kind, found.reason.run, found.reason.amount) == (kind, "a", amount)
+        assert found.needed is not None
+        assert found.needed.seconds == 600
+    equal = [sampled(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
+    assert delta(compared(*equal)).verdict is Verdict.NO_CLEAR_CHANGE
 
 
-def test_a_repetition_of_less_than_a_minute_is_no_observation() -> None:
-    """The run is named."""
-    short = sampled("brief", step="new", util=level(80, 50))
-    found = delta(compared(*three("old", 60), *three("new", 80)[:2], short))
+@pytest.mark.parametrize("seconds", [25, 45, 60, 120, 300])
+def test_a_large_change_is_seen_in_short_runs(seconds: int) -> None:
+    """From 43 to 87 % in either direction; a change of regime, from 90 to 50 %, is no such thing under two minutes."""
+    low, high, regime = (
+        np.round(mean + autoregressive(seconds, 0.6, 2.5, np.random.default_rng(seed)))
+        for mean, seed in ((43, 1), (87, 2), (50, 3))
+    )
+    low += 43 - low.mean()
+    high += 87 - high.mean()
+    regime += 90 - 39 - high.mean() + 87 - regime.mean()
+    for before, after in ((low, high), (high, low)):
+        found = delta(compared(sampled("a", util=before), sampled("b", util=after)))
+        assert found.verdict is Verdict.UNCONFIRMED
+        assert found.difference == pytest.approx((after.mean() - before.mean()) / 100, abs=0.002)
+        assert found.interval is not None
+    slow = delta(compared(sampled("a", util=high), sampled("b", util=regime)))
+    assert slow.verdict is (Verdict.NOT_ENOUGH_DATA if seconds <= 120 else Verdict.UNCONFIRMED)
+
+
+def test_fifteen_seconds_are_no_run() -> None:
+    """Both values are shown, without an interval."""
+    found = delta(compared(sampled("a", util=level(43, 15)), sampled("b", util=level(87, 15))))
+    assert (found.verdict, found.interval) == (Verdict.NOT_ENOUGH_DATA, None)
+    assert found.reason == Reason(kind=ReasonKind.NOT_COMPARABLE, check="observed_time")
+
+
+def test_a_repetition_counts_from_a_third_of_the_longest_on() -> None:
+    """Three runs of 40 s are three observations; one of 35 s beside two of two minutes is left out and named."""
+    old = three("old", 60)
+    brief = delta(compared(*old, *three("new", 80, 40)))
+    assert (brief.verdict, brief.basis, brief.left_out) == (Verdict.BETTER, "replicates", ())
+    like = delta(compared(*old, *three("new", 80)[:2], sampled("like", step="new", util=level(82, 45))))
+    assert (like.verdict, like.left_out) == (Verdict.BETTER, ())
+    short = sampled("brief", step="new", util=level(10, 35))
+    found = delta(compared(*old, *three("new", 80)[:2], short))
+    assert found.verdict is Verdict.BETTER
+    assert found.after == pytest.approx(0.805, abs=0.003)
+    assert found.left_out == (ShortRun(run="brief", seconds=35.0, least=40.0),)
+
+
+def test_a_step_whose_runs_are_all_too_short_has_no_figure() -> None:
+    """Its longest run is named."""
+    runs = [sampled(f"new{k}", step="new", util=level(80, 12 + k, k)) for k in range(3)]
+    found = delta(compared(*three("old", 60), *runs))
     assert found.verdict is Verdict.NOT_ENOUGH_DATA
-    assert found.reason == Reason(kind=ReasonKind.SHORT_STEADY_STATE, run="brief", amount=50.0, least=60.0)
 
 
 def test_start_up_is_left_out_and_shown_beside() -> None:

@@ -5,12 +5,14 @@ import pytest
 
 from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, SCALING, across_findings
 from gpureport.comparison.across_runs.across_runs import BatchDoubt, largest_batch, scaling
-from gpureport.comparison.chain.step_summaries import ShortRun, summarize_steps
+from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.batch_size import batch_size
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict, build_steps
 from gpureport.comparison.steps.throughput import parse_work_unit, throughput
+from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.findings import Severity
 from gpureport.recording import Work
@@ -60,17 +62,22 @@ def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | 
     assert parse_work_unit(name) == expected
 
 
-def test_throughput_is_what_a_chain_is_judged_by() -> None:
-    """A tenth more samples a second are a tenth fewer GPU-seconds for each, with an interval around it."""
+def test_throughput_tells_both_rates() -> None:
+    """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
     found = delta(comparison, PER_WORK)
     assert comparison.primary == PER_WORK
-    assert (found.verdict, found.basis, found.window) == (Verdict.UNCONFIRMED, "within-run", "steady")
+    assert (found.verdict, found.interval, found.window) == (Verdict.UNCONFIRMED, None, "whole")
     assert found.before == pytest.approx(10.0, rel=0.01)
-    assert found.interval is not None
-    assert found.interval[0] < 10 / 1.1 - 10 < found.interval[1] < 0
-    speed = delta(comparison, WORK_RATE)
-    assert speed.difference == pytest.approx(10, abs=0.5)
+    assert delta(comparison, WORK_RATE).difference == pytest.approx(10, abs=0.5)
+    training = comparison.judged_training("a", "b")
+    assert training is not None
+    assert (training.verdict, training.basis, training.window) == (Verdict.UNCONFIRMED, "within-run", "training")
+    assert training.interval is not None
+    assert 0 < training.interval[0] < 10 < training.interval[1]
+    assert [step.training_source for step in comparison.steps] == [
+        TrainingSource(basis=TrainingBasis.SERIES, names=(RATE,))
+    ] * 2
     assert delta(comparison, "energy_joules_per_1000_work").difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
 
 
@@ -166,13 +173,13 @@ def test_groups_have_means_with_intervals() -> None:
 
 
 def test_a_group_that_recorded_too_little_says_so() -> None:
-    """Utilisation of 45 s is recorded, but too short to judge; a group without any says no more than that."""
+    """Utilisation of 15 s is recorded, but too short to judge; a group without any says no more than that."""
     short, long, none = summarize_steps(
         list(
             build_steps(
                 [
-                    sampled("a", step="short", util=level(90, 45)),
-                    sampled("b", step="short", util=level(90, 300)),
+                    sampled("a", step="short", util=level(90, 15)),
+                    sampled("b", step="short", util=level(90, 12)),
                     sampled("c", step="long", util=level(90, 300)),
                     sampled("d", step="none", memory=np.full(45, 10.0)),
                 ]
@@ -180,7 +187,7 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
         )
     )
     assert short.utilisation is None
-    assert short.too_short_run == ShortRun(run="a", seconds=45.0, least=60.0)
+    assert short.too_short_run == ShortRun(run="a", seconds=15.0, least=20.0)
     assert (long.utilisation is None, long.too_short_run) == (False, None)
     assert (none.utilisation, none.too_short_run) == (None, None)
 

@@ -127,7 +127,7 @@ def test_settings_that_changed_together_get_no_effect() -> None:
     assert [factor.key for factor in settings["lr"].confounded_with] == ["batch"]
     assert settings["batch"].levels[1].change is None
     text = said(runs)
-    assert "batch |  | 4 |  |  | changed together with lr" in text
+    assert "batch | 4 |  |  | changed together with lr" in text
     assert "Also varied: lr: what they did is mixed into the groups." in text
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
-from gpureport.report.wording.comparison_reasons import CHECKS, describe_reason, list_reasons
+from gpureport.report.wording.comparison_reasons import CHECKS, describe_left_out, describe_reason, list_reasons
 
 SHORT = Reason(kind=ReasonKind.SHORT_RUN, run="a", amount=499.0, least=600.0)
 
@@ -24,10 +25,10 @@ def test_every_check_that_fails_is_a_sentence(check: str) -> None:
 
 def test_a_reason_names_its_run_or_none() -> None:
     """So that several differences share it."""
-    least = "A single run must last at least 10 minutes for its variation to be estimated"
-    repeat = "record longer, or repeat each step three times."
-    assert describe_reason(SHORT) == f"{least}; a lasts only 8 min 19 s: {repeat}"
-    assert describe_reason(SHORT.of_any_run) == f"{least}: {repeat}"
+    slow = "A load that changes slowly can differ as much between recordings this short"
+    repeat = "Record 10 min or more, or repeat each step three times."
+    assert describe_reason(SHORT) == f"{slow}: a lasts 8 min 19 s. {repeat}"
+    assert describe_reason(SHORT.of_any_run) == f"{slow}. {repeat}"
     assert describe_reason(None) == ""
 
 
@@ -39,3 +40,11 @@ def test_reasons_are_listed_once() -> None:
         "Power and energy: it is 0 in one of the runs, and a ratio to 0 says nothing. Not confirmed by repetition: "
         "idle share."
     )
+
+
+def test_runs_that_do_not_count_are_named() -> None:
+    """One with what it holds, several together."""
+    one, other = (ShortRun(run=name, seconds=seconds, least=30.0) for name, seconds in (("b/3", 12.4), ("b/4", 9.0)))
+    assert describe_left_out([]) == ""
+    assert describe_left_out([one]) == "b/3 holds 12 s of steady state and was left out."
+    assert describe_left_out([one, other]) == "Left out, for too little steady state: b/3 (12 s) and b/4 (9 s)."

@@ -118,7 +118,7 @@ class RunContent:
         tables = [found.tables[device.id] for device in found.devices]
         seen = read_clocks(tables)
         metrics = self.training(found)
-        done = training_metrics.measure_work(metrics, run.selection.throughput)
+        done = training_metrics.measure_work(metrics, run.selection.throughput, self._span(tables))
         said = notes.RunNotes(
             run.store, self.info, self.nodes, found, done, run.selection, [each.name for each in metrics]
         )

@@ -52,7 +52,7 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
     metrics = list(run_labels.training_metrics(taken))
     training = build_training_table(metrics, span if selection.stage else None)
     stock = build_inventory(taken, arranged, selection.gpu_memory_total)
-    work = measure_work(metrics, selection.throughput)
+    work = measure_work(metrics, selection.throughput, span)
     said = [
         *notes.collect_notes(taken, arranged, span, interval),
         *notes.note_memory(stock),

@@ -7,11 +7,12 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.study.factors import Factor, describe_factors
-from gpureport.comparison.study.study import build_study
+from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import SetupChange
@@ -35,7 +36,12 @@ from gpureport.report.sections.comparison.study_content import build_study_secti
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference_wording, display, numbered_labels
-from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
+from gpureport.report.wording.comparison_reasons import (
+    CHECKS,
+    describe_check,
+    describe_left_out,
+    describe_reason,
+)
 from gpureport.report.wording.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
@@ -45,6 +51,9 @@ _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
 _HARMLESS = {"timezone"}
 """Checks on which no figure depends."""
+
+_TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
+"""Tags of a tracker by their names on its pages."""
 
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
@@ -105,18 +114,21 @@ def build_comparison_view(
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
+    sentence, beside = verdict.describe_outcome(comparison, study)
+    if not any(link.comparable for link in found):
+        sentence = verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
-        sentence=_sentence(comparison, found),
-        notes=tuple(_notes(comparison, found, noise)),
+        sentence=sentence,
+        notes=tuple(_notes(comparison, found, noise, beside)),
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
         charts=step_charts.charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         study=build_study_sections(comparison, study) if study else (),
-        remaining=tuple(_remaining(comparison, found, inputs)),
+        remaining=tuple(_remaining(comparison, inputs)),
         across=tuple(_describe_all_steps(comparison)),
         advice=tuple(
             open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
@@ -125,7 +137,7 @@ def build_comparison_view(
 
 
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], by: Sequence[Factor]
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], study: Study | None
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -133,19 +145,18 @@ def build_comparison_part(
         comparison: the steps.
         inputs: the runs step by step.
         told: the findings of the report.
-        by: settings whose values make the groups; none where the steps are a chain.
+        study: the groups; None where the steps are a chain.
     """
     found = pair_steps(comparison)
-    study = build_study(comparison, by) if by else None
     charts = step_charts.charts(comparison, study)
     return ComparisonPart(
-        grouped=display.clean(describe_factors(by)),
+        grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=step_charts.describe_marks(charts),
         study=build_study_sections(comparison, study) if study else (),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=build_step_pair_views(comparison, found, inputs),
-        remaining=tuple(_remaining(comparison, found, inputs, told)),
+        remaining=tuple(_remaining(comparison, inputs, told)),
         across=tuple(_describe_all_steps(comparison)),
     )
 
@@ -164,10 +175,10 @@ def build_step_pair_views(
 
 
 def _remaining(
-    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
-    if not found[-1].too_short_steps:
+    if recorded_seconds(comparison.steps[-1].analyses) >= SHORTEST_SECONDS:
         yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
 
 
@@ -177,20 +188,17 @@ def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
     yield from step_summary_table.build_scaling_facts(comparison.steps)
 
 
-def _sentence(comparison: Comparison, found: Sequence[StepPair]) -> str:
-    if not any(link.comparable for link in found):
-        return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
-    return verdict.add_quality_warning(verdict.describe_change(comparison)[0], comparison)
-
-
-def _notes(comparison: Comparison, found: Sequence[StepPair], noise: Noise | None) -> Iterator[str]:
+def _notes(
+    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, beside: Sequence[str]
+) -> Iterator[str]:
+    """Yield what to know of a comparison, with what stands beside its sentence."""
     short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
     if short:
         steps = numbered_labels.list_labels(list(short))
-        yield f"Less than a minute was recorded of {steps}: too short to be set against another."
+        yield f"Less than 20{display.GAP}s was recorded of {steps}: too short to compare."
     if not any(link.comparable for link in found):
         return
-    yield from verdict.describe_change(comparison)[1]
+    yield from beside
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
@@ -291,11 +299,13 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
                 continue
             first[reason] = shown.noun
         why = [display.clean_sentence(describe_reason(reason))] if reason else []
-        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
+        left_out = [display.clean_sentence(describe_left_out(delta.left_out))] if delta.left_out else []
+        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *left_out, *precision]))
 
 
 def _change(change: SetupChange) -> Fact:
-    name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
+    key = _TRACKER_TAGS.get(change.key, change.key)
+    name = CHECKS.get(key, key) if change.kind == "hardware" else f"{change.kind} {key}"
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )

@@ -23,6 +23,8 @@ from gpureport.report.sections.comparison.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
+_SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
+_DIGITS = 1e4
 _UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
 _PERCENT = f"{display.GAP}%"
 
@@ -87,7 +89,7 @@ def describe_marks(found: Sequence[IntervalChart]) -> str:
         return ""
     bars = found[0].form == "bars"
     between = any(row.interval for row in rows)
-    mark = "Bar: the mean of a step" if bars else "Large dot: the mean of a step"
+    mark = "Bar: the mean of a group" if bars else "Large dot: the mean of a step"
     with_interval = f", its 95{display.GAP}% interval as a line across it" if between else ""
     hollow = not all(row.interval for row in rows)
     said = [f"{mark}{with_interval}{', hollow where it has no interval' if hollow and not bars else ''}"]
@@ -132,20 +134,28 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     yield _chart(_UTILISATION, _utilisation(steps, found), _SHARE, "bars")
     units = {group.work_unit for group in found}
     if len(units) == 1 and None not in units:
-        unit = display.clean(str(units.pop())).capitalize()
         means = [group.work_per_gpu_hour for group in found]
-        title = title_of_means(f"{unit} per GPU-hour", means)
+        name, size = _choose_size(max((mean.value for mean in means if mean), default=0.0))
+        unit = f"{name} {display.clean(str(units.pop()))}".strip()
+        title = title_of_means(f"{unit[:1].upper()}{unit[1:]} per GPU-hour", means)
         figures = [
-            replace(figure.convert(lambda seconds: WORK_BATCH * HOUR / seconds), mean=mean)
+            replace(figure.convert(lambda seconds: WORK_BATCH * HOUR / seconds), mean=mean).convert(
+                lambda work: work / size
+            )
             for figure, mean in zip(_per_work(steps, means), means, strict=True)
         ]
         yield _chart(title, figures, _NUMBER, "bars")
 
 
+def _choose_size(most: float) -> tuple[str, float]:
+    """Return the name and the size of the unit in which the largest figure has at most four digits."""
+    return next((size for size in _SIZES if most < _DIGITS * size[1]), _SIZES[-1])
+
+
 def _per_work(steps: Sequence[Step], means: Sequence[Mean | None]) -> Iterator[_StepFigure]:
     """Yield GPU time per unit of work of each run beside the mean of the step."""
     for step, mean in zip(steps, means, strict=True):
-        runs = read_work_figures(step, PER_WORK, settled=mean.settled) if mean else ()
+        runs = read_work_figures(step, PER_WORK) if mean else ()
         yield _StepFigure(step=step, mean=mean, runs=tuple(run for run in runs if run.value))
 
 

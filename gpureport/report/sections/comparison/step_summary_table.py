@@ -6,7 +6,8 @@ from math import isfinite
 
 from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, PeakDoubt, memory_fits
-from gpureport.comparison.chain.step_summaries import Mean, ShortRun, StepSummary, summarize_steps
+from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
+from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
@@ -122,7 +123,7 @@ def too_short_note(found: Sequence[StepSummary]) -> str:
     named = display.join_words(steps) if len(steps) <= _NAMED else _together(short)
     least = display.duration(short[0][1].least)
     return (
-        f"Too short to judge GPU utilisation, by the steady state of the shortest run: {named}; a run counts from "
+        f"Too short to judge GPU utilisation, by the steady state of the longest run: {named}; a run counts from "
         f"{least} on."
     )
 

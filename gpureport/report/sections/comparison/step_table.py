@@ -15,16 +15,18 @@ from gpureport.comparison.steps.step_figures import (
     measures,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
+from gpureport.comparison.steps.throughput import STEP_COUNTER
+from gpureport.comparison.steps.training_rate import TrainingBasis, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
-from gpureport.report.wording.comparison_reasons import list_reasons
+from gpureport.report.wording.comparison_reasons import describe_left_out, list_reasons
 from gpureport.report.wording.difference_wording import FigureFormat, format_interval
 
-_ASIDE = {WORK_RATE, TRAINING_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+_ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
 
 
@@ -34,17 +36,16 @@ def build_step_table(comparison: Comparison) -> Table:
     in_seconds = figure_formats.uses_seconds(comparison)
     figures = _align_columns(_figures(steps, in_seconds=in_seconds), [step.value for step in steps])
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
-    settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
     title = _formats_of(steps, (comparison.primary,), in_seconds=in_seconds)[comparison.primary]
     reasons: list[tuple[Reason | None, str]] = []
-    rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
+    rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, ())]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
         name = display.clean(step.label)
         before, first = (comparison.judged(base.label, step.label) for base in (steps[place - 1], steps[0]))
         verdicts = [_verdict(before), *([_verdict(first, title)] if several else [])]
         reasons += _reasons(name, before, first, f"{name} since the first")
-        rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
+        rows.append(_row(step, verdicts, figures, link))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
     table = Table(
         columns=("Step", *heads, *(each.title for each in figures.values())),
@@ -54,10 +55,18 @@ def build_step_table(comparison: Comparison) -> Table:
             _note(title.noun, several=several),
             allowance(comparison),
             list_reasons(reasons),
+            training_note(steps),
+            _left_out_note(comparison),
             _price_note(steps, figures),
         ),
     )
     return quality_rows.add_quality_column(table, comparison, place=len(heads))
+
+
+def _left_out_note(comparison: Comparison) -> str:
+    """Return which runs are too short for figures of the steady state; empty where all count."""
+    runs = {run.run: run for delta in comparison.deltas for run in delta.left_out}
+    return display.clean_sentence(describe_left_out(list(runs.values())))
 
 
 def _reasons(
@@ -74,7 +83,20 @@ def allowance(comparison: Comparison) -> str:
     """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
     if comparison.tested <= 1:
         return ""
-    return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
+    training = f" and {comparison.training_tested} of training alone" if comparison.training_tested > 1 else ""
+    many = f"{comparison.tested} comparisons{training}"
+    return f"Verdicts allow for {many}, so that none is claimed because there are many."
+
+
+def training_note(steps: Sequence[Step]) -> str:
+    """Return what the training rates of some steps rest on; empty where they have none."""
+    sources = [step.training_source for step in steps if step.training_source is not None]
+    if not sources:
+        return ""
+    if sources[0].basis is TrainingBasis.STEADY_PHASE:
+        return "Training alone: by work over the steady phase of the GPU log."
+    names = sorted({"the step counter" if name == STEP_COUNTER else name for each in sources for name in each.names})
+    return f"Training alone: by {display.join_words([display.clean(name) for name in names])} of the training loop."
 
 
 def _align_columns(
@@ -100,8 +122,8 @@ def _analyses(steps: Sequence[Step]) -> list[Analysis]:
 def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
-        f"The verdict is on {title}, {against}. Figures are for whole recordings unless only the settled part "
-        f"has them. The small line is the difference from the row above, with its 95{display.GAP}% interval. "
+        f"The verdict is on {title}, {against}. Figures are for whole recordings, start-up included, but for training "
+        f"alone. The small line is the difference from the row above, with its 95{display.GAP}% interval. "
         '"settled" means that this difference compares only the settled parts.'
     )
 
@@ -116,7 +138,9 @@ def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
 def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
-    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE, TRAINING_RATE}
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+    if all(step.training_source is None for step in steps):
+        left_out.add(TRAINING_RATE)
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
     if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
@@ -135,13 +159,13 @@ def _formats_of(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds: bo
 def overview(comparison: Comparison) -> Table:
     """Return one row a step with its figures, and under a step of several runs one row a run."""
     named: list[tuple[str, Callable[[str], float | None]]] = []
-    settled = _settled(comparison)
     for step in comparison.steps:
         runs = len(step.analyses)
         label = display.shorten_middle(display.clean(step.label), LABEL)
-        named.append((f"{label} ({runs} runs)" if runs > 1 else label, _or_settled(step, settled.get(step.label, {}))))
+        named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
+            values[TRAINING_RATE] = mean_training_rate([run], step.training_source)
             values[SECONDS_TO_TARGET] = measure_run_time_to_target(run, comparison.goals).seconds
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
@@ -153,39 +177,17 @@ def overview(comparison: Comparison) -> Table:
         f"Of several runs, GPU-hours and energy are a mean, peak memory is the highest, {per_work}the rest is over all "
         "of them."
     )
-    without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
-    filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
     table = Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
         notes=_notes(
             note if repeated else "",
-            "Figures not available for whole recordings are taken from their settled part." if filled else "",
+            training_note(comparison.steps),
             _price_note(comparison.steps, figures),
         ),
     )
     return quality_rows.add_quality_column(table, comparison, place=len(figures), with_runs=True)
-
-
-def _settled(comparison: Comparison) -> dict[str, dict[str, float | None]]:
-    """Return of each step the figures by which it is set against its neighbour."""
-    found: dict[str, dict[str, float | None]] = {}
-    for base, step in pairwise(comparison.steps):
-        for delta in comparison.between(base.label, step.label):
-            found.setdefault(base.label, {}).setdefault(delta.metric, delta.before)
-            found.setdefault(step.label, {})[delta.metric] = delta.after
-    return found
-
-
-def _or_settled(step: Step, settled: Mapping[str, float | None]) -> Callable[[str], float | None]:
-    """Return what gives a figure of a step: that of whole recordings where these tell it, as in a report."""
-
-    def value(metric: str) -> float | None:
-        whole = step.value(metric)
-        return settled.get(metric) if whole is None else whole
-
-    return value
 
 
 def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, FigureFormat]) -> Row:
@@ -290,6 +292,7 @@ def _both(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> list[str]
 
 def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
+    figures = [(shown, delta) for shown, delta in figures if delta.window != "training"]
     if all(delta.window != "steady" for _, delta in figures):
         return None
     return Table(
@@ -310,20 +313,21 @@ def _row(
     verdicts: Sequence[Cell],
     figures: Mapping[str, FigureFormat],
     deltas: Sequence[Delta],
-    settled: Mapping[str, float | None],
 ) -> Row:
     runs = len(step.analyses)
     changes = {delta.metric: delta for delta in deltas}
-    cells = [_cell(step, metric, each, changes.get(metric), settled.get(metric)) for metric, each in figures.items()]
+    cells = [_cell(step, metric, each, changes.get(metric)) for metric, each in figures.items()]
     head = Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else "")
     return Row(head=head, cells=(*verdicts, *cells))
 
 
-def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None, settled: float | None) -> Cell:
+def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None) -> Cell:
+    """Return a figure of a step and how it changed; beside the training rate stands its own verdict."""
     value = step.value(metric)
-    value = settled if value is None else value
     text = shown.format_value(value)
-    return Cell(text=text, small=_small(delta, shown, text), value=value)
+    small = _small(delta, shown, text)
+    verdict = f": {delta.verdict.value}" if small and delta is not None and metric == TRAINING_RATE else ""
+    return Cell(text=text, small=f"{small}{verdict}", value=value)
 
 
 def _small(delta: Delta | None, shown: FigureFormat, figure: str | None = None) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison, Verdict
-from gpureport.comparison.study.best_group import BestGroup
+from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, SettingEffect
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.comparison.study_headline import list_best_facts
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
@@ -21,7 +21,7 @@ _SAME = 1e-9
 
 def build_study_sections(comparison: Comparison, study: Study) -> tuple[ReportSection, ...]:
     """Return the best groups, then a table of effects for each figure that says something of its own."""
-    facts = tuple(_describe_best(study))
+    facts = tuple(_list_facts(study))
     found = [ReportSection(heading="Best setting", facts=facts)] if facts else []
     unit = comparison.steps[0].work_unit
     currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
@@ -32,49 +32,9 @@ def build_study_sections(comparison: Comparison, study: Study) -> tuple[ReportSe
     return tuple(found)
 
 
-def describe_best_group(best: BestGroup) -> str:
-    """Return the best group with its margin over the next, or that none is clear."""
-    label, following = display.clean(best.label), display.clean(best.next)
-    margin = f"{_format_margin(best)} {_COMPARED.get(best.metric, _FASTER)} than the next, {following}"
-    adjusted = f"; adjusted for {display.plural(best.tested, 'comparison')}" if best.tested > 1 else ""
-    if best.verdict is Verdict.BETTER:
-        return f"{label}: {margin}{adjusted}."
-    if best.verdict is Verdict.UNCONFIRMED:
-        return f"{label}: {margin}; unconfirmed, for groups are single runs. Repeat both."
-    rivals = display.join_words([display.clean(rival) for rival in best.rivals])
-    if best.verdict is Verdict.NOT_ENOUGH_DATA:
-        return f"{label}: {margin}. There is not enough data to set it against {rivals}."
-    return f"No clear best. {label} comes first: {margin}{adjusted}. Not shown to be worse: {rivals}."
-
-
-_COMPARED = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
-_FASTER = "faster in training"
-
-
-def _format_margin(best: BestGroup) -> str:
-    """Return how far the best is ahead of the next, with its interval."""
-    sign = 1.0 if best.change >= 0 else -1.0
-    size = display.percent(abs(best.change))
-    if best.interval is None:
-        return size
-    low, high = sorted(sign * end for end in best.interval)
-    return f"{size} ({_bare(low)} to {display.percent(high)})"
-
-
-def _bare(ratio: float) -> str:
-    return display.percent(ratio).removesuffix(_SUFFIX)
-
-
-def _describe_best(study: Study) -> Iterator[Fact]:
-    """Yield the best groups, and what else varied."""
-    for name, best in (("Cheapest", study.best_by_cost), ("Fastest", study.best_by_speed)):
-        if best is not None:
-            unknown = display.join_words([display.clean(label) for label in best.unknown])
-            beside = f" Not known for {unknown}." if unknown else ""
-            yield Fact(name=name, text=f"{describe_best_group(best)}{beside}")
-    if study.mixed_in:
-        names = display.join_words([display.clean(factor.name) for factor in study.mixed_in])
-        yield Fact(name="Also varied", text=f"{names}: what they did is mixed into the groups.")
+def _list_facts(study: Study) -> Iterator[Fact]:
+    """Yield the best groups, what else varied, and params that have no effect of their own."""
+    yield from list_best_facts(study)
     left_out = [f"{display.clean(name)} has another value in every run" for name in study.varied.names]
     left_out += [f"{display.clean(name)} only tells repetitions apart" for name in study.varied.repetitions]
     if left_out:
@@ -85,7 +45,7 @@ def _list_distinct(effects: Sequence[FigureEffects]) -> Iterator[FigureEffects]:
     """Yield the figures, without GPU time or cost where that is only the whole-job rate the other way round."""
     rate = next((each for each in effects if each.metric == WORK_RATE), None)
     for each in effects:
-        if each.metric not in _COMPARED or rate is None or not _is_inverse(each, rate):
+        if each.metric not in {COST_PER_WORK, PER_WORK} or rate is None or not _is_inverse(each, rate):
             yield each
 
 
@@ -102,8 +62,8 @@ def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
 def build_effects_table(effects: FigureEffects) -> Table:
     """Return one row a value of each setting, against the first value of that setting."""
     return Table(
-        columns=("Setting", "Against", "Runs", "Change", f"95{display.GAP}% interval", "Verdict"),
-        numeric=(False, True, True, True, False),
+        columns=("Setting", "Runs", "Change", f"95{display.GAP}% interval", "Verdict"),
+        numeric=(True, True, True, False),
         rows=tuple(row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)),
         notes=tuple(_list_notes(effects)),
     )
@@ -113,19 +73,19 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[Row]:
     name = display.clean(setting.factor.name)
     if setting.confounded_with:
         others = display.join_words([display.clean(factor.name) for factor in setting.confounded_with])
-        texts = ("", str(sum(level.runs for level in setting.levels)), "", "", f"changed together with {others}")
+        texts = (str(sum(level.runs for level in setting.levels)), "", "", f"changed together with {others}")
         yield Row(head=Cell(text=name), cells=tuple(Cell(text=text) for text in texts))
         return
     first = _format_value(setting.levels[0])
     for level in setting.levels[1:]:
         texts = (
-            first,
             str(level.runs),
             _format_change(level.change, relative=relative),
             _format_interval(level.interval, relative=relative),
             level.verdict.value if level.verdict else "",
         )
-        yield Row(head=Cell(text=f"{name}={_format_value(level)}"), cells=tuple(Cell(text=text) for text in texts))
+        head = Cell(text=f"{name}={_format_value(level)} against {first}")
+        yield Row(head=head, cells=tuple(Cell(text=text) for text in texts))
 
 
 def _format_value(level: LevelEffect) -> str:

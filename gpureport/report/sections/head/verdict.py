@@ -7,16 +7,18 @@ from operator import itemgetter
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     PER_WORK,
-    SHORTEST_SECONDS,
+    SHORTEST_REPETITION_SECONDS,
     TRAINING_RATE,
     WORK_RATE,
     recorded_seconds,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.comparison.study.study import Study
 from gpureport.recording import Run
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import figure_formats, quality_rows, repetition_hint, step_table
+from gpureport.report.sections.comparison.study_headline import describe_study
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
@@ -32,14 +34,22 @@ NO_THROUGHPUT = (
 )
 
 
-def build_verdict(comparison: Comparison, findings: Findings) -> Result:
-    """Return the sentence about the last step, and about the way there where there are several."""
+def build_verdict(comparison: Comparison, findings: Findings, study: Study | None = None) -> Result:
+    """Return the sentence about the last step, and about the way there where there are several.
+
+    Args:
+        comparison: the steps.
+        findings: those of the last step.
+        study: the groups, of which the sentence names the best; None where the steps are a chain.
+    """
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
     apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
-    sentence, aside = describe_change(comparison) if several and not apart else ("", ())
-    sentence = add_quality_warning(sentence, comparison)
+    if several and not apart:
+        sentence, aside = describe_outcome(comparison, study)
+    else:
+        sentence, aside = add_quality_warning("", comparison), ()
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
@@ -48,9 +58,18 @@ def build_verdict(comparison: Comparison, findings: Findings) -> Result:
         sentence = lost
     if apart:
         steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
-        details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
+        details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
+
+
+def describe_outcome(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:
+    """Return the best group, or what may be said of first and last step, and what to know beside it."""
+    sentence, aside = describe_study(study) if study else ("", ())
+    if not sentence:
+        sentence, aside = describe_change(comparison)
+        sentence = add_quality_warning(sentence, comparison)
+    return sentence, aside
 
 
 def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
@@ -65,7 +84,22 @@ def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
         judged, figure_formats.choose_format(judged.metric, last.work_unit, in_seconds=in_seconds)
     )
     other_verdicts = " ".join(_list_other_verdicts(others, last.work_unit, in_seconds=in_seconds))
-    return f"{sentence} {other_verdicts}".rstrip(), tuple(_describe_other_figures(others, comparison))
+    lines = (*_describe_training(comparison), *_describe_other_figures(others, comparison))
+    return f"{sentence} {other_verdicts}".rstrip(), lines
+
+
+def _describe_training(comparison: Comparison) -> Iterator[str]:
+    """Yield how training alone changed between first and last step, where that is known."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged_training(first.label, last.label)
+    if delta is None or delta.difference is None or not delta.before:
+        return
+    shown = figure_formats.choose_format(TRAINING_RATE, last.work_unit)
+    before, after = shown.format_pair(delta.before, delta.after)
+    unit = display.clean(last.work_unit or "work")
+    change = display.relative(delta.difference, delta.before)
+    moved = f" ({change})" if change else ""
+    yield f"Training alone: from {before} to {after} {unit} a second{moved}: {delta.verdict.value}."
 
 
 def add_quality_warning(sentence: str, comparison: Comparison) -> str:

@@ -162,19 +162,19 @@ def brief(pair: examples.Pair) -> Analysis:
 def test_a_short_step_is_not_compared() -> None:
     """Neither figures nor findings of the step before are set against it."""
     first = examples.pair(examples.run("a"), (examples.idle_gap("gpu:0", 100, 160),))
-    second = examples.pair(examples.run("b", seconds=30), idle=1.0)
+    second = examples.pair(examples.run("b", seconds=19), idle=1.0)
     content = report(first, (second[0], brief(second)))
     assert "From a to b" not in content.verdict.sentence
-    assert "Steps are not set against each other: less than a minute was recorded of b." in content.verdict.details
+    assert "The steps were not compared: less than 20\N{NO-BREAK SPACE}s was recorded of b." in content.verdict.details
     assert content.findings[0].status == "the last step cannot tell"
 
 
 def test_every_short_step_is_named_and_the_head_says_whose_loss_it_tells() -> None:
     """Those between first and last as well, and that the figures are of the last."""
     first = examples.pair(examples.run("a"))
-    short = [examples.pair(examples.run(name, seconds=30), idle=1.0) for name in ("b", "c")]
+    short = [examples.pair(examples.run(name, seconds=19), idle=1.0) for name in ("b", "c")]
     content = report(first, *((recording, brief((recording, analysis))) for recording, analysis in short))
-    told = "Steps are not set against each other: less than a minute was recorded of b and c."
+    told = "The steps were not compared: less than 20\N{NO-BREAK SPACE}s was recorded of b and c."
     assert told in content.verdict.details
     assert sentence(content).startswith("In the last step: ")
 

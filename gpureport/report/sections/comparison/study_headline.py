@@ -1,0 +1,86 @@
+"""What stands at the head of a report on groups: the best of them, and what to know before choosing it."""
+
+from collections.abc import Iterator
+
+from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
+from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.study.best_group import BestGroup
+from gpureport.comparison.study.study import Study
+from gpureport.report.model.shapes import Fact
+from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
+from gpureport.report.wording import display
+
+_SUFFIX = f"{display.GAP}%"
+_AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
+_FASTER = "faster in training"
+_FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
+_FASTEST = "fastest in training"
+
+
+def describe_study(study: Study) -> tuple[str, tuple[str, ...]]:
+    """Return the best group in a sentence, and what to know beside it; empty where the work is not known."""
+    best = study.best_by_cost or study.best_by_speed
+    if best is None:
+        return "", ()
+    warning = f", at lower quality: {_describe_quality(best.lower_quality[0])}" if best.lower_quality else ""
+    details = tuple(f"{fact.name}: {fact.text}" for fact in list_best_facts(study))
+    return f"{_describe_headline(best)}{warning}.", details
+
+
+def _describe_headline(best: BestGroup) -> str:
+    label, size = display.clean(best.label), display.percent(abs(best.change))
+    first = _FIRST.get(best.metric, _FASTEST)
+    if best.verdict is Verdict.BETTER:
+        return f"{size} {_AHEAD.get(best.metric, _FASTER)} with {label} than with the next best group"
+    if best.verdict is Verdict.UNCONFIRMED:
+        return f"{label} is {first} by {size}, unconfirmed: groups are single runs"
+    if best.verdict is Verdict.NOT_ENOUGH_DATA:
+        return f"{label} is {first} by {size}; not every group has enough data"
+    return f"No group is clearly {first}; {label} comes first by {size}"
+
+
+def list_best_facts(study: Study) -> Iterator[Fact]:
+    """Yield the cheapest and the fastest group, and what else varied."""
+    for name, best in (("Cheapest", study.best_by_cost), ("Fastest", study.best_by_speed)):
+        if best is not None:
+            yield Fact(name=name, text=describe_best_group(best))
+    if study.mixed_in:
+        names = display.join_words([display.clean(factor.name) for factor in study.mixed_in])
+        yield Fact(name="Also varied", text=f"{names}: what they did is mixed into the groups.")
+
+
+def describe_best_group(best: BestGroup) -> str:
+    """Return the best group with its margin over the next, or that none is clear."""
+    label, following = display.clean(best.label), display.clean(best.next)
+    margin = f"{_format_margin(best)} {_AHEAD.get(best.metric, _FASTER)} than the next, {following}"
+    adjusted = f"; adjusted for {display.plural(best.tested, 'comparison')}" if best.tested > 1 else ""
+    rivals = display.join_words([display.clean(rival) for rival in best.rivals])
+    sentences = {
+        Verdict.BETTER: f"{label}: {margin}{adjusted}.",
+        Verdict.UNCONFIRMED: f"{label}: {margin}; unconfirmed, for groups are single runs. Repeat both.",
+        Verdict.NOT_ENOUGH_DATA: f"{label}: {margin}. There is not enough data to set it against {rivals}.",
+    }
+    no_clear = f"No clear best. {label} comes first: {margin}{adjusted}. Not shown to be worse: {rivals}."
+    said = [sentences.get(best.verdict, no_clear)]
+    said += [f"Its quality is lower: {_describe_quality(change)}." for change in best.lower_quality]
+    if best.unknown:
+        said.append(f"Not known for {display.join_words([display.clean(label) for label in best.unknown])}.")
+    return " ".join(said)
+
+
+def _describe_quality(change: QualityChange) -> str:
+    """Return a metric of the best group against the group that trained better."""
+    other, own = format_pair(change)
+    unsure = " (unconfirmed: one run each)" if change.verdict is Verdict.UNCONFIRMED else ""
+    return f"{shown_name(change.name)} {own} against {other} in {display.clean(change.base)}{unsure}"
+
+
+def _format_margin(best: BestGroup) -> str:
+    """Return how far the best is ahead of the next, with its interval."""
+    sign = 1.0 if best.change >= 0 else -1.0
+    size = display.percent(abs(best.change))
+    if best.interval is None:
+        return size
+    low, high = sorted(sign * end for end in best.interval)
+    return f"{size} ({display.percent(low).removesuffix(_SUFFIX)} to {display.percent(high)})"

@@ -1,0 +1,106 @@
+"""Work counted from what a training loop logged: a rate of work, or the number of its step."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.columns import BoolArray, FloatArray, IntArray
+
+_PAUSE_FACTOR = 5.0
+"""A time between two points above this many usual ones holds a pause without work (pragmatic)."""
+_EXCESS = 1.5
+"""Work for each step above this many usual ones means that a pause passed (pragmatic)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedWork:
+    """Work done, span by span.
+
+    Attributes:
+        times: start of the first span, then the end of each, in microseconds.
+        amounts: work done in each span.
+    """
+
+    times: IntArray
+    amounts: FloatArray
+
+    @property
+    def amount(self) -> float:
+        """Work done in all."""
+        return float(self.amounts.sum())
+
+    @property
+    def rate(self) -> float | None:
+        """Work done a second from the start of the first span to the end of the last; None without any."""
+        seconds = float(self.times[-1] - self.times[0]) / 1e6
+        return self.amount / seconds if seconds > 0 and self.amount > 0 else None
+
+    def within(self, start: int, end: int) -> float:
+        """Return the work done between two times; within a span work goes on evenly."""
+        total = np.concatenate([[0.0], np.cumsum(self.amounts)])
+        first, last = np.interp([start, end], self.times, total)
+        return float(last - first)
+
+
+def count_by_rates(
+    times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
+) -> CountedWork | None:
+    """Return the work that logged rates come to; None for fewer than two points.
+
+    A rate holds for the time since the point before. A pause in that time, as for an evaluation, counts as no more
+    work than the step counter says, or without one as no more than five usual distances between points. The first
+    rate holds for as many steps as the counter says, or for a usual distance.
+
+    Args:
+        times: of the points in microseconds, rising.
+        rates: work a second.
+        steps: the number of the step at each point, NaN where there is none.
+        earliest: time before which the first rate cannot have held.
+    """
+    if len(times) < 2:  # noqa: PLR2004 - a distance takes two
+        return None
+    seconds = np.diff(times) / 1e6
+    usual = float(np.median(seconds))
+    amounts = rates[1:] * np.minimum(seconds, _PAUSE_FACTOR * usual)
+    work, span = float(rates[0]) * usual, usual
+    gained = np.diff(np.full(len(times), np.nan) if steps is None else steps)
+    known = (gained > 0) & (rates[1:] > 0)
+    if steps is not None and known.any():
+        logged = rates[1:] * seconds
+        each = float(np.median(logged[known] / gained[known]))
+        amounts[known] = np.where(logged > _EXCESS * each * gained, each * gained, logged)[known]
+        if rates[0] > 0:
+            work = each * _first_gain(float(steps[0]), gained[known])
+            span = work / float(rates[0])
+    if earliest is not None and earliest < times[0]:
+        available = float(times[0] - earliest) / 1e6
+        span, work = min(span, available), min(work, float(rates[0]) * available)
+    return CountedWork(
+        times=np.concatenate([[times[0] - round(span * 1e6)], times]), amounts=np.concatenate([[work], amounts])
+    )
+
+
+def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
+    """Return the steps that a counter tells, as far as it rose; None for fewer than two points.
+
+    Args:
+        times: of the points in microseconds, rising.
+        steps: the number of the step at each point.
+        began: when training began; None where that is not known, then what was done before the first point is left out.
+    """
+    if len(times) < 2:  # noqa: PLR2004 - as above
+        return None
+    gained = np.diff(steps)
+    rising: BoolArray = gained >= 0
+    known = began is not None and began < times[0] and bool((gained > 0).any())
+    first = _first_gain(float(steps[0]), gained[gained > 0]) if known else 0.0
+    start = int(times[0]) if began is None or not known else began
+    return CountedWork(
+        times=np.concatenate([[start], times]), amounts=np.concatenate([[first], np.where(rising, gained, 0.0)])
+    )
+
+
+def _first_gain(step: float, gained: FloatArray) -> float:
+    """Return how many steps the first point speaks for; a counter that is far ahead goes on from an earlier run."""
+    usual = float(np.median(gained))
+    return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual
