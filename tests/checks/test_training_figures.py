@@ -28,16 +28,8 @@ def trained(curves: Mapping[str, Sequence[float]] | None = None) -> SampledRun:
     return run_with_curves("a", **{name: (MINUTES, values) for name, values in known.items()})
 
 
-def held(
-    limit: str,
-    run: SampledRun,
-    goals: TrainingGoals = GOALS,
-    *,
-    analysis: Analysis | None = None,
-    gpu: int | None = None,
-) -> Check:
+def held(limit: str, run: SampledRun, goals: TrainingGoals = GOALS, *, gpu: int | None = None) -> Check:
     """Return the check of one limit on a run."""
-    run = run if analysis is None else replace(run, analysis=analysis, gpu_hour_price=2.0)
     scope = LimitScope() if gpu is None else LimitScope(gpus=(gpu,))
     given = CheckInput(
         analyses=(run.analysis,),
