@@ -79,9 +79,7 @@ def _title(change: AdvisedChange) -> str:
 def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
     """Return the way from the advice to its outcome: `advised → applied → outcome`."""
     finding = terms.kind_title(display.clean(change.kind), change.cause)
-    fate = next(
-        (each.change for each in gain.findings if (each.kind, each.cause) == (change.kind, change.cause)), None
-    )
+    fate = next((each.change for each in gain.findings if (each.kind, each.cause) == (change.kind, change.cause)), None)
     what_became = {ChangeKind.RESOLVED: "; the finding is gone", ChangeKind.PERSISTING: "; the finding is still there"}
     others = ", together with other changes" if len(gain.changes) > 1 else ""
     return (
