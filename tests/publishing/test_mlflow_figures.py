@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,9 @@ def test_every_run_gets_the_figures_of_the_comparison(kind: Any, gpureport: Prog
         tags = {name: tags for name, (_, tags) in published(after).items()}
         assert [tags[name]["gpureport.step"] for name in NAMES] == list(NAMES)
         assert [tags[name].get("gpureport.compared_with") for name in NAMES] == [None, "base", "workers"]
+        took = {name: metrics["gpureport.gpu_seconds_per_1000_work"] for name, (metrics, _) in published(after).items()}
+        for base, name in pairwise(NAMES):
+            assert tags[name]["gpureport.change"].startswith(f"{(took[name] / took[base] - 1) * 100:+.0f}%")
         assert bare(after) == before
         again = gpureport("publish", "comparison.json", "report.html", "--to", f"mlflow:{store}")
         assert f"published figures of base, workers, amp to {store}: 0 of 3 runs changed" in again.err
