@@ -47,6 +47,8 @@ from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
+_NAME = 36
+"""Most characters of the name of a setting or a metric: its last part often tells it from others."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
 _HARMLESS = {"timezone"}
@@ -309,7 +311,7 @@ def _change(change: SetupChange) -> Fact:
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
-    return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
+    return Fact(name=display.shorten_middle(display.clean(name), _NAME), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:
