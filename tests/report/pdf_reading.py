@@ -3,10 +3,12 @@
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+_FOOT = re.compile(r"gpureport \S+ Page \d+ of \d+")
 TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftotext")
 
 needs_poppler = pytest.mark.skipif(
@@ -22,6 +24,15 @@ def text(path: Path, page: int | None = None) -> str:
     """Return the text of all pages or of one, its lines joined by single spaces."""
     pages = ["-f", str(page), "-l", str(page)] if page else []
     return " ".join(_said("pdftotext", *pages, path, "-").split())
+
+
+def body(path: Path) -> str:
+    """Return the text of all pages in the order it was set, without what heads and ends each page."""
+    pages = _said("pdftotext", "-raw", path, "-").split("\f")
+    heads = Counter(line for page in pages for line in page.splitlines()[:2])
+    own = {line for line, count in heads.items() if count > 1 or len(pages) <= 2}
+    lines = (line for page in pages for line in page.splitlines())
+    return "\n".join(line for line in lines if line not in own and not _FOOT.fullmatch(line))
 
 
 def info(path: Path) -> dict[str, str]:

@@ -194,3 +194,9 @@ class Report:
     checklists: tuple[Checklist, ...] = ()
     policy: Table | None = None
     schema: str = SCHEMA
+
+    @property
+    def steps_heading(self) -> str:
+        """The heading of the table of steps, or of groups."""
+        by = self.comparison.grouped if self.comparison else ""
+        return f"Groups by {by}" if by else "Step by step"

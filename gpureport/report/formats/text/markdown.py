@@ -3,19 +3,22 @@
 Text from logs is escaped, so that names cannot become markup.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
 from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.gain_table import GainRow, GainTable
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Cell, ReportSection, Table
+from gpureport.report.model.shapes import Cell, Fact, ReportSection, Table
 from gpureport.report.runs import gpu_time
+from gpureport.report.sections.merging.joined_tables import join_single_row_tables
 from gpureport.report.sections.merging.plain_sections import (
     list_comparison_sections,
     list_pair_sections,
     list_plain_sections,
 )
+from gpureport.report.sections.merging.shared_facts import list_facts, merge_notes
 from gpureport.report.wording import display
 
 LIMIT = 60_000
@@ -32,11 +35,14 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
+    if report.comparison:
+        yield MarkdownPart("the table of gains", FINDINGS, tuple(_gain_lines(report.comparison.gains)))
     study = report.comparison.study if report.comparison else ()
     yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
-        lines = ("", "## Step by step", "", *_table(report.steps), "", escape(report.steps.note))
-        yield MarkdownPart("step by step", MIDDLE, lines)
+        heading = escape(report.steps_heading)
+        lines = ("", f"## {heading}", "", *_table(report.steps), "", escape(report.steps.note))
+        yield MarkdownPart(display.lower_first(heading), MIDDLE, lines)
     if report.comparison:
         sections = (section for section in list_comparison_sections(report.comparison) if section not in study)
         yield from (_section_part(section, MIDDLE) for section in sections)
@@ -48,6 +54,9 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
         parts = [_section_part(section, LAST) for section in list_pair_sections(pair)]
         yield MarkdownPart(escape(pair.label), LAST, tuple(line for part in parts for line in part.lines))
     yield MarkdownPart("the checklist", LAST, tuple(_checklists(report)))
+    yield from _gpu_parts(report)
+    yield _section_part(ReportSection(heading="Data quality", facts=list_facts(report.quality)), LAST)
+    yield MarkdownPart("notes on the data", MIDDLE, tuple(_notes(report)))
     yield MarkdownPart("events of the log", MIDDLE, tuple(_events(report)))
     yield MarkdownPart("", ALWAYS, ("## What could not be judged", "", escape(report.judgement.sentence), ""))
     yield MarkdownPart("why kinds could not be judged", MIDDLE, tuple(_not_judged(report)))
@@ -56,8 +65,26 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     yield MarkdownPart("", ALWAYS, ("", f"gpureport {escape(report.version)}, made with {inline_code(command)}"))
 
 
+def _gpu_parts(report: Report) -> Iterator[MarkdownPart]:
+    """Yield the GPUs of each run side by side, and what sets one apart."""
+    for run in join_single_row_tables(report.gpus):
+        label = run.label if len(report.quality) > 1 else ""
+        facts = tuple(Fact(name="", text=text) for text in run.outliers or filter(None, (run.same,)))
+        yield _section_part(ReportSection(heading="Per GPU", label=label, table=run.table, facts=facts), LAST)
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """Yield what else a reader must know of the data."""
+    notes = merge_notes(report.quality)
+    yield from ("", *(f"- {escape(': '.join(filter(None, (note.runs, note.text))))}" for note in notes), "")
+
+
+def _title(section: ReportSection) -> str:
+    return ", ".join(filter(None, (section.heading, section.label)))
+
+
 def _section_part(section: ReportSection, rank: int) -> MarkdownPart:
-    title = ", ".join(filter(None, (section.heading, section.label)))
+    title = _title(section)
     return MarkdownPart(escape(display.lower_first(title)), rank, tuple(_section_lines(section, title)))
 
 
@@ -72,10 +99,26 @@ def _head_lines(report: Report) -> Iterator[str]:
     yield from table_lines(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
 
 
+def _gain_lines(gains: GainTable) -> Iterator[str]:
+    """Yield the table of gains, its words in columns of their own."""
+    names = list(dict.fromkeys(fact.name for row in gains.rows for fact in row.facts))
+    yield from ("", "## Table of gains", "")
+    yield from table_lines((*gains.columns, *names), (_gain_cells(row, names) for row in gains.rows))
+    yield ""
+    yield from ([f"- {escape(f'Potential: {gains.potential}')}"] if gains.potential else [])
+    yield from (f"- {escape(note)}" for note in gains.notes)
+
+
+def _gain_cells(row: GainRow, names: Sequence[str]) -> tuple[str, ...]:
+    facts = {fact.name: fact.text for fact in row.facts}
+    figures = ("\n".join((cell.text, *cell.lines)) for cell in row.cells)
+    return (_cell_text(row.head), *figures, *(facts.get(name, "") for name in names))
+
+
 def _gpu_time_lines(report: Report) -> Iterator[str]:
     yield from ("", "## Where the GPU-hours went", "")
     bars = [bar for bar in report.gpu_time if bar.whole]
-    if len(bars) > 1 and report.gpu_time_table:
+    if len(report.gpu_time) > 1 and report.gpu_time_table:
         yield from _table(report.gpu_time_table)
         return
     parts = [(part.label, part.text, part.hours) for bar in bars for part in bar.parts]
@@ -117,7 +160,12 @@ def _card_lines(card: FindingCard) -> Iterator[str]:
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
         yield f"- {escape(f'{line.quantity}: {line.observed}{limit}')}"
     yield from (f"- Do this: {escape(text)}" for text in card.recommendations)
+    if card.steps:
+        yield f"- Steps: {escape('; '.join(step.title for step in card.steps))}"
+    if card.ruled_out:
+        yield f"- Ruled out: {escape('; '.join(card.ruled_out))}"
     yield f"- Where: {escape('; '.join(filter(None, [card.run, card.where])))}"
+    yield f"- Confidence: {escape('; '.join([card.confidence, *([] if card.is_open else [card.status])]))}"
     yield ""
 
 
@@ -146,7 +194,10 @@ def _events(report: Report) -> Iterator[str]:
 def _not_judged(report: Report) -> Iterator[str]:
     lines = report.judgement.lines
     if lines:
-        rows = ((", ".join(line.kinds), line.reason, line.recording) for line in lines)
+        rows = (
+            (f"{', '.join(line.kinds)}{line.where and f' ({line.where})'}", line.reason, line.recording)
+            for line in lines
+        )
         yield from table_lines(("Kinds", "Why", "Record this to know"), rows)
     if report.judgement.command:
         yield from ("", f"To record all of these: {inline_code(report.judgement.command)}")

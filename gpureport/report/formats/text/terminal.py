@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.formats.text import terminal_advice, terminal_tables, terminal_timeline
+from gpureport.report.formats.text import terminal_advice, terminal_gains, terminal_tables, terminal_timeline
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -68,18 +68,20 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     if report.policy:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
+    if report.comparison:
+        yield from terminal_gains.gain_lines(report.comparison.gains, page)
     if report.steps:
-        yield from page.heading("Step by step")
+        yield from page.heading(report.steps_heading)
         yield from terminal_tables.block_lines(report.steps, page)
     if report.comparison:
         yield from terminal_tables.comparison_lines(report.comparison, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
-        yield from _bars(report.gpu_time, page)
+        yield from _bars(report.gpu_time, page, full=full)
     yield from _findings(report, page, full=full)
     yield from terminal_advice.checklist_lines(report.checklists, page, full=full)
     yield from terminal_timeline.timeline_lines(report.timeline, page)
-    yield from _gpus(report, page)
+    yield from _gpus(report, page, full=full)
     for section in list_plain_sections(report):
         yield from terminal_tables.section_lines(section, page)
     yield from _quality(report, page)
@@ -87,7 +89,7 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from terminal_advice.answer_lines(report.answers, page, full=full)
 
 
-def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
+def _bars(bars: Sequence[TimeBar], page: Page, *, full: bool) -> Iterator[Line]:
     signs = _LETTERS if page.ascii else _BLOCKS
     label = min(max(display.terminal_width(bar.label) for bar in bars), _LABEL)
     length = max(page.width - label - 16, 20)
@@ -98,13 +100,13 @@ def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
         yield Line(f"  {page.column(bar.label, label)} {cells} {bar.total}")
     names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.class_labels(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
-    for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
+    for bar in bars if full or bars[0].whole == bars[-1].whole else bars[:1]:
         beside = f"; not counted: {bar.no_job} without a job" if bar.no_job else ""
         yield from page.wrapped(f"{bar.label}: {', '.join(map(_describe_share, bar.parts))}{beside}", 2)
 
 
 def _describe_share(part: ClassShare) -> str:
-    return f"{part.label} {part.text}{f' ({part.causes})' if part.causes else ''}"
+    return f"{part.label} {part.text} ({'; '.join(filter(None, (part.hours, part.causes)))})"
 
 
 def _cell_counts(bar: TimeBar, length: int) -> list[int]:
@@ -149,15 +151,17 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     if card.explains:
         yield from page.wrapped(f"{display.join_words(list(card.explains))}, shown beneath", 3, "Explains")
     yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
+    if card.ruled_out:
+        yield from page.wrapped("; ".join(card.ruled_out), 3, "Ruled out")
     status = "" if card.is_open else f"; {card.status}"
     yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
 
 
-def _gpus(report: Report, page: Page) -> Iterator[Line]:
+def _gpus(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     shown = joined_tables.join_single_row_tables(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
-        yield from terminal_tables.grid_lines(run.table, page)
+        yield from terminal_tables.grid_lines(run.table, page, whole=full)
         if run.table.note:
             yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):

@@ -17,7 +17,7 @@ def test_names_cannot_become_markup(hostile: Report) -> None:
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
     blocks = groupby(text.splitlines(), key=lambda line: line.startswith("|"))
     tables = [{len(re.findall(r"(?<!\\)\|", row)) for row in rows} for is_table, rows in blocks if is_table]
-    assert tables == [{4}] * 3
+    assert tables == [{4}, {5}, {10}, {4}]
 
 
 def test_result_first(report: Report) -> None:
