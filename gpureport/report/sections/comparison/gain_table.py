@@ -9,7 +9,7 @@ from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WO
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
 from gpureport.report.model.shapes import Cell, Fact
-from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence, step_table
+from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
 
@@ -37,7 +37,13 @@ class _Column:
 
 _COLUMNS = (
     _Column(title="Whole job", metric=WORK_RATE, change=lambda since: since.whole_job, times=True),
-    _Column(title="Training alone", metric=TRAINING_RATE, change=lambda since: since.training, times=True),
+    _Column(
+        title="Training alone",
+        metric=TRAINING_RATE,
+        change=lambda since: since.training,
+        times=True,
+        absent="Training alone: not every run logged a throughput, and not every GPU log has a steady phase.",
+    ),
     _Column(title="GPU time", metric=PER_WORK, change=lambda since: since.gpu_time, times=False),
     _Column(
         title="Cost",
@@ -172,7 +178,8 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
         "Each row is against the row above. Whole job and training alone: how many times as fast. "
         f"GPU time, cost and energy are {per}. Below each change stands its 95% interval."
     )
-    yield from filter(None, [step_table.training_note(comparison.steps) if TRAINING_RATE in metrics else ""])
+    if TRAINING_RATE in metrics:
+        yield figure_formats.describe_training_source(comparison.steps)
     yield from (column.absent for column in _COLUMNS if column.absent and column.metric not in metrics)
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
