@@ -49,6 +49,8 @@ from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
+_NAME = 36
+"""Most characters of the name of a setting or a metric: its last part often tells it from others."""
 _APART = 5
 """Names of what only tells runs apart that are listed."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
@@ -315,7 +317,7 @@ def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
             name = setup_wording.name_setting(change)
             name = name if change.kind == "hardware" else f"{change.kind} {name}"
             before, after = map(setup_wording.describe_values, (change.values_before, change.values_after))
-            yield Fact(name=display.shorten_middle(name, _VALUE), text=f"{before}, then {after}")
+            yield Fact(name=display.shorten_middle(name, _NAME), text=f"{before}, then {after}")
     apart = [setup_wording.name_setting(change) for change in changes if change.of_one_run]
     if apart:
         more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []

@@ -37,7 +37,13 @@ class _Column:
 
 _COLUMNS = (
     _Column(title="Whole job", metric=WORK_RATE, change=lambda since: since.whole_job, times=True),
-    _Column(title="Training alone", metric=TRAINING_RATE, change=lambda since: since.training, times=True),
+    _Column(
+        title="Training alone",
+        metric=TRAINING_RATE,
+        change=lambda since: since.training,
+        times=True,
+        absent="Training alone: not every run logged a throughput, and not every GPU log has a steady phase.",
+    ),
     _Column(title="GPU time", metric=PER_WORK, change=lambda since: since.gpu_time, times=False),
     _Column(
         title="Cost",
@@ -172,6 +178,8 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
         f"GPU time, cost and energy: change {per}. The small line is the 95% interval."
     )
     shown = {column.title for column in columns}
+    if any(column.metric == TRAINING_RATE for column in columns):
+        yield figure_formats.describe_training_source(comparison.steps)
     yield from (column.absent for column in _COLUMNS if column.absent and column.title not in shown)
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
