@@ -223,7 +223,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
         notes=_notes(
-            "Start-up and what had not settled are left out of shares, power, clocks and rates."
+            "Start-up and what had not settled are left out of shares, power and clocks."
             if any(delta.window == "steady" for _, delta in figures)
             else "",
             _price_note(steps, [delta.metric for _, delta in figures]),
