@@ -94,14 +94,13 @@ def _stands(leaf: Leaf, words: str) -> bool:
     if not head:
         # a headline is parted from the sentences after it
         return text in words or all(_squeeze(part) in words for part in _SENTENCE.split(leaf.text))
-    # a terminal wraps cells within their columns, where other cells come between their words
-    wrapped = [_squeeze(word) for word in leaf.text.split(" ")]
+    # gains are wrapped within their columns, where other cells come between their words, and set before their heading
+    gain = leaf.path.endswith(("cells.text", "cells.lines"))
+    wanted, before = ([_squeeze(word) for word in leaf.text.split(" ")], 300) if gain else ([text], 0)
     at = words.find(head)
     while at >= 0:
-        near = words[at : at + _REACH]
-        if text in near or (
-            leaf.path.endswith(("cells.text", "cells.lines")) and all(word in near for word in wrapped)
-        ):
+        near = words[max(at - before, 0) : at + _REACH]
+        if all(word in near for word in wanted):
             return True
         at = words.find(head, at + 1)
     return False
