@@ -95,7 +95,7 @@ def _stands(leaf: Leaf, words: str) -> bool:
         # a headline is parted from the sentences after it
         return text in words or all(_squeeze(part) in words for part in _SENTENCE.split(leaf.text))
     # gains are wrapped within their columns, where other cells come between their words, and set before their heading
-    gain = leaf.path.endswith(("cells.text", "cells.lines"))
+    gain = re.search(r"\bgains\.rows\.cells\.", leaf.path)
     wanted, before = ([_squeeze(word) for word in leaf.text.split(" ")], 300) if gain else ([text], 0)
     at = words.find(head)
     while at >= 0:
