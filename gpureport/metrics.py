@@ -129,6 +129,7 @@ METRICS: tuple[Metric, ...] = (
     state("clock_event_unknown_bits", "clocks_event_reasons.active", "Bits of the clock event mask that have no name yet, kept as they were.", dtype="uint64"),
     host("cpu_utilization_ratio", "1", "float32", "psutil.cpu_percent()", "Share of all logical cores that was busy.", covers=_SINCE, otel="system.cpu.utilization"),
     host("cpu_busiest_core_ratio", "1", "float32", "max(psutil.cpu_percent(percpu=True))", "Busy share of the busiest logical core.", covers=_SINCE),
+    host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine as its recorder lists them; a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
     host("cpu_iowait_ratio", "1", "float32", "psutil.cpu_times_percent().iowait", "Share of all logical cores that waited for input or output.", covers=_SINCE),
     host("host_memory_used_bytes", "By", "int64", "psutil.virtual_memory()", "Host memory in use, page cache excluded.", covers=MOMENT, otel="system.memory.usage"),
     host("host_memory_total_bytes", "By", "int64", "psutil.virtual_memory().total", "Host memory installed.", covers=MOMENT, otel="system.memory.limit"),

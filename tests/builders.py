@@ -46,6 +46,7 @@ _HOST_COLUMNS: dict[str, tuple[str, float]] = {
     "iowait": ("cpu_iowait_ratio", 0.01),
     "cores_of_process": ("process_cpu_cores", 1),
     "host_memory": ("host_memory_used_ratio", 0.01),
+    "cores": ("cpu_logical_cores", 1),
 }
 _COLUMNS |= {
     "link_generation_max": ("pcie_link_generation_max", 1),
@@ -92,7 +93,7 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
         cpu_every: seconds between samples of the host.
-        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`.
+        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`, `cores`.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.

@@ -5,16 +5,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
-from gpureport.checks import limit_units
+from gpureport.checks import limit_units, training_figures
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_units import POINTS, SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.statistics.difference_estimate import Basis
 from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
+from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
@@ -31,21 +33,28 @@ class BaselineComparison:
         deltas: the change of every figure.
         finding_changes: whether each finding is new, still there or gone.
         noise: how much repetitions in the store differ; None without repetitions.
+        quality: the change of every training metric that says how well a run trained.
     """
 
     deltas: tuple[Delta, ...]
     finding_changes: tuple[FindingChange, ...]
     noise: Noise | None
+    quality: tuple[QualityChange, ...] = ()
 
 
 def compare_with_baseline(
-    baseline: Sequence[SampledRun], step: Sequence[SampledRun], noise: Noise | None
+    baseline: Sequence[SampledRun], step: Sequence[SampledRun], noise: Noise | None, goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
     """Compare the runs of one step, whatever its label, with those of a baseline."""
     sides = [_relabel_step(run, _BASELINE) for run in baseline], [_relabel_step(run, _CHECKED) for run in step]
-    comparison = compare([*sides[0], *sides[1]], noise)
+    comparison = compare([*sides[0], *sides[1]], noise, goals)
     first, last = comparison.steps
-    return BaselineComparison(deltas=comparison.deltas, finding_changes=compare_findings(first, last), noise=noise)
+    return BaselineComparison(
+        deltas=comparison.deltas,
+        finding_changes=compare_findings(first, last),
+        noise=noise,
+        quality=compare_quality(first, last, goals),
+    )
 
 
 def _relabel_step(run: SampledRun, label: str) -> SampledRun:
@@ -54,7 +63,11 @@ def _relabel_step(run: SampledRun, label: str) -> SampledRun:
 
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     """Return the change of a figure: after minus before, in points, as a share of before, or in its unit."""
-    delta = next(each for each in found.deltas if each.metric == limit.name)
+    if limit.statistic:
+        return training_figures.observe_quality_change(limit, found.quality)
+    delta = next((each for each in found.deltas if each.metric == limit.name), None)
+    if delta is None:
+        return not_observed(training_figures.NO_TARGET)
     reason = delta.reason
     if reason and reason.kind is ReasonKind.SAME_RECORDING:
         return not_observed("the baseline is the very recording that is checked")

@@ -2,13 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 
 from gpureport.checks import limit_targets, limit_units
 from gpureport.checks.limit_targets import BELOW, STATISTICS, LimitTarget, TargetKind
-from gpureport.checks.limit_units import COUNT, FINDINGS, SHARE, Quantity
+from gpureport.checks.limit_units import COUNT, FINDINGS, NUMBER, SHARE, Quantity
 
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<threshold>.*))?"
+)
+_TRAINING = re.compile(
+    r"(?:(?P<of>change)\s+)?(?:(?P<named>training)\s+)?(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>final|best))?"
+    r"\s*(?P<relation><=|>=|<|>)(?P<threshold>.*)"
 )
 _EXAMPLE = "write one such as 'idle_ratio <= 5 %' or 'no thermal_throttle'"
 _SCALED = {"W", "By", "By/s", "Hz", "J", "Cel", "s"}
@@ -36,7 +41,7 @@ class Limit:
     Attributes:
         subject: what kind of thing is limited.
         name: its name.
-        statistic: of a metric; empty for other things.
+        statistic: of a metric or a training metric; empty for other things.
         relation: `<=`, `<`, `>=` or `>`.
         threshold: what a value is compared with.
         words: the limit as it can be written again.
@@ -57,7 +62,7 @@ class Limit:
     def holds(self, value: float) -> bool:
         """Return whether a value is within it, up to rounding errors."""
         limit = self.threshold.value
-        near = abs(value - limit) <= 1e-9 * max(abs(value), abs(limit))
+        near = isfinite(value) and abs(value - limit) <= 1e-9 * max(abs(value), abs(limit))
         if near:
             return self.relation.endswith("=")
         return value < limit if self.is_upper else value > limit
@@ -69,7 +74,11 @@ def parse_limit(text: str) -> Limit:
     Raises:
         LimitError: when it states none.
     """
-    match = _LIMIT.fullmatch(" ".join(text.split()))
+    text = " ".join(text.split())
+    training = _parse_training_limit(text)
+    if training is not None:
+        return training
+    match = _LIMIT.fullmatch(text)
     if match is None:
         raise LimitError(f"{text!r} is no limit", _EXAMPLE)
     of, name, statistic, relation = (match[part] or "" for part in ("of", "name", "statistic", "relation"))
@@ -87,6 +96,31 @@ def parse_limit(text: str) -> Limit:
         relation=relation or "<=",
         threshold=threshold,
         words=f"{words} {relation} {threshold.text}" if relation else words,
+    )
+
+
+def _parse_training_limit(text: str) -> Limit | None:
+    """Return the limit on a training metric that a text states; None if it is on something else."""
+    match = _TRAINING.fullmatch(text)
+    if match is None:
+        return None
+    name, of, named = match["quoted"] or match["plain"], match["of"] or "", match["named"] or ""
+    found = None
+    if named or (limit_targets.find_target(name) is None and not match["quoted"]):
+        found = limit_targets.find_training_target(name, change=bool(of), named=bool(named))
+    if found is None:
+        return None
+    threshold = _parse_threshold(match["threshold"], name, found)
+    statistic = match["statistic"] or limit_targets.FINAL
+    written = f'"{name}"' if match["quoted"] else name
+    words = " ".join(filter(None, (of, named, written, statistic, match["relation"], threshold.text)))
+    return Limit(
+        subject=found.subject,
+        name=name,
+        statistic=statistic,
+        relation=match["relation"],
+        threshold=threshold,
+        words=words,
     )
 
 
@@ -124,8 +158,9 @@ def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
     threshold = limit_units.parse_quantity(text)
     if threshold is None:
         raise LimitError(f"{text.strip()!r} is no amount", f"write {limit_units.describe_unit(found.units[0])}")
-    if threshold.unit == COUNT and FINDINGS in found.units:
-        threshold = Quantity(value=threshold.value, unit=FINDINGS, text=threshold.text)
+    plain = next((unit for unit in (FINDINGS, NUMBER) if unit in found.units), None)
+    if threshold.unit == COUNT and plain is not None:
+        threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
     if threshold.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
         threshold = Quantity(value=threshold.value, unit=found.units[-1], text=threshold.text)
     if threshold.unit not in found.units:

@@ -7,16 +7,21 @@ from enum import StrEnum
 
 from gpureport.analysis import RULES, results
 from gpureport.analysis.engine.selection import kinds_by_name
-from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, SHARE, TIME
+from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, NUMBER, POINTS, SHARE, TIME
 from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
 from gpureport.findings import Severity
 from gpureport.metrics import METRICS, MetricKind
+from gpureport.training_names import QUALITY_ROLES, recognise_metric
 
 STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
 """Statistics of a metric; the mean if none is named."""
 
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 """Statistics of a utilisation: shares of time below it."""
+
+FINAL, BEST = "final", "best"
+"""Statistics of a training metric; the final value if none is named."""
 
 LOST = "lost"
 """GPU time of all classes that are lost."""
@@ -37,6 +42,10 @@ _PER_RUN = {
     "rejected": (COUNT,),
     "not_judged": (COUNT,),
 }
+_TO_TARGET = {SECONDS_TO_TARGET: (TIME,), "gpu_seconds_to_target": (TIME,), "cost_to_target": (MONEY,)}
+"""What a run spent until a training metric reached the target of `--target`."""
+_NEAR = 0.85
+"""Likeness to a known name from which an unknown one is taken for a slip."""
 
 
 class TargetKind(StrEnum):
@@ -46,6 +55,8 @@ class TargetKind(StrEnum):
     DEVICE = "figure of each GPU"
     FIGURE = "figure of all GPUs"
     RUN = "figure of the run"
+    TRAINING = "training metric"
+    TO_TARGET = "time to a target"
     GPU_TIME = "GPU time"
     FINDING = "findings"
     CHANGE = "change"
@@ -68,6 +79,8 @@ def _list_targets() -> Iterator[tuple[str, LimitTarget]]:
         yield name, LimitTarget(subject=TargetKind.DEVICE, units=units)
     for name, units in _PER_RUN.items():
         yield name, LimitTarget(subject=TargetKind.RUN, units=units)
+    for name, units in _TO_TARGET.items():
+        yield name, LimitTarget(subject=TargetKind.TO_TARGET, units=units)
     for name in (*results.GPU_TIME_CLASSES, LOST):
         yield name, LimitTarget(subject=TargetKind.GPU_TIME, units=(SHARE, TIME))
     for name in (*_FAMILIES, *Severity):
@@ -85,6 +98,22 @@ _TARGETS = dict(_list_targets())
 def find_target(word: str) -> LimitTarget | None:
     """Return what a name stands for; None if it is unknown."""
     return _TARGETS.get(word)
+
+
+def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget | None:
+    """Return what a training metric of this name stands for; None if it cannot be told to be one.
+
+    Args:
+        name: of the metric.
+        change: whether its change is limited.
+        named: whether the limit says that it is a training metric.
+    """
+    metric = recognise_metric(name)
+    recognised = metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, _TARGETS, 1, _NEAR)
+    if not (named or recognised):
+        return None
+    units = (NUMBER, SHARE, POINTS) if change else (NUMBER, SHARE)
+    return LimitTarget(subject=TargetKind.CHANGE if change else TargetKind.TRAINING, units=units)
 
 
 def find_change_target(word: str) -> LimitTarget | None:
@@ -113,4 +142,7 @@ def suggest_name(word: str, *, change: bool = False) -> str:
         return f"did you mean {found[0]!r}?"
     if change:
         return f"changes are known of {', '.join(BY_METRIC)}"
-    return "name a metric, a kind of finding, a severity, a class of GPU time, or a figure (see docs/how-to/gates.md)"
+    return (
+        "name a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
+        "'training NAME' (see docs/how-to/gates.md)"
+    )

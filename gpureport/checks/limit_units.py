@@ -8,13 +8,13 @@ from math import isclose, isfinite
 from gpureport.report.wording import display
 from gpureport.units import UNITS, Unit
 
-SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT = "1", "points", "s", "currency", "findings", ""
+SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units of quantities besides the base units of metrics."""
 
 _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
 
-_QUANTITY = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(\S+)?")
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _EXTRA_UNITS: dict[str, Unit] = {
     "points": Unit(POINTS, 1, 100),
@@ -51,6 +51,7 @@ _UNIT_EXAMPLES = {
     "J": "an energy such as 2 kWh",
     "Cel": "a temperature such as 85 °C",
     "Hz": "a clock such as 1500 MHz",
+    NUMBER: "a number such as 0.78",
     "g": "a mass such as 2 kg",
     "1/s": "a rate such as 40 /s",
 }
@@ -99,6 +100,8 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
         return display.percentage_points(value)
     if unit == MONEY:
         return display.money(value, currency)
+    if unit == NUMBER:
+        return display.precise_number(value)
     if unit == FINDINGS:
         return display.plural(round(value), "finding")
     if unit == "g":

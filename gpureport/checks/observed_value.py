@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from gpureport.checks.limit import Limit
 
@@ -19,6 +20,7 @@ class ObservedValue:
         missing: why the value is not known; empty if it is.
         doubt: why the limit cannot pass, although it can be broken; empty without doubt.
         note: what else a reader must know.
+        is_lower_bound: whether it is only known that the value is larger.
     """
 
     value: float | None = None
@@ -29,10 +31,13 @@ class ObservedValue:
     missing: str = ""
     doubt: str = ""
     note: str = ""
+    is_lower_bound: bool = False
 
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The lowest and highest possible value; None if it is exact or not known."""
+        if self.value is not None and self.is_lower_bound:
+            return self.value, inf
         if self.value is None or (self.low is None and self.high is None):
             return None
         low = self.value if self.low is None else self.low

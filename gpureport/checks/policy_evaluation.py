@@ -8,13 +8,16 @@ from math import isfinite
 from pathlib import PurePath
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks import acknowledgements, baseline_changes, finding_counts, run_figures
+from gpureport.checks import acknowledgements, baseline_changes, finding_counts, run_figures, training_figures
 from gpureport.checks.baseline_changes import BaselineComparison
 from gpureport.checks.finding_counts import FindingFilter
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import TargetKind
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
+from gpureport.checks.training_figures import TrainedRun
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.training_goals import NO_GOALS
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
 from gpureport.report.wording import display
 
@@ -26,6 +29,10 @@ _OBSERVERS: dict[TargetKind, Callable[[Limit, Analysis], ObservedValue]] = {
     TargetKind.FIGURE: run_figures.observe_figure,
     TargetKind.RUN: run_figures.observe_run,
     TargetKind.GPU_TIME: run_figures.observe_gpu_time,
+}
+_TRAINING_OBSERVERS: dict[TargetKind, Callable[[Limit, TrainedRun], ObservedValue]] = {
+    TargetKind.TRAINING: training_figures.observe_training_metric,
+    TargetKind.TO_TARGET: training_figures.observe_time_to_target,
 }
 
 
@@ -39,6 +46,7 @@ class CheckInput:
         today: the day that decides which acknowledgements apply.
         comparisons: comparison of each step with the baseline, by step label; by run id for runs without a label.
         why_no_baseline: why there is no baseline to compare with.
+        training: the training metrics of each run, by run id.
     """
 
     analyses: tuple[Analysis, ...]
@@ -46,6 +54,7 @@ class CheckInput:
     today: date
     comparisons: Mapping[str, BaselineComparison] = field(default_factory=dict)
     why_no_baseline: str = NO_BASELINE_NAMED
+    training: Mapping[str, TrainedRun] = field(default_factory=dict)
 
 
 def step_name(analysis: Analysis) -> str:
@@ -157,9 +166,8 @@ def _evaluate_exemption(
         return (f"{kind} {key} is {value}" if labels.get(key) == value else ""), ""
     if unless.limit is None:
         return "", ""
-    seen = _observe_run_value(
-        unless.limit, analysis, FindingFilter(confidence=confidence, selected_kinds=given.selected_kinds)
-    )
+    sought = FindingFilter(confidence=confidence, selected_kinds=given.selected_kinds)
+    seen = _observe_run_value(unless.limit, analysis, sought, given)
     # as a limit, a bare kind must not be found; as an exemption, it must
     bare = unless.limit.subject is TargetKind.FINDING and not unless.limit.threshold.text
     if seen.breaks(unless.limit) if bare else seen.keeps(unless.limit):
@@ -168,7 +176,10 @@ def _evaluate_exemption(
     return "", f"whether {unless.words} could not be told" if unknown else ""
 
 
-def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
+def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter, given: CheckInput) -> ObservedValue:
+    if limit.subject in _TRAINING_OBSERVERS:
+        trained = given.training.get(analysis.run.id, TrainedRun(run=SampledRun(analysis=analysis), goals=NO_GOALS))
+        return _TRAINING_OBSERVERS[limit.subject](limit, trained)
     if limit.subject is TargetKind.FINDING:
         return finding_counts.observe_findings(limit, analysis, sought)
     return _OBSERVERS[limit.subject](limit, analysis)
@@ -177,8 +188,10 @@ def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter) 
 def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without: Sequence[Finding]) -> ObservedValue:
     limit = entry.limit
     sought = FindingFilter(confidence=entry.confidence, selected_kinds=given.selected_kinds, without=without)
+    if limit.subject in _TRAINING_OBSERVERS and entry.scope.gpus is not None:
+        return not_observed("training metrics are of the whole run: leave gpu out of for")
     if limit.subject not in {TargetKind.CHANGE, TargetKind.NEW}:
-        return _observe_run_value(limit, analysis, sought)
+        return _observe_run_value(limit, analysis, sought, given)
     found = given.comparisons.get(step_name(analysis))
     if found is None:
         return not_observed(given.why_no_baseline)
@@ -217,7 +230,7 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
         reason=reason,
         origin=entry.origin,
         metric=" ".join(filter(None, (limit.name, limit.statistic))),
-        value=seen.value,
+        value=None if seen.is_lower_bound else seen.value,
         unit=seen.unit,
         bounds=seen.bounds if seen.bounds and all(map(isfinite, seen.bounds)) else None,
     )

@@ -10,6 +10,7 @@ from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
 from gpureport.comparison.steps.remaining_loss import USED
+from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
 from gpureport.metrics import BY_NAME, Scope
@@ -100,15 +101,13 @@ def _explain_low_coverage(seconds: float, whole: float, name: str) -> str:
 
 def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     """Return a figure over all GPUs of the run."""
-    prices = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
-    known = [amount for amount in prices if amount is not None]
-    price = fsum(known) / len(known) if known and len(known) == len(prices) else None
+    price = mean_gpu_hour_price(analysis)
     found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
     if found is None or found.value is None:
         return not_observed(f"{limit.name} cannot be told: {_explain_missing_figure(limit.name)}")
     currency = analysis.cost.currency if analysis.cost and limit.threshold.unit == MONEY else ""
     if limit.threshold.unit == MONEY and currency != limit.threshold.currency:
-        return not_observed(_explain_currency(currency, limit))
+        return not_observed(explain_currency(currency, limit))
     return ObservedValue(
         value=found.value,
         unit=limit.threshold.unit,
@@ -117,7 +116,7 @@ def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
     )
 
 
-def _explain_currency(currency: str, limit: Limit) -> str:
+def explain_currency(currency: str, limit: Limit) -> str:
     """Return why a cost cannot be compared with a limit in another currency, and what to do."""
     asked = limit.threshold.currency
     if currency:
@@ -237,7 +236,7 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
     if cost is None or amount is None:
         return not_observed("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
     if cost.currency != limit.threshold.currency:
-        return not_observed(_explain_currency(cost.currency, limit))
+        return not_observed(explain_currency(cost.currency, limit))
     # time without samples is paid for too, but may have been idle
     doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else ""
     return ObservedValue(

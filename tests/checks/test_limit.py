@@ -38,6 +38,14 @@ from gpureport.checks.limit_targets import TargetKind
         ("change gpu_power_watts >= -20 W", TargetKind.CHANGE, -20.0, "W"),
         ("no new problem", TargetKind.NEW, 0.0, "findings"),
         ("new idle_gap <= 2", TargetKind.NEW, 2.0, "findings"),
+        ("val_accuracy >= .78", TargetKind.TRAINING, 0.78, "number"),
+        ("val/acc best >= 78 %", TargetKind.TRAINING, 0.78, "1"),
+        ('training "my metric" <= 3', TargetKind.TRAINING, 3.0, "number"),
+        ("seconds_to_target <= 2 h", TargetKind.TO_TARGET, 7200.0, "s"),
+        ("cost_to_target <= 3 EUR", TargetKind.TO_TARGET, 3.0, "currency"),
+        ("change val_loss <= 5 %", TargetKind.CHANGE, 0.05, "1"),
+        ("change training gain >= -0.1", TargetKind.CHANGE, -0.1, "number"),
+        ("change seconds_to_target <= 50 %", TargetKind.CHANGE, 0.5, "1"),
     ],
 )
 def test_what_a_limit_is_on(text: str, subject: TargetKind, value: float, unit: str) -> None:
@@ -47,7 +55,16 @@ def test_what_a_limit_is_on(text: str, subject: TargetKind, value: float, unit: 
     assert limit.threshold.value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["gpu_utilization_ratio p5 >= 80 %", "no new idle_gap", "cost <= 3 EUR", "lost < 2 h"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gpu_utilization_ratio p5 >= 80 %",
+        "no new idle_gap",
+        "cost <= 3 EUR",
+        "lost < 2 h",
+        'change training "a b" best <= 3',
+    ],
+)
 def test_words_can_be_written_again(text: str) -> None:
     """The words of a limit state the same limit."""
     limit = parse_limit(text)
@@ -69,6 +86,9 @@ def test_a_bare_kind_is_none_of_it() -> None:
         ("gpu_memory_used_bytes <= 80 GBit", "'80 GBit' is no amount"),
         ("gpu_utilization_ratio p7 >= 1 %", "gpu_utilization_ratio has no statistic 'p7'"),
         ("idle_ratio mean <= 1 %", "idle_ratio has no statistic 'mean'"),
+        ("ecc_erorr <= 0", "nothing is called 'ecc_erorr'"),
+        ("ecc_errors <= 0", "nothing is called 'ecc_errors'"),
+        ("val_loss <= 3 W", "val_loss is not limited by '3 W'"),
         ("pcie_replays_total <= 3", "nothing is called 'pcie_replays_total'"),
         ("change idle_ratio <= 2 %", "idle_ratio is not limited by '2 %'"),
         ("change idle_ratio <= 0 points", "a change of idle_ratio of 0 is within any noise"),

@@ -165,7 +165,7 @@ def test_host_logger_writes_what_the_importer_reads(tmp_path: Path) -> None:
         running.terminate()
     header, *rows = log.read_text(encoding="utf-8").splitlines()
     sample = (ROOT / "sample_logs" / "healthy" / "host.csv").read_text(encoding="utf-8").splitlines()
-    assert header == sample[0]
+    assert header == f"{sample[0]},cpu_count"
     assert rows
     assert all(0.0 <= float(cell) <= 100.0 for row in rows for cell in row.split(",")[1:3])
     assert len(logger.splitlines()) <= 10

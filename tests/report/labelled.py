@@ -81,7 +81,9 @@ class _Tables(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "table":
             head, *rows = self.lines
-            self.found.append(Grid(title=self.title, columns=tuple(head), rows=tuple(map(tuple, rows))))
+            # a row that is words across all columns holds no figure of one
+            full = (tuple(row) for row in rows if len(row) == len(head))
+            self.found.append(Grid(title=self.title, columns=tuple(head), rows=tuple(full)))
         self.cell &= tag not in {"th", "td"}
         self.small &= tag != "small"
 

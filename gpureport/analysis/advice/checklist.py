@@ -1,7 +1,8 @@
 """The checklist of the practice, answered for one run: done, worth trying, or what to record to know."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
@@ -9,6 +10,7 @@ from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
+from gpureport.analysis.signals import core_count
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
@@ -17,12 +19,15 @@ from gpureport.training_names import Role, recognise_metric
 WAITS = sorted(kinds_by_gpu_time_class(RULES)["waiting_for_input"])
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
 INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
+BALANCE, FRAMEWORK = "cpu_cores", "framework"
 ITEMS = {
     MEMORY: "GPU memory watched and near full",
     PRECISION: "Reduced precision supported and used",
     TOGETHER: "CPU and GPU read together",
     INPUT: "Input pipeline not the limit",
+    BALANCE: "CPU cores enough for the GPUs",
     BATCH: "Batch as large as fits",
+    FRAMEWORK: "The framework's own means used",
     THROUGHPUT: "Work done measured, so that each change can be judged",
 }
 """The questions, in the order asked."""
@@ -70,7 +75,10 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
     )
-    return (_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _batch(run), _throughput(run))
+    return (
+        *(_memory(run), _precision(run), _cpu_beside_gpu(run), _input(run), _cores(run)),
+        *(_batch(run), _framework(run), _throughput(run)),
+    )
 
 
 def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics: Sequence[str] = ()) -> ChecklistEntry:
@@ -165,6 +173,47 @@ def _input(run: _Run) -> ChecklistEntry:
         other = others or ("" if metrics else "gpureport explain recording")
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
     return _entry(INPUT, Practice.DONE, f"judged ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")
+
+
+def _cores(run: _Run) -> ChecklistEntry:
+    """Judge the cores by what the CPU did beside GPUs that waited; how many a GPU has is a fact, and no limit."""
+    together = _cpu_beside_gpu(run)
+    if together.state is Practice.CANNOT_JUDGE:
+        return replace(together, item=BALANCE)
+    waits = "the CPU was busy while GPUs waited (cpu_bound)" if "cpu_bound" in run.found else ""
+    count = core_count.count_cores(run.facts.setup, run.facts.gpus_a_machine)
+    if count is None:
+        reason = "; ".join(filter(None, [waits, "the number of cores was not recorded"]))
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, "--param cpu_count=N")
+    known = count.words
+    if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
+        known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
+    if waits:
+        some_left = "workers_headroom" in run.found
+        verdict = "some are left for more loader workers" if some_left else "too few for what the loader does"
+        return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {verdict}")
+    if "cpu_bound_single" in run.found:
+        reason = f"{known}, of which one was full while GPUs waited (cpu_bound_single): spread its work over the others"
+        return _entry(BALANCE, Practice.WORTH_TRYING, reason)
+    used = phrases.percent(run.facts.cpu_used or 0.0)
+    reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"
+    if "underutilised" in run.found:
+        reason += ": GPUs worked little for another reason (underutilised)"
+    return _entry(BALANCE, Practice.DONE, reason)
+
+
+def _framework(run: _Run) -> ChecklistEntry:
+    setup = run.facts.setup
+    known = [one for one in (setup.compiled, setup.cuda_graphs, setup.cudnn_benchmark) if one is not None]
+    used = dict.fromkeys(one.text for one in known if one.value)
+    whose = f"the job runs {run.facts.framework}; " if run.facts.framework else ""
+    if used:
+        return _entry(FRAMEWORK, Practice.DONE, f"{whose}params say what is used: {', '.join(used)}")
+    if known:
+        unused = ", ".join(dict.fromkeys(one.text for one in known))
+        return _entry(FRAMEWORK, Practice.WORTH_TRYING, f"{whose}params say what is not used: {unused}")
+    reason = f"{whose}nothing recorded tells whether the model is compiled, or CUDA graphs or cuDNN autotuning are used"
+    return _entry(FRAMEWORK, Practice.CANNOT_JUDGE, reason, "--param compile=true (or false)")
 
 
 def _batch(run: _Run) -> ChecklistEntry:

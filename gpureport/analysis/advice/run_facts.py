@@ -9,6 +9,7 @@ from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
+from gpureport.analysis.signals import core_count
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import Run
@@ -92,7 +93,7 @@ def gather_facts(
         busiest_core=max((one.p50 for one in _list_summaries(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=read_setup(labels),
+        setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
         framework=find_framework(labels),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _has_full_link(run, one, findings)) - reduced,
@@ -185,6 +186,11 @@ def _reaches_power_limit(finding: Finding) -> bool | None:
 
 def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
     return [found for one in statistics if (found := one.metric(metric)) is not None]
+
+
+def _count_cores(hosts: Sequence[DeviceStatistics]) -> float | None:
+    """Return how many cores a host log counted, on the machine with the fewest."""
+    return min((one.max for one in _list_summaries(hosts, core_count.CORES)), default=None)
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:

@@ -150,7 +150,7 @@ def _compared(
     groups: dict[str, list[SampledRun]] = {}
     for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)
-    return {label: compare_with_baseline(before, runs, repeated) for label, runs in groups.items()}
+    return {label: compare_with_baseline(before, runs, repeated, analysed.goals) for label, runs in groups.items()}
 
 
 def _baseline(name: str, options: SourceOptions) -> "list[Recording]":

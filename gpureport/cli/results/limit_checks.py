@@ -58,6 +58,7 @@ def check_limits(
     """
     from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
+    from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
 
     checked_runs = CheckInput(
         analyses=tuple(analysis for _, analysis in analysed.runs),
@@ -65,6 +66,10 @@ def check_limits(
         today=night_date.today(),
         comparisons=against or {},
         why_no_baseline=no_baseline or NO_BASELINE_NAMED,
+        training={
+            analysis.run.id: TrainedRun(run=read_training(recording, analysis), goals=analysed.goals)
+            for recording, analysis in analysed.runs
+        },
     )
     return checked(wanted, checked_runs)
 

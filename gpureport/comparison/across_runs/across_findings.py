@@ -98,7 +98,7 @@ def _scaled(found: Scaling) -> Finding:
         SCALING,
         Confidence.MEDIUM if found.interval else Confidence.LOW,
         tuple(evidence),
-        f"{many} GPUs instead of {few} do {phrases.percent(found.efficiency)} of the work per GPU-second.",
+        f"In training, {many} GPUs instead of {few} do {phrases.percent(found.efficiency)} of the work per GPU-second.",
         _SCALE,
     )
 

@@ -12,7 +12,7 @@ from gpureport.comparison.chain.step_summaries import gpu_count
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.batch_size import batch_size
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import PER_WORK, SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, TRAINING_RATE, recorded_seconds
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Device
@@ -28,7 +28,7 @@ class BatchDoubt(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second of a step against that of the step with the fewest GPUs.
+    """Work per GPU-second of training alone, against that of the step with the fewest GPUs.
 
     Attributes:
         base: label of the step with the fewest GPUs.
@@ -86,16 +86,20 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def _scaled(base: Step, step: Step, gpus: tuple[int, int]) -> Scaling | None:
-    """Return the ratio of GPU-seconds for the same work, the other way round."""
-    found = gather_evidence(base, step, BY_METRIC[PER_WORK])
+    """Return the ratio of the training rates of one GPU.
+
+    Start-up is as long with more GPUs, so by the whole job a short trial run would seem to scale badly.
+    """
+    found = gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
     if not found.before or not found.after:
         return None
+    share = gpus[0] / gpus[1]
     interval = None
     if found.contrast is not None:
-        low, high = found.contrast.interval(LEVEL)
-        interval = (found.before / (found.before + high), found.before / max(found.before + low, 1e-12))
-    known = interval if interval and all(map(isfinite, interval)) else None
-    return Scaling(base=base.label, step=step.label, gpus=gpus, efficiency=found.before / found.after, interval=known)
+        low, high = (share * (1 + end / found.before) for end in found.contrast.interval(LEVEL))
+        interval = (low, high) if isfinite(high) else None
+    efficiency = share * found.after / found.before
+    return Scaling(base=base.label, step=step.label, gpus=gpus, efficiency=efficiency, interval=interval)
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:

@@ -8,6 +8,7 @@ from math import isfinite
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import gpu_count
 from gpureport.comparison.gains.advised_changes import AdvisedChange, find_advised_changes
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason
@@ -78,6 +79,8 @@ class StepGain:
         changes: what was changed since the step before, without what describes single runs.
         advised: those of the changes that a finding of an earlier step had advised.
         findings: what became of findings since the step before.
+        quality: the training metrics that count, against the step before.
+        quality_since_first: the same against the first step; of the second step those against the step before.
     """
 
     step: Step
@@ -87,6 +90,8 @@ class StepGain:
     changes: tuple[SetupChange, ...]
     advised: tuple[AdvisedChange, ...]
     findings: tuple[FindingChange, ...]
+    quality: tuple[QualityChange, ...]
+    quality_since_first: tuple[QualityChange, ...]
 
 
 def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None) -> tuple[StepGain, ...]:
@@ -106,6 +111,8 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
         changes=(),
         advised=(),
         findings=(),
+        quality=(),
+        quality_since_first=(),
     )
     rows = (
         StepGain(
@@ -116,6 +123,8 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
             changes=tuple(change for change in pair.changes if not change.of_one_run),
             advised=find_advised_changes(steps[:place], step),
             findings=pair.finding_changes,
+            quality=tuple(change for change in pair.quality if change.leading),
+            quality_since_first=tuple(change for change in pair.quality_since_first or pair.quality if change.leading),
         )
         for place, ((base, step), pair) in enumerate(zip(pairwise(steps), pairs, strict=True), start=1)
     )

@@ -57,6 +57,7 @@ class QualityChange:
         difference: after - before, of final values; None when either is missing.
         interval: lower and upper end of the difference at 95 %; None with one run on either side.
         verdict: what may be said of it, at 99 %.
+        margin: what single runs plausibly differ by; 0 where either is missing.
         leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
     """
 
@@ -69,6 +70,7 @@ class QualityChange:
     difference: float | None
     interval: tuple[float, float] | None
     verdict: Verdict
+    margin: float
     leading: bool
 
     @property
@@ -142,6 +144,7 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
         difference=None if before.final is None or after.final is None else after.final - before.final,
         interval=found.interval,
         verdict=_verdict_of_diverged(before, after) or found.verdict,
+        margin=found.margin,
         leading=leading,
     )
 

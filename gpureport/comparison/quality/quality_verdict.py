@@ -30,10 +30,12 @@ class QualityDifference:
     Attributes:
         interval: ends of the difference at a level of 0.95; None with one run on either side.
         verdict: what may be said of it.
+        margin: what single runs plausibly differ by.
     """
 
     interval: tuple[float, float] | None
     verdict: Verdict
+    margin: float
 
 
 def judge_quality(
@@ -54,20 +56,21 @@ def judge_quality(
         is_share: whether the metric lies between 0 and 1.
     """
     if not before or not after:
-        return QualityDifference(interval=None, verdict=Verdict.NOT_ENOUGH_DATA)
+        return QualityDifference(interval=None, verdict=Verdict.NOT_ENOUGH_DATA, margin=0.0)
     noise = plausible_noise(compute_mean(before), compute_mean(after), is_share=is_share)
+    margin = hypot(noise, _ERRORS * hypot(*errors))
     difference = compute_mean(after) - compute_mean(before)
     contrast = estimate_between_runs(before, after) if min(len(before), len(after)) > 1 else None
     if contrast is None:
-        beyond = abs(difference) > hypot(noise, _ERRORS * hypot(*errors))
-        return QualityDifference(interval=None, verdict=Verdict.UNCONFIRMED if beyond else Verdict.NO_CLEAR_CHANGE)
-    interval = contrast.interval(LEVEL)
+        verdict = Verdict.UNCONFIRMED if abs(difference) > margin else Verdict.NO_CLEAR_CHANGE
+        return QualityDifference(interval=None, verdict=verdict, margin=margin)
     if not contrast.excludes_zero(VERDICT_LEVEL) and not (abs(difference) > noise and _are_separate(before, after)):
-        return QualityDifference(interval=interval, verdict=Verdict.NO_CLEAR_CHANGE)
-    if higher_is_better is None:
-        return QualityDifference(interval=interval, verdict=Verdict.DIFFERS)
-    is_better = (difference > 0) == higher_is_better
-    return QualityDifference(interval=interval, verdict=Verdict.BETTER if is_better else Verdict.WORSE)
+        verdict = Verdict.NO_CLEAR_CHANGE
+    elif higher_is_better is None:
+        verdict = Verdict.DIFFERS
+    else:
+        verdict = Verdict.BETTER if (difference > 0) == higher_is_better else Verdict.WORSE
+    return QualityDifference(interval=contrast.interval(LEVEL), verdict=verdict, margin=margin)
 
 
 def _are_separate(before: Sequence[float], after: Sequence[float]) -> bool:

@@ -50,6 +50,11 @@ class LinearModel:
         return np.asarray(np.linalg.pinv(self.design), dtype=np.float64)
 
     @cached_property
+    def _projection(self) -> FloatArray:
+        """Onto what the design tells: a contrast that it changes is not told."""
+        return np.asarray(self._inverse @ self.design, dtype=np.float64)
+
+    @cached_property
     def _offsets(self) -> list[int]:
         """Column before the first level of each factor."""
         counts = [max(factor) for factor in self.levels]
@@ -63,9 +68,8 @@ class LinearModel:
 
     def is_estimable(self, factor: int) -> bool:
         """Return whether the design tells the effects of a factor apart from those of all others."""
-        projection = self._inverse @ self.design
         return all(
-            bool(np.abs(contrast @ projection - contrast).max() < _TOLERANCE * len(contrast))
+            bool(np.abs(contrast @ self._projection - contrast).max() < _TOLERANCE * len(contrast))
             for contrast in (self._contrast(factor, level) for level in range(1, max(self.levels[factor]) + 1))
         )
 

@@ -144,7 +144,7 @@ def build_sampled_run(
         training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
-        gpu_hour_price=_price(analysis) if gpu_hour_price is None else gpu_hour_price,
+        gpu_hour_price=mean_gpu_hour_price(analysis) if gpu_hour_price is None else gpu_hour_price,
     )
 
 
@@ -172,7 +172,7 @@ def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSer
     return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
 
-def _price(analysis: Analysis) -> float | None:
+def mean_gpu_hour_price(analysis: Analysis) -> float | None:
     """Return the mean price of its GPUs; None where one has none."""
     stated = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
     amounts = [amount for amount in stated if amount is not None]

@@ -54,7 +54,7 @@ class BestGroup:
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    """Return the best of groups by a figure; None where fewer than two have it.
+    """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
 
     Args:
         steps: the groups.
@@ -64,7 +64,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
     figure = BY_METRIC[metric]
     values = {step.label: _read_value(step, metric) for step in steps}
     known = [(value, step) for step in steps if (value := values[step.label]) is not None]
-    if len(known) < 2:  # noqa: PLR2004 - best of two at least
+    if len(known) < 2 or len({step.work_unit for _, step in known}) > 1:  # noqa: PLR2004 - best of two at least
         return None
     ranked = sorted(known, key=lambda each: -figure.better * each[0])
     (value, best), (next_value, following) = ranked[:2]

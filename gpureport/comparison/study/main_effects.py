@@ -20,6 +20,9 @@ from gpureport.comparison.verdicts.work_evidence import FINEST_RATIO
 _LARGEST = 50.0
 """Logarithm beyond which no change lies."""
 
+_MOST_TRIED = 12
+"""Settings that are left out one by one, to find which of them changed together with another."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
@@ -86,7 +89,9 @@ class FigureEffects:
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return what each setting did to a figure; None where fewer than two runs have it, or no setting varied in them.
+    """Return what each setting did to a figure; None where nothing can be said.
+
+    That is so where the work is in several units, and where no setting varied in the runs that have the figure.
 
     Args:
         steps: the groups of a study.
@@ -98,7 +103,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     runs = [run for step in steps for run in step.runs]
     values = read_run_figures(steps, metric)
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
-    if relative and any(value <= 0 for _, value in known):
+    if relative and (len({run.work_unit for run, _ in known}) > 1 or any(value <= 0 for _, value in known)):
         return None
     columns = [(factor, [factor.value(run.analysis.run) for run, _ in known]) for factor in factors]
     columns = [(factor, column) for factor, column in columns if len(set(column)) > 1]
@@ -213,9 +218,13 @@ def _judge_level(  # noqa: PLR0913, PLR0917 - what a verdict rests on
 def _find_confounded(
     model: LinearModel, place: int, known: Sequence[bool], factors: Sequence[Factor]
 ) -> tuple[Factor, ...]:
-    """Return the settings that changed together with one: those without which its effect could be told."""
+    """Return the settings that changed together with one: those without which its effect could be told.
+
+    Of very many settings all that are not told apart are returned, for each try is a fit of its own.
+    """
     others = [other for other in range(len(factors)) if other != place and not known[other]]
-    alone = [other for other in others if _is_estimable_without(model, place, other)]
+    few = others if len(others) <= _MOST_TRIED else []
+    alone = [other for other in few if _is_estimable_without(model, place, other)]
     return tuple(factors[other] for other in alone or others)
 
 

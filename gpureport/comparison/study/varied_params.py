@@ -25,8 +25,8 @@ class VariedParams:
     """
 
     factors: tuple[Factor, ...]
-    repetitions: tuple[str, ...]
-    names: tuple[str, ...]
+    repetitions: tuple[Factor, ...]
+    names: tuple[Factor, ...]
 
 
 def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParams:
@@ -46,8 +46,8 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
     used = [factor for factor in differing if factor not in repetitions and factor not in names]
     return VariedParams(
         factors=(*by, *used),
-        repetitions=tuple(factor.name for factor in repetitions),
-        names=tuple(factor.name for factor in names),
+        repetitions=tuple(repetitions),
+        names=tuple(names),
     )
 
 

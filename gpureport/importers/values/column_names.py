@@ -92,6 +92,7 @@ HOST_COLUMNS = _rows(
     ),
     ("process_cpu_cores", "process cpu", f"cores {_LOAD}"),
     ("cpu_power_watts", "cpu power"),
+    ("cpu_logical_cores", "cpu count", "core logical"),
     ("cpu_busiest_core_ratio", "cpu max", "core"),
     ("cpu_busiest_core_ratio", "cpu busiest core"),
     (CORE, "cpu #", f"core {_LOAD}"),

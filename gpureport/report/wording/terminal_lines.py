@@ -19,7 +19,8 @@ _RESET = "\x1b[0m"
 _NAME = 16
 _WORD = re.compile(r"( *)([^ ]+)")
 _ASCII = str.maketrans(
-    {"\N{MULTIPLICATION SIGN}": "x", "·": "|", "…": "...", "°": " ", "≥": ">=", "≤": "<=", "±": "+/-"}
+    {"\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-", "→": "->", "·": "|", "…": "...", "°": " "}
+    | {"≥": ">=", "≤": "<=", "±": "+/-"}
 )
 
 

@@ -9,7 +9,7 @@ from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.recording import Recording, Work
-from tests.builders import recording, steps, with_training
+from tests.builders import Floats, recording, steps, with_training
 
 DONE, TRY, CANNOT = Practice.DONE, Practice.WORTH_TRYING, Practice.CANNOT_JUDGE
 BUSY = steps((97, 300))
@@ -127,3 +127,54 @@ def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:
     for rows, reason in ((1, "less than a minute was recorded"), (600, "the fullest gpu reached 75 %")):
         found = _of(recording(util=np.full(rows, 50.0), memory=np.full(rows, 60.0)))
         assert next(iter(found.values())).reason.lower().startswith(reason)
+
+
+WAITING = {"util": steps((97, 60), (30, 300)), "cpu": steps((40, 60), (96, 300))}
+LOW = {"util": np.full(360, 30.0), "cpu": np.full(360, 5.0)}
+FED = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
+
+
+@pytest.mark.parametrize(
+    ("series", "host", "params", "state", "words"),
+    [
+        (WAITING, {"cores": np.full(360, 8.0)}, {}, TRY, "the machine has 8 cores for 1 GPU, and the CPU was busy"),
+        (WAITING, {}, {"cpu_count": "8"}, TRY, "too few for what the loader does"),
+        (WAITING, {"host_memory": np.full(360, 20.0)}, {"cpu_count": "8"}, TRY, "too few"),
+        (WAITING, {}, {"cpus_per_task": "4", "num_workers": "2"}, TRY, "each process has 4 cores and 2 loader workers"),
+        (LOW, {}, {"cpu_count": "8"}, DONE, "GPUs worked little for another reason (underutilised)"),
+        (WAITING, {}, {}, CANNOT, "(cpu_bound); the number of cores was not recorded"),
+        (FED, {"cores": np.full(360, 8.0)}, {}, DONE, "the CPU's median use was 40 %, and no wait for it was found"),
+        (FED, {}, {}, CANNOT, "the number of cores was not recorded"),
+        ({"util": FED["util"]}, {}, {"cpu_count": "8"}, CANNOT, "no use of the CPU was recorded"),
+    ],
+)
+def test_cores_are_judged_by_what_they_did(
+    series: dict[str, Floats], host: dict[str, Floats], params: dict[str, str], state: Practice, words: str
+) -> None:
+    """How many a GPU has is told; whether they are enough is what the CPU did beside GPUs that waited."""
+    entry = _of(_said(recording(**series, host=host), params=tuple(params.items())))["cpu_cores"]  # type: ignore[arg-type]  # series are arrays
+    assert entry.state is state
+    assert words in entry.reason
+    assert (state is CANNOT) == bool(entry.recording)
+
+
+def test_cores_that_are_left_are_named() -> None:
+    """A busy CPU with room for workers is not too small."""
+    host = {"host_memory": np.full(360, 20.0), "cores": np.full(360, 8.0)}
+    run = recording(util=WAITING["util"], cpu=steps((40, 60), (82, 300)), host=host)
+    assert _of(run)["cpu_cores"].reason.endswith("some are left for more loader workers")
+
+
+@pytest.mark.parametrize(
+    ("params", "state", "words"),
+    [
+        ({"compile": "True"}, DONE, "params say what is used: compile=True"),
+        ({"framework": "jax", "xla": "1"}, DONE, "the job runs JAX; params say what is used: xla=1"),
+        ({"cudnn_benchmark": "0"}, TRY, "params say what is not used: cudnn_benchmark=0"),
+        ({"framework": "torch"}, CANNOT, "the job runs PyTorch; nothing recorded tells whether"),
+    ],
+)
+def test_the_means_of_the_framework(params: dict[str, str], state: Practice, words: str) -> None:
+    """As params say it."""
+    entry = _of(_said(recording(util=BUSY), params=tuple(params.items())))["framework"]
+    assert (entry.state, entry.reason.startswith(words)) == (state, True)

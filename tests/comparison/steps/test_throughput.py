@@ -142,6 +142,20 @@ def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> SampledRun:
     return sampled(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
 
 
+def test_a_start_up_is_no_bad_scaling() -> None:
+    """A minute of it before two minutes of work on one GPU, and one minute on two."""
+    runs = [
+        sampled(
+            f"{gpus}",
+            util=np.stack([np.concatenate([np.zeros(60), level(90, seconds, k)]) for k in range(gpus)]),
+            work=Work(amount=1200, unit="steps"),
+        )
+        for gpus, seconds in ((1, 120), (2, 60))
+    ]
+    (found,) = scaling(list(build_steps(runs)))
+    assert found.efficiency == pytest.approx(1.0, abs=0.03)
+
+
 def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
     """Four GPUs that do three times the work of one are at 75 %."""
     found = list(

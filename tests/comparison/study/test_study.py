@@ -1,15 +1,20 @@
 """Groups by settings: the best of them and its margin, effects of settings, and what a design does not tell."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.factors import Factor, group_runs
 from gpureport.comparison.study.study import Study, build_study
+from gpureport.report.formats.json import comparison_json
+from gpureport.report.sections.comparison import step_charts
 from gpureport.report.sections.comparison.study_content import build_study_sections
+from gpureport.report.sections.comparison.study_headline import describe_study
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
 
@@ -17,18 +22,21 @@ BATCH, WORKERS = Factor(kind="param", key="batch"), Factor(kind="param", key="wo
 SECONDS = 700
 
 
-def run(rate: float | None, seed: int, **params: str) -> SampledRun:
+def run(rate: float | None, seed: int, accuracy: float = 0.0, unit: str = "samples", **params: str) -> SampledRun:
     """Return a run of eleven minutes that logs how fast it works, with 1 % between its points.
 
     Args:
         rate: samples a second; None for a run that logs nothing.
         seed: of its scatter.
-        params: what it was configured with; those named are its group.
+        accuracy: that it validates at, in the end as before; 0 for none.
+        unit: of its work.
+        params: what it was configured with; `batch` names its group.
     """
     scatter = np.random.default_rng(seed).normal(0, 0.01, SECONDS)
     stamps = range(5, SECONDS, 5)
-    training = [(float(at), at, "samples_per_second", rate * (1 + scatter[at])) for at in stamps] if rate else []
-    group = ", ".join(f"{key}={params[key]}" for key in ("batch",) if key in params)
+    training = [(float(at), at, f"{unit}_per_second", rate * (1 + scatter[at])) for at in stamps] if rate else []
+    training += [(float(at), at, "val_accuracy", accuracy + scatter[at] / 10) for at in stamps if accuracy]
+    group = f"batch={params['batch']}"
     util = level(60 if rate is None else 80, SECONDS, seed)
     return sampled(f"r{seed}", step=group, params=sorted(params.items()), training=training, util=util, power=200.0)
 
@@ -50,11 +58,11 @@ def said(runs: Sequence[SampledRun], *by: Factor) -> str:
     return "\n".join(words).replace(GAP, " ")
 
 
-def repeated(*rates: tuple[str, float], between: float = 0.01, **more: str) -> list[SampledRun]:
+def repeated(*rates: tuple[str, float], between: float = 0.01) -> list[SampledRun]:
     """Return three runs of each batch, with some scatter between them."""
     spread = (-between, 0.0, between)
     return [
-        run(rate * (1 + spread[place]), 10 * at + place, batch=batch, **more)
+        run(rate * (1 + spread[place]), 10 * at + place, batch=batch)
         for at, (batch, rate) in enumerate(rates)
         for place in range(3)
     ]
@@ -101,7 +109,7 @@ def test_single_runs_confirm_nothing() -> None:
     assert setting.levels[1].verdict is Verdict.UNCONFIRMED
     assert setting.levels[1].change == pytest.approx(0.5, abs=0.01)
     text = said(runs)
-    assert "unconfirmed, for groups are single runs. Repeat both." in text
+    assert "unconfirmed, for not every group is repeated." in text
     assert "No interval: every run is needed to tell one effect from another." in text
 
 
@@ -145,7 +153,7 @@ def test_what_else_varied_is_held_equal() -> None:
     assert batch.levels[1].change == pytest.approx(0.2, abs=0.01)
     assert workers.levels[1].change == pytest.approx(0.5, abs=0.01)
     assert {level.verdict for level in (batch.levels[1], workers.levels[1])} == {Verdict.BETTER}
-    assert found.varied.repetitions == ("random_seed",)
+    assert [factor.key for factor in found.varied.repetitions] == ["random_seed"]
     assert "Also varied: workers: what they did is mixed into the groups." in said(runs)
 
 
@@ -164,7 +172,7 @@ def test_an_effect_that_depends_on_another_is_said_to() -> None:
 def test_a_name_for_every_run_is_no_setting() -> None:
     """A folder that differs in every run is left out; a number that does, where groups are not repeated, is not."""
     runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
-    assert study(runs).varied.names == ("out",)
+    assert [factor.key for factor in study(runs).varied.names] == ["out"]
     single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
     assert [factor.key for factor in study(single).varied.factors] == ["batch", "lr"]
 
@@ -177,3 +185,81 @@ def test_without_work_utilisation_is_studied() -> None:
     (effects,) = found.effects
     assert (effects.metric, effects.relative) == ("gpu_utilization_ratio", False)
     assert " points" in said(runs)
+
+
+def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
+    """The fastest batch is 18 points less accurate than the slowest: the head warns, and the JSON names the metric."""
+    settings = (("8", 100.0, 0.79), ("16", 200.0, 0.78), ("32", 240.0, 0.61))
+    runs = [
+        run(rate * (1 + place / 100), 10 * at + place, accuracy, batch=batch)
+        for at, (batch, rate, accuracy) in enumerate(settings)
+        for place in range(3)
+    ]
+    found = study(runs)
+    assert found.best_by_cost is not None
+    (lower,) = found.best_by_cost.lower_quality
+    assert (lower.name, lower.base, lower.verdict) == ("val_accuracy", "batch=8", Verdict.WORSE)
+    sentence, _ = describe_study(found)
+    plain = sentence.replace(GAP, " ")
+    assert plain.startswith("17 % less GPU time with batch=32 than with the next best group, at lower quality: ")
+    assert plain.endswith("val_accuracy 0.61 against 0.79 in batch=8.")
+    document = json.loads(comparison_json.render(compared(*runs), None, (BATCH,)))
+    (entry,) = document["study"]["best"]["cost"]["lower_quality"]
+    assert (entry["name"], entry["group"], round(entry["own"], 2)) == ("val_accuracy", "batch=8", 0.61)
+
+
+def test_equal_quality_is_no_warning() -> None:
+    """Accuracies that agree but for their scatter."""
+    runs = [run(100.0 * (1 + at), 10 * at + place, 0.79, batch=str(8 << at)) for at in (0, 1) for place in range(3)]
+    found = study(runs).best_by_cost
+    assert found is not None
+    assert found.lower_quality == ()
+
+
+def test_a_panel_keeps_a_place_for_a_setting_without_a_run() -> None:
+    """Two frameworks, three batches, one pair never run; all bars on the scale of the longest."""
+    torch, jax = {"8": 100.0, "16": 200.0, "32": 250.0}, {"8": 130.0, "32": 300.0}
+    rates = {(name, batch): rate for name, found in (("torch", torch), ("jax", jax)) for batch, rate in found.items()}
+    by = (Factor(kind="param", key="framework"), BATCH)
+    made = [
+        run(rate, seed, framework=framework, batch=batch)
+        for seed, ((framework, batch), rate) in enumerate(rates.items())
+    ]
+    runs = [
+        replace(made[place], analysis=replace(one.analysis, run=replace(one.analysis.run, step=label)))
+        for place, label in group_runs([one.analysis.run for one in made], by)
+        for one in (made[place],)
+    ]
+    comparison = compared(*runs)
+    panels = step_charts.charts(comparison, build_study(comparison, by))
+    assert [panel.title for panel in panels] == [
+        "Thousand samples per GPU-hour: framework=torch",
+        "Thousand samples per GPU-hour: framework=jax",
+    ]
+    assert [[row.label for row in panel.rows] for panel in panels] == [["batch=8", "batch=16", "batch=32"]] * 2
+    assert [row.text for row in panels[1].rows][1] == "no run"
+    assert len({panel.end for panel in panels}) == 1
+    assert panels[0].end == pytest.approx(300 * 3.6, rel=0.05)
+
+
+def test_many_settings_that_changed_together_are_told_apart_from_none_in_time() -> None:
+    """Sixty params that all go with the batch: each is named at the others, the first six of them."""
+    runs = []
+    for one in repeated(("8", 100.0), ("16", 200.0)):
+        info = one.analysis.run
+        more = [(f"p{number:02}", f"{number} with {info.step}") for number in range(60)]
+        runs.append(replace(one, analysis=replace(one.analysis, run=replace(info, params=(*info.params, *more)))))
+    assert "changed together with p00, p01, p02, p03, p04, p05 and 54 more" in said(runs)
+
+
+def test_work_in_two_units_has_no_best() -> None:
+    """Samples against tokens: nothing is cheapest, and the report says why."""
+    runs = [run(100.0, seed, batch="8") for seed in range(2)]
+    tokens = [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
+    found = study([*runs, *tokens])
+    assert (found.best_by_cost, found.best_by_speed, [each.metric for each in found.effects]) == (
+        None,
+        None,
+        ["gpu_utilization_ratio"],
+    )
+    assert "Fewer than two groups have" in said([*runs, *tokens])

@@ -11,8 +11,10 @@ from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals import core_count, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import CPU, LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Evidence, Finding, Severity
@@ -69,7 +71,7 @@ class Underutilised(LowUseRule):
     )
     requires = ((UTILISATION,), (CPU,))
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
-    wants = tuple(_CAUSES)
+    wants = (*_CAUSES, core_count.CORES)
 
     def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
         """Return the GPUs whose CPU was recorded and that uneven work does not explain."""
@@ -92,6 +94,7 @@ class Underutilised(LowUseRule):
         open_causes = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
         unknown_causes = f"; whether {open_causes} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if too_brief else "beside a machine"
+        cores = _find_core_count(context, figures)
         wanted = [
             *([missing_metrics.recording_command(absent)] if absent else []),
             *(["a minute or more of the job"] if too_brief else []),
@@ -107,6 +110,7 @@ class Underutilised(LowUseRule):
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
                 low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
+                *([cores.evidence] if cores else []),
             ),
             lost_gpu_seconds=figures.lost,
             cause=cause,
@@ -116,7 +120,10 @@ class Underutilised(LowUseRule):
                 "waiting for the CPU as a whole",
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
-            summary=f"{figures.describe(context.gpus())} {machine} that was not full (means: {means}){unknown_causes}.",
+            summary=core_count.append_core_count(
+                f"{figures.describe(context.gpus())} {machine} that was not full (means: {means}){unknown_causes}.",
+                cores,
+            ),
             recommendation=" ".join([_SERVING if cause else _ADVICE, *advice_to_record]),
         )
 
@@ -132,13 +139,19 @@ def _is_explained_by_imbalance(context: Context, spans: Spans) -> bool:
     return 2 * shared >= intervals.total_seconds(spans)
 
 
+def _find_core_count(context: Context, figures: LowUseFigures) -> CoreCount | None:
+    """Return the cores of the machine of the first GPU whose host states them."""
+    counts = (core_count.find_core_count(context, host) for host in _list_hosts(context, figures))
+    return next((count for count in counts if count is not None), None)
+
+
+def _list_hosts(context: Context, figures: LowUseFigures) -> list[DeviceSeries]:
+    nodes = {context.series[name].device.node for name in figures.devices}
+    return [host for host in context.hosts().values() if host.device.node is None or host.device.node in nodes]
+
+
 def _average_host_metric(context: Context, metric: str, figures: LowUseFigures) -> float:
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
-    nodes = {context.series[name].device.node for name in figures.devices}
-    values = [
-        host.find_values(metric, figures.spans)
-        for host in context.hosts().values()
-        if host.device.node is None or host.device.node in nodes
-    ]
+    values = [host.find_values(metric, figures.spans) for host in _list_hosts(context, figures)]
     known = np.concatenate([np.zeros(0), *values])
     return float(known.mean()) if len(known) else float("nan")

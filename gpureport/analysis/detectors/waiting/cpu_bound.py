@@ -14,7 +14,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, rolling_mean
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import core_count, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
@@ -52,6 +52,7 @@ class CpuBound(Rule):
         ),
     )
     requires = ((UTILISATION,), (CPU,))
+    wants = (core_count.CORES,)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(
@@ -115,6 +116,7 @@ class CpuBound(Rule):
         devices = tuple(candidate.gpus)
         inside = candidate.source.find_values(CPU, cost.spans)
         cpu = float(np.median(inside)) if len(inside) else float("nan")
+        cores = core_count.find_core_count(context, candidate.source)
         return Finding(
             kind="cpu_bound",
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
@@ -127,14 +129,16 @@ class CpuBound(Rule):
                 compare_with_limit(CPU, "median", cpu, ">=", self.cpu),
                 wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,
+                *([cores.evidence] if cores else []),
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
             ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", comparison),
-            summary=(
+            summary=core_count.append_core_count(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
-                f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
+                f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}.",
+                cores,
             ),
             recommendation=_ADVICE,
         )

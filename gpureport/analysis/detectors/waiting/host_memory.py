@@ -14,6 +14,8 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import core_count
+from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -64,7 +66,7 @@ class HostMemory(Rule):
     )
     requires = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
     after = _WAITS
-    wants = (RATIO, TOTAL)
+    wants = (RATIO, TOTAL, core_count.CORES)
 
     roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
     full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")
@@ -83,16 +85,18 @@ class HostMemory(Rule):
             if len(used) == 0:
                 yield from (missing_metrics.not_recorded(kind, host, RATIO) for kind in self.kinds)
                 continue
-            settings = job_params.read_params(context.recording.run.params_and_tags)
+            settings = core_count.read_host_params(context, series)
             has_all_workers = job_params.has_worker_per_core(settings)
             yield from (
                 each
-                for each in self._judge_host(host, series, spans, used)
+                for each in self._judge_host(
+                    host, series, spans, used, core_count.count_cores(settings, len(gpus_of_host))
+                )
                 if not (has_all_workers and each.kind == _ROOM)
             )
 
     def _judge_host(
-        self, host: str, series: DeviceSeries, spans: Spans, used: FloatArray
+        self, host: str, series: DeviceSeries, spans: Spans, used: FloatArray, cores: CoreCount | None
     ) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
         cpu = series.find_values(CPU, spans)
@@ -115,9 +119,16 @@ class HostMemory(Rule):
                 host,
                 spans,
                 len(used),
-                (_build_peak_evidence(peak, self.roomy, "<"), compare_with_limit(CPU, "median", busy, "<", self.cores)),
-                f"Host memory was filled to no more than {phrases.percent(peak)} and the CPU to "
-                f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
+                (
+                    _build_peak_evidence(peak, self.roomy, "<"),
+                    compare_with_limit(CPU, "median", busy, "<", self.cores),
+                    *([cores.evidence] if cores else []),
+                ),
+                core_count.append_core_count(
+                    f"Host memory was filled to no more than {phrases.percent(peak)} and the CPU to "
+                    f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
+                    cores,
+                ),
             )
 
     def _build_finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in

@@ -11,6 +11,7 @@ CUT_SHORT = "the log ends among its lines"
 SELECTED = "no line of all cores beside them, so some may be missing"
 _ALL_CORES = "cpu_utilization_ratio"
 """What the line of all cores says."""
+CORE_COUNT = "cpu_logical_cores"
 
 
 @dataclass(slots=True)
@@ -101,6 +102,8 @@ class TickTotalsBuilder:
             # of the cores that -P names nobody knows whether the busiest one is among them
             whole = whole - {CORES}
             self.readings.lacks(CORES, SELECTED)
+        if CORES in whole:
+            values[CORE_COUNT] = float(block.counts[CORES])
         for of in whole:
             # what a table of all disks says is better than a sum over those listed
             (spare if of == DISKS else values).update(block.listed.get(of, {}))

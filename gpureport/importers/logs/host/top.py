@@ -10,7 +10,7 @@ from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import parse_time_of_day
 from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.printed_numbers import KIB, LARGEST, parse_percent, parse_size
-from gpureport.importers.logs.host.tick_totals import PROCESSES, TickTotals
+from gpureport.importers.logs.host.tick_totals import CORE_COUNT, PROCESSES, TickTotals
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
@@ -110,6 +110,7 @@ class Top(HostForm):
             block.values["cpu_iowait_ratio"] = sum(waiting for _, waiting in cores) / len(cores)
             if self._numbers:
                 block.values["cpu_busiest_core_ratio"] = max(busy for busy, _ in cores)
+                block.values[CORE_COUNT] = float(len(cores))
 
     def _process(self, block: TickTotals, number: int, line: str) -> None:
         cells = line.split()

@@ -138,7 +138,9 @@ class WandbForm:
         of_all = quantities.parse_quantity(sum(cores) / len(cores), "%", "cpu_utilization_ratio") if cores else None
         busiest = quantities.parse_quantity(max(cores), "%", "cpu_busiest_core_ratio") if cores else None
         if of_all is not None and busiest is not None:
-            devices.setdefault(None, {}).update(cpu_utilization_ratio=of_all, cpu_busiest_core_ratio=busiest)
+            devices.setdefault(None, {}).update(
+                cpu_utilization_ratio=of_all, cpu_busiest_core_ratio=busiest, cpu_logical_cores=len(cores)
+            )
 
     def _keep(
         self, line: TextLine, time: int | None, devices: Mapping[int | None, Values], builder: ChunkBuilder

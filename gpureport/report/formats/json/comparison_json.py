@@ -14,6 +14,7 @@ from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
 from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.quality.time_to_target import TimeToTarget, measure_time_to_target
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
@@ -58,6 +59,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "deltas": [_delta(delta) for delta in comparison.deltas],
         "training": [_training(entry) for link in found for entry in link.quality],
         "quality": [_quality(entry) for link in found for entry in (*link.quality, *link.quality_since_first)],
+        "time_to_target": _time_to_target(comparison),
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
@@ -144,6 +146,29 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
         "reason": describe_reason(delta.reason),
         "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
+    }
+
+
+def _time_to_target(comparison: Comparison) -> dict[str, Any] | None:
+    """Return when each step and each of its runs first reached the target; None where none was given."""
+    target = comparison.goals.target
+    if target is None:
+        return None
+    found = (measure_time_to_target(step, comparison.goals) for step in comparison.steps)
+    return asdict(target) | {"steps": [_step_to_target(each) for each in found if each is not None]}
+
+
+def _step_to_target(found: TimeToTarget) -> dict[str, Any]:
+    return {
+        "step": found.step,
+        "seconds": found.seconds,
+        "gpu_seconds": found.gpu_seconds,
+        "cost": found.cost,
+        "reached": found.reached,
+        "runs": [
+            {"reason" if name == "missing" else name: value for name, value in asdict(run).items()}
+            for run in found.runs
+        ],
     }
 
 

@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
+from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.study.best_group import BestGroup
 from gpureport.comparison.study.main_effects import FigureEffects, SettingEffect
 from gpureport.comparison.study.study import Study
 
@@ -15,13 +17,29 @@ def study_json(study: Study | None) -> dict[str, Any] | None:
         "by": [asdict(factor) | {"values": values} for factor, values in zip(study.by, study.values, strict=True)],
         "groups": [asdict(group) for group in study.groups],
         "best": {
-            "cost": study.best_by_cost and asdict(study.best_by_cost),
-            "speed": study.best_by_speed and asdict(study.best_by_speed),
+            "cost": study.best_by_cost and _best(study.best_by_cost),
+            "speed": study.best_by_speed and _best(study.best_by_speed),
         },
         "also_varied": [asdict(factor) for factor in study.mixed_in],
-        "repetitions": study.varied.repetitions,
-        "names": study.varied.names,
+        "repetitions": [asdict(factor) for factor in study.varied.repetitions],
+        "names": [asdict(factor) for factor in study.varied.names],
         "effects": [_effects(each) for each in study.effects],
+    }
+
+
+def _best(best: BestGroup) -> dict[str, Any]:
+    """Return the best group, with the groups that trained better."""
+    lower = [_lower_quality(change) for change in best.lower_quality]
+    return asdict(best) | {"lower_quality": lower}
+
+
+def _lower_quality(change: QualityChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "group": change.base,
+        "value": change.before.final,
+        "own": change.after.final,
+        "verdict": change.verdict,
     }
 
 

@@ -3,11 +3,12 @@
 Text from logs is escaped, so that names cannot become markup.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
 from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.gain_table import GainRow, GainTable
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Table
 from gpureport.report.runs import gpu_time
@@ -34,6 +35,8 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
+    if report.comparison and report.comparison.gains:
+        yield MarkdownPart("the table of gains", FINDINGS, tuple(_gain_lines(report.comparison.gains)))
     study = report.comparison.study if report.comparison else ()
     yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:
@@ -94,6 +97,22 @@ def _head_lines(report: Report) -> Iterator[str]:
     if report.policy:
         yield from ("## Limits", "", *_table(report.policy), "", escape(report.policy.note), "")
     yield from table_lines(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
+
+
+def _gain_lines(gains: GainTable) -> Iterator[str]:
+    """Yield the table of gains, its words in columns of their own."""
+    names = list(dict.fromkeys(fact.name for row in gains.rows for fact in row.facts))
+    yield from ("", "## Table of gains", "")
+    yield from table_lines((*gains.columns, *names), (_gain_cells(row, names) for row in gains.rows))
+    yield ""
+    yield from ([f"- {escape(f'Potential: {gains.potential}')}"] if gains.potential else [])
+    yield from (f"- {escape(note)}" for note in gains.notes)
+
+
+def _gain_cells(row: GainRow, names: Sequence[str]) -> tuple[str, ...]:
+    facts = {fact.name: fact.text for fact in row.facts}
+    figures = ("\n".join(filter(None, (cell.text, cell.interval, cell.verdict))) for cell in row.cells)
+    return (_cell_text(row.head), *figures, *(facts.get(name, "") for name in names))
 
 
 def _gpu_time_lines(report: Report) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.formats.text import terminal_advice, terminal_tables, terminal_timeline
+from gpureport.report.formats.text import terminal_advice, terminal_gains, terminal_tables, terminal_timeline
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -68,6 +68,8 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     if report.policy:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
+    if report.comparison and report.comparison.gains:
+        yield from terminal_gains.gain_lines(report.comparison.gains, page)
     if report.steps:
         yield from page.heading(report.steps_heading)
         yield from terminal_tables.block_lines(report.steps, page)

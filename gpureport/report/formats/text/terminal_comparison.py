@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text import terminal_tables
+from gpureport.report.formats.text import terminal_gains, terminal_tables
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
@@ -26,4 +26,6 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         yield from page.wrapped(view.sentence, style="heading")
     for note in view.notes:
         yield from page.wrapped(note, 2)
+    if view.gains:
+        yield from terminal_gains.gain_lines(view.gains, page)
     yield from terminal_tables.comparison_lines(view, page)

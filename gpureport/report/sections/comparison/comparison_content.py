@@ -19,12 +19,14 @@ from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.gain_table import GainTable
 from gpureport.report.model.shapes import HEADING, Cell, Fact, ReportSection, Row, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     finding_change_lines,
+    gain_table,
     quality_rows,
     remaining_loss_facts,
     step_charts,
@@ -35,7 +37,7 @@ from gpureport.report.sections.comparison import (
 from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
-from gpureport.report.wording import difference_wording, display, numbered_labels
+from gpureport.report.wording import difference_wording, display, numbered_labels, setup_wording
 from gpureport.report.wording.comparison_reasons import (
     CHECKS,
     describe_check,
@@ -47,13 +49,14 @@ from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
+_NAME = 36
+"""Most characters of the name of a setting or a metric: its last part often tells it from others."""
+_APART = 5
+"""Names of what only tells runs apart that are listed."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
 _HARMLESS = {"timezone"}
 """Checks on which no figure depends."""
-
-_TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
-"""Tags of a tracker by their names on its pages."""
 
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
@@ -67,6 +70,7 @@ class ComparisonView:
         subtitle: runs, steps and hardware.
         sentence: what may be said of the first and the last step.
         notes: what to know before acting on it.
+        gains: the table of gains; None of groups, which are no chain.
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
@@ -81,6 +85,7 @@ class ComparisonView:
     subtitle: str
     sentence: str
     notes: tuple[str, ...]
+    gains: GainTable | None
     steps: Table | None = field(metadata={HEADING: "Steps"})
     links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...] = field(metadata={HEADING: "Since the first step"})
@@ -122,6 +127,7 @@ def build_comparison_view(
         subtitle=step_chain.build_subtitle(inputs),
         sentence=sentence,
         notes=tuple(_notes(comparison, found, noise, beside)),
+        gains=None if study else gain_table.build_gain_table(comparison, found),
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
@@ -158,6 +164,7 @@ def build_comparison_part(
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, inputs, told)),
         across=tuple(_describe_all_steps(comparison)),
+        gains=None if study else gain_table.build_gain_table(comparison, found),
     )
 
 
@@ -269,7 +276,7 @@ def _build_step_pair_view(
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-        changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
+        changes=tuple(_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
         figures=quality_rows.add_difference_rows(step_table.differences(figures, (link.base, link.step)), link.quality),
         effects=quality_rows.add_verdict_rows(
             step_table.build_verdict_table(figures, since, (link.base, link.step)),
@@ -303,13 +310,18 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
         yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *left_out, *precision]))
 
 
-def _change(change: SetupChange) -> Fact:
-    key = _TRACKER_TAGS.get(change.key, change.key)
-    name = CHECKS.get(key, key) if change.kind == "hardware" else f"{change.kind} {key}"
-    before, after = (
-        display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
-    )
-    return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
+def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
+    """Yield what changed, and the names of what only tells runs apart."""
+    for change in changes:
+        if not change.of_one_run:
+            name = setup_wording.name_setting(change)
+            name = name if change.kind == "hardware" else f"{change.kind} {name}"
+            before, after = map(setup_wording.describe_values, (change.values_before, change.values_after))
+            yield Fact(name=display.shorten_middle(name, _NAME), text=f"{before}, then {after}")
+    apart = [setup_wording.name_setting(change) for change in changes if change.of_one_run]
+    if apart:
+        more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []
+        yield Fact(name="Of each run", text=f"{display.join_words([*apart[:_APART], *more])} tell runs apart.")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:

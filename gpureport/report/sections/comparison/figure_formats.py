@@ -1,5 +1,6 @@
 """Figures of steps as they are printed: a title, a value, a change."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.comparison.steps.step_figures import (
@@ -11,7 +12,9 @@ from gpureport.comparison.steps.step_figures import (
     WORK_BATCH,
     WORK_RATE,
 )
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.steps.throughput import STEP_COUNTER
+from gpureport.comparison.steps.training_rate import TrainingBasis
 from gpureport.report.wording import display, scales
 from gpureport.report.wording.difference_wording import FigureFormat
 
@@ -85,3 +88,14 @@ def _unit(name: str) -> str:
 def batch(units: set[str]) -> str:
     """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
     return f"{WORK_BATCH} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
+
+
+def describe_training_source(steps: Sequence[Step]) -> str:
+    """Return what the training rates of some steps rest on; empty where they have none."""
+    sources = [step.training_source for step in steps if step.training_source is not None]
+    if not sources:
+        return ""
+    if sources[0].basis is TrainingBasis.STEADY_PHASE:
+        return "Training alone: by work over the steady phase of the GPU log."
+    names = sorted({"the step counter" if name == STEP_COUNTER else name for each in sources for name in each.names})
+    return f"Training alone: by {display.join_words([display.clean(name) for name in names])} of the training loop."

@@ -66,7 +66,7 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     numeric = (True, *(True, True, False) * len(shown))
     notes = (CUT if cut else "", too_short_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
-    return whole if bars else _without_bars(whole)
+    return _without_empty_columns(whole, bars=bars)
 
 
 def title_of_means(title: str, means: Iterable[Mean | None]) -> str:
@@ -80,9 +80,10 @@ def _unit(steps: Sequence[Step]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _without_bars(table: Table) -> Table:
-    """Return a table without its columns that have no title."""
-    kept = [place for place, name in enumerate(table.columns[1:]) if name]
+def _without_empty_columns(table: Table, *, bars: bool) -> Table:
+    """Return a table without columns that hold nothing, as the intervals of single short runs, or only bars."""
+    filled = [any(row.cells[place].text for row in table.rows) for place in range(len(table.columns) - 1)]
+    kept = [place for place, name in enumerate(table.columns[1:]) if filled[place] and (bars or name)]
     return replace(
         table,
         columns=(table.columns[0], *(table.columns[place + 1] for place in kept)),

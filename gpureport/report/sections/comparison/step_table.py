@@ -15,8 +15,7 @@ from gpureport.comparison.steps.step_figures import (
     measures,
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
-from gpureport.comparison.steps.throughput import STEP_COUNTER
-from gpureport.comparison.steps.training_rate import TrainingBasis, mean_training_rate
+from gpureport.comparison.steps.training_rate import mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
@@ -55,7 +54,6 @@ def build_step_table(comparison: Comparison) -> Table:
             _note(title.noun, several=several),
             allowance(comparison),
             list_reasons(reasons),
-            training_note(steps),
             _left_out_note(comparison),
             _price_note(steps, figures),
         ),
@@ -86,17 +84,6 @@ def allowance(comparison: Comparison) -> str:
     training = f" and {comparison.training_tested} of training alone" if comparison.training_tested > 1 else ""
     many = f"{comparison.tested} comparisons{training}"
     return f"Verdicts allow for {many}, so that none is claimed because there are many."
-
-
-def training_note(steps: Sequence[Step]) -> str:
-    """Return what the training rates of some steps rest on; empty where they have none."""
-    sources = [step.training_source for step in steps if step.training_source is not None]
-    if not sources:
-        return ""
-    if sources[0].basis is TrainingBasis.STEADY_PHASE:
-        return "Training alone: by work over the steady phase of the GPU log."
-    names = sorted({"the step counter" if name == STEP_COUNTER else name for each in sources for name in each.names})
-    return f"Training alone: by {display.join_words([display.clean(name) for name in names])} of the training loop."
 
 
 def _align_columns(
@@ -183,7 +170,6 @@ def overview(comparison: Comparison) -> Table:
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
         notes=_notes(
             note if repeated else "",
-            training_note(comparison.steps),
             _price_note(comparison.steps, figures),
         ),
     )
@@ -223,7 +209,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
         notes=_notes(
-            "Start-up and what had not settled are left out of shares, power, clocks and rates."
+            "Start-up and what had not settled are left out of shares, power and clocks."
             if any(delta.window == "steady" for _, delta in figures)
             else "",
             _price_note(steps, [delta.metric for _, delta in figures]),

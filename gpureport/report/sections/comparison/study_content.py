@@ -8,7 +8,7 @@ from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, 
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.comparison import figure_formats
-from gpureport.report.sections.comparison.study_headline import list_best_facts
+from gpureport.report.sections.comparison.study_headline import list_best_facts, name_settings
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
@@ -35,10 +35,12 @@ def build_study_sections(comparison: Comparison, study: Study) -> tuple[ReportSe
 def _list_facts(study: Study) -> Iterator[Fact]:
     """Yield the best groups, what else varied, and params that have no effect of their own."""
     yield from list_best_facts(study)
-    left_out = [f"{display.clean(name)} has another value in every run" for name in study.varied.names]
-    left_out += [f"{display.clean(name)} only tells repetitions apart" for name in study.varied.repetitions]
-    if left_out:
-        yield Fact(name="Left out", text=f"{'; '.join(left_out)}.")
+    for names, why in (
+        (study.varied.names, "another value in every run"),
+        (study.varied.repetitions, "they only tell repetitions apart"),
+    ):
+        if names:
+            yield Fact(name="Left out", text=f"{name_settings(names)}: {why}.")
 
 
 def _list_distinct(effects: Sequence[FigureEffects]) -> Iterator[FigureEffects]:
@@ -72,7 +74,7 @@ def build_effects_table(effects: FigureEffects) -> Table:
 def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[Row]:
     name = display.clean(setting.factor.name)
     if setting.confounded_with:
-        others = display.join_words([display.clean(factor.name) for factor in setting.confounded_with])
+        others = name_settings(setting.confounded_with)
         texts = (str(sum(level.runs for level in setting.levels)), "", "", f"changed together with {others}")
         yield Row(head=Cell(text=name), cells=tuple(Cell(text=text) for text in texts))
         return

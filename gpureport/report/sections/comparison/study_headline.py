@@ -1,11 +1,12 @@
 """What stands at the head of a report on groups: the best of them, and what to know before choosing it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.study.best_group import BestGroup
+from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
@@ -16,6 +17,11 @@ _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
 _FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
 _FASTEST = "fastest in training"
+_NAMED = 6
+"""Settings that are named at most."""
+
+
+_NO_BEST = "Fewer than two groups have a minute of recording and work that is known in one unit."
 
 
 def describe_study(study: Study) -> tuple[str, tuple[str, ...]]:
@@ -28,13 +34,20 @@ def describe_study(study: Study) -> tuple[str, tuple[str, ...]]:
     return f"{_describe_headline(best)}{warning}.", details
 
 
+def name_settings(factors: Sequence[Factor]) -> str:
+    """Return the names of settings, of many the first few and how many more there are."""
+    names = [display.clean(factor.name) for factor in factors]
+    more = len(names) - _NAMED
+    return display.join_words([*names[:_NAMED], f"{more} more"] if more > 1 else names)
+
+
 def _describe_headline(best: BestGroup) -> str:
     label, size = display.clean(best.label), display.percent(abs(best.change))
     first = _FIRST.get(best.metric, _FASTEST)
     if best.verdict is Verdict.BETTER:
         return f"{size} {_AHEAD.get(best.metric, _FASTER)} with {label} than with the next best group"
     if best.verdict is Verdict.UNCONFIRMED:
-        return f"{label} is {first} by {size}, unconfirmed: groups are single runs"
+        return f"{label} is {first} by {size}, unconfirmed: not every group is repeated"
     if best.verdict is Verdict.NOT_ENOUGH_DATA:
         return f"{label} is {first} by {size}; not every group has enough data"
     return f"No group is clearly {first}; {label} comes first by {size}"
@@ -45,8 +58,10 @@ def list_best_facts(study: Study) -> Iterator[Fact]:
     for name, best in (("Cheapest", study.best_by_cost), ("Fastest", study.best_by_speed)):
         if best is not None:
             yield Fact(name=name, text=describe_best_group(best))
+    if study.best_by_cost is None and study.best_by_speed is None:
+        yield Fact(name="Not known", text=_NO_BEST)
     if study.mixed_in:
-        names = display.join_words([display.clean(factor.name) for factor in study.mixed_in])
+        names = name_settings(study.mixed_in)
         yield Fact(name="Also varied", text=f"{names}: what they did is mixed into the groups.")
 
 
@@ -58,7 +73,7 @@ def describe_best_group(best: BestGroup) -> str:
     rivals = display.join_words([display.clean(rival) for rival in best.rivals])
     sentences = {
         Verdict.BETTER: f"{label}: {margin}{adjusted}.",
-        Verdict.UNCONFIRMED: f"{label}: {margin}; unconfirmed, for groups are single runs. Repeat both.",
+        Verdict.UNCONFIRMED: f"{label}: {margin}; unconfirmed, for not every group is repeated.",
         Verdict.NOT_ENOUGH_DATA: f"{label}: {margin}. There is not enough data to set it against {rivals}.",
     }
     no_clear = f"No clear best. {label} comes first: {margin}{adjusted}. Not shown to be worse: {rivals}."

@@ -17,7 +17,7 @@ def build_target_facts(comparison: Comparison) -> Iterator[Fact]:
     if not times:
         return
     currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
-    name = f"Time to {shown_name(times[0].name)} {display.precise_number(times[0].target)}"
+    name = f"Time to {shown_name(times[0].name)}={times[0].target:g}"
     yield Fact(name=name, text=f"{'; '.join(_describe_step(each, currency) for each in times)}.")
 
 

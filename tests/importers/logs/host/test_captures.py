@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,27 +15,29 @@ from tests.importers.logs.host.series import CAPTURED, CAPTURES, LOCAL, extract,
 CPU, CORE, WAIT = "cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_iowait_ratio"
 READ, WRITTEN, LOAD = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second", "host_load_average"
 USED, TOTAL, SHARE = "host_memory_used_bytes", "host_memory_total_bytes", "host_memory_used_ratio"
+CORE_COUNT = "cpu_logical_cores"
 CORES, RESIDENT = "process_cpu_cores", "process_memory_used_bytes"
 HOLDS: dict[str, tuple[str, str | None, set[str]]] = {
-    "mpstat.json": ("mpstat -o JSON", None, {CPU, CORE, WAIT}),
-    "mpstat.txt": ("mpstat", None, {CPU, CORE, WAIT}),
+    "mpstat.json": ("mpstat -o JSON", None, {CORE_COUNT, CPU, CORE, WAIT}),
+    "mpstat.txt": ("mpstat", None, {CORE_COUNT, CPU, CORE, WAIT}),
     "pidstat.txt": ("pidstat", None, {CORES, RESIDENT}),
     "pidstat_h.txt": ("pidstat", None, {CORES, RESIDENT}),
-    "psutil.csv": ("a CSV", "UTC", {CPU, CORE, WAIT, USED, TOTAL, CORES, RESIDENT}),
-    "sadf.json": ("sadf -j", "UTC", {CPU, CORE, WAIT, READ, WRITTEN}),
-    "sadf_epoch.csv": ("sadf -d", "UTC", {CPU, CORE, WAIT, READ, WRITTEN}),
-    "sadf_local.csv": ("sadf -d", None, {CPU, CORE, WAIT, USED, TOTAL, SHARE}),
+    "psutil.csv": ("a CSV", "UTC", {CORE_COUNT, CPU, CORE, WAIT, USED, TOTAL, CORES, RESIDENT}),
+    "sadf.json": ("sadf -j", "UTC", {CORE_COUNT, CPU, CORE, WAIT, READ, WRITTEN}),
+    "sadf_epoch.csv": ("sadf -d", "UTC", {CORE_COUNT, CPU, CORE, WAIT, READ, WRITTEN}),
+    "sadf_local.csv": ("sadf -d", None, {CORE_COUNT, CPU, CORE, WAIT, USED, TOTAL, SHARE}),
     "sadf_local.json": ("sadf -j", None, {CPU, WAIT, USED, SHARE}),
-    "sadf_utc.csv": ("sadf -d", "UTC", {CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN, LOAD}),
-    "sar_12h.txt": ("sar", None, {CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN}),
-    "sar_de.txt": ("sar", None, {CPU, WAIT, READ, WRITTEN, LOAD}),
-    "sar_live.txt": ("sar", None, {CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN}),
+    "sadf_utc.csv": ("sadf -d", "UTC", {CORE_COUNT, CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN, LOAD}),
+    "sar_12h.txt": ("sar", None, {CORE_COUNT, CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN}),
+    "sar_de.txt": ("sar", None, {CORE_COUNT, CPU, WAIT, READ, WRITTEN, LOAD}),
+    "sar_live.txt": ("sar", None, {CORE_COUNT, CPU, CORE, WAIT, USED, SHARE, READ, WRITTEN}),
     "top.txt": ("top -b", None, {CPU, WAIT, USED, TOTAL, SHARE, LOAD, CORES, RESIDENT}),
-    "top_cores.txt": ("top -b", None, {CPU, CORE, WAIT, USED, TOTAL, SHARE, LOAD, CORES, RESIDENT}),
+    "top_cores.txt": ("top -b", None, {CORE_COUNT, CPU, CORE, WAIT, USED, TOTAL, SHARE, LOAD, CORES, RESIDENT}),
     "vmstat.txt": ("vmstat", None, {CPU, WAIT, READ, WRITTEN}),
     "vmstat_utc.txt": ("vmstat", "UTC", {CPU, WAIT, READ, WRITTEN}),
 }
 """What each capture is called, the zone it states, and the metrics it holds."""
+MACHINE_CORES = 2
 _STRETCH = 130
 """Bytes that are more than a line."""
 _NEAR = 600_000
@@ -71,6 +74,13 @@ def test_means_are_those_of_psutil(name: str, metric: str) -> None:
     low, high = max(span[0] for span in spans) - _NEAR, min(span[1] for span in spans) + _NEAR
     allowed = 0.015 if name.startswith(("top", "vmstat")) else 0.01
     assert found.mean(metric, low, high) == pytest.approx(reference.mean(metric, low, high), abs=allowed)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, metrics) in HOLDS.items() if CORE_COUNT in metrics])
+def test_cores_are_counted(name: str) -> None:
+    """By a banner, by the lines or columns of all cores: each program saw the same machine."""
+    counted = read(CAPTURES / name).column(CORE_COUNT)
+    assert set(counted[~np.isnan(counted)].tolist()) == {MACHINE_CORES}
 
 
 @pytest.mark.parametrize("name", ["top.txt", "top_cores.txt"])

@@ -37,11 +37,13 @@ _COLUMNS = {
     "cpu_percent": ("cpu_utilization_ratio", "%"),
     "cpu_max_core_percent": ("cpu_busiest_core_ratio", "%"),
     "iowait_percent": ("cpu_iowait_ratio", "%"),
+    "cpu_count": ("cpu_logical_cores", ""),
     "ram_used_mib": ("host_memory_used_bytes", "MiB"),
     "ram_total_mib": ("host_memory_total_bytes", "MiB"),
     "cpu_utilization_ratio": ("cpu_utilization_ratio", "1"),
     "cpu_busiest_core_ratio": ("cpu_busiest_core_ratio", "1"),
     "cpu_iowait_ratio": ("cpu_iowait_ratio", "1"),
+    "cpu_logical_cores": ("cpu_logical_cores", ""),
     "host_memory_used_bytes": ("host_memory_used_bytes", "B"),
     "host_memory_total_bytes": ("host_memory_total_bytes", "B"),
 }
@@ -58,7 +60,7 @@ def _column(name: str) -> Column:
         return Column(target=extra_name(name), source=name, dtype="str", read=str)
     target, unit = _COLUMNS[name]
     metric = BY_NAME[target]
-    number = Number(unit=unit, base=metric.unit, whole=metric.dtype == "int64", part=metric.unit == "1")
+    number = Number(unit=unit, base=metric.unit, whole=metric.dtype.startswith("int"), part=metric.unit == "1")
     return number_column(target, name, metric.dtype, number, unit)
 
 

@@ -12,6 +12,7 @@ from gpureport.importers.logs.host.host_form import HostForm, number_lines
 from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import LARGEST
 from gpureport.importers.logs.host.recorder_csv.wide_layout import Field, WideLayout
+from gpureport.importers.logs.host.tick_totals import CORE_COUNT
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, WRONG_CELLS
 from gpureport.importers.values.cells import absent
 from gpureport.importers.values.timestamps import parse_timestamp
@@ -33,6 +34,7 @@ class WideCsv(HostForm):
         """Start; `around` is as for all host logs."""
         super().__init__(around)
         self._layout: WideLayout | None = None
+        self._core_count: int | None = None
         self._kind: str | None = None
 
     @staticmethod
@@ -53,6 +55,7 @@ class WideCsv(HostForm):
         if layout is not None:
             rows = [cells for line in lines if (cells := layout.cells(line)) is not None]
             self._layout = layout.without_unclear_shares(rows)
+            self._core_count = self._layout.core_count
             self._readings.notes |= dict.fromkeys(self._layout.notes)
 
     def _line(self, number: int, line: str, *, cut: bool) -> None:
@@ -96,6 +99,8 @@ class WideCsv(HostForm):
                 return
             else:
                 self._value(field, float(text.rstrip("% ")) * field.scale, values)
+        if self._core_count is not None:
+            values.setdefault(CORE_COUNT, self._core_count)
         self._readings.put(TableReading(table="", stamp=at, number=number, lines=1, values=values))
 
     def _value(self, field: Field, value: float, values: dict[str, float]) -> None:

@@ -11,6 +11,7 @@ from gpureport.importers.values.column_names import CORE
 from gpureport.metrics import BY_NAME
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+", re.ASCII)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _BUSIEST = "cpu_busiest_core_ratio"
 _LOADS = {"cpu_utilization_ratio", _BUSIEST, "cpu_iowait_ratio", "host_load_average", "process_cpu_cores"}
@@ -106,6 +107,15 @@ class WideLayout:
     def time_text(self, cells: Sequence[str]) -> str:
         """Return the text of a row's time."""
         return " ".join(cells[place].strip() for place in self.times)
+
+    @property
+    def core_count(self) -> int | None:
+        """How many cores have a column, None where their numbers do not run from 0 or 1 on without a gap."""
+        numbers = sorted(
+            int(found[0]) for each in self.fields if each.core and (found := _DIGITS.findall(each.heading))
+        )
+        first = numbers[0] if len(numbers) > 1 else -1
+        return len(numbers) if first in {0, 1} and numbers == list(range(first, first + len(numbers))) else None
 
     def without_unclear_shares(self, rows: Sequence[Sequence[str]]) -> "WideLayout":
         """Return the columns without those of which the rows do not tell either whether they count per cent.

@@ -9,6 +9,7 @@ from gpureport.importers.logs.host.day_clock import find_dates, parse_time_of_da
 from gpureport.importers.logs.host.host_form import HostForm
 from gpureport.importers.logs.host.printed_numbers import parse_number
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
+from gpureport.importers.logs.host.tick_totals import CORE_COUNT
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NO_TIME, WRONG_CELLS
 
 _EPOCH = re.compile(r"[1-4]\d{9}", re.ASCII)
@@ -16,6 +17,8 @@ _PROCESS = 2
 """Columns that say which process a row is about."""
 _SAR = {"%system", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE", "proc/s", "pgpgin/s", "cswch/s", "INTR", "%sys"}
 _RESTART = re.compile(r"RESTART")
+_MACHINE = re.compile(r"\((\d{1,5}) CPU\)$", re.ASCII)
+"""How many cores the machine has, at the end of a banner."""
 
 
 def banner(line: str) -> str | None:
@@ -51,6 +54,7 @@ class SysstatTables(HostForm):
         """Start; `around` is as for all host logs."""
         super().__init__(around)
         self._fields: Fields | None = None
+        self._core_count = 0
         self._untold: dict[str, None] = {}
 
     def _end(self) -> None:
@@ -61,6 +65,8 @@ class SysstatTables(HostForm):
         block = self._blocks.at(fields.names, stamp, number)
         try:
             fields.take(cells, block)
+            if self._core_count and "%idle" in fields.names:
+                block.values[CORE_COUNT] = float(self._core_count)
         except MalformedError as error:
             block.lines -= 1
             self._readings.lost(number, str(error), line)
@@ -84,6 +90,7 @@ class SysstatText(SysstatTables):
             self._blocks.close()
             self._clock.date(date)
             self._fields = None
+            self._core_count = int(machine[1]) if (machine := _MACHINE.search(line)) else 0
             self._readings.lost(number, "", line, LineKind.HEADER)
         elif names is not None:
             self._heading(number, line, cells, names)

@@ -1,0 +1,174 @@
+"""What a run shows of limits on training metrics, on the time to a target, and on their change since a baseline."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from gpureport.analysis.results import Analysis
+from gpureport.checks import limit_units
+from gpureport.checks.limit import Limit
+from gpureport.checks.limit_targets import BEST
+from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
+from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.run_figures import explain_currency
+from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
+from gpureport.comparison.quality.run_quality import measure_run_quality, seconds_since_job_start
+from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
+from gpureport.comparison.steps.sampled_run import SampledRun, mean_gpu_hour_price
+from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
+from gpureport.comparison.steps.training_curves import build_training_curves
+from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.recording import Recording
+from gpureport.report.wording import display
+
+NO_TARGET = "no target is given: --target NAME=VALUE, or target under [training]"
+"""Why the time to a target is not known."""
+
+_UNKNOWN_DIRECTION = "whether a higher {name} is better is not known: --better {name}=higher or {name}=lower"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedRun:
+    """A run with its training metrics, and what a person says of them."""
+
+    run: SampledRun
+    goals: TrainingGoals
+
+
+def read_training(recording: Recording, analysis: Analysis) -> SampledRun:
+    """Return a run with its training metrics and its price alone, without the series that comparisons need."""
+    return SampledRun(
+        analysis=analysis,
+        training=build_training_curves(recording.training),
+        gpu_hour_price=mean_gpu_hour_price(analysis),
+    )
+
+
+def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
+    """Return a training metric at the end of a run, or at best."""
+    curve = next((each for each in trained.run.training if each.name == limit.name), None)
+    if curve is None:
+        return not_observed(_explain_missing_metric(limit.name, trained.run))
+    higher = trained.goals.is_higher_better(limit.name)
+    if limit.statistic == BEST and higher is None:
+        return not_observed(_UNKNOWN_DIRECTION.format(name=limit.name))
+    found = measure_run_quality(trained.run, curve, higher_is_better=higher)
+    value = found.best if limit.statistic == BEST else found.final
+    if value is None:
+        return not_observed(f"{limit.name} ended in a value that is no number")
+    return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
+
+
+def _unit(limit: Limit) -> str:
+    """Return the unit of a value as checks show it: a plain number has none."""
+    return "" if limit.threshold.unit == NUMBER else limit.threshold.unit
+
+
+def _explain_missing_metric(name: str, run: SampledRun) -> str:
+    known = [curve.name for curve in run.training]
+    if not known:
+        return f"{name} was not recorded: no training metrics are known; give them with --training FILE or a tracker"
+    listed = display.join_words(known[:6]) + (" and others" if len(known) > 6 else "")  # noqa: PLR2004 - a line holds six
+    return f"{name} was not recorded; recorded were {listed}"
+
+
+def observe_time_to_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
+    """Return what a run spent until a training metric first reached the target."""
+    target = trained.goals.target
+    if target is None:
+        return not_observed(NO_TARGET)
+    found = measure_run_time_to_target(trained.run, trained.goals)
+    if found.missing is MissingTarget.NOT_RECORDED:
+        return not_observed(_explain_missing_metric(target.name, trained.run))
+    if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
+        return _observe_missed_target(limit, trained)
+    value = _read_spent(limit, found)
+    why = f"{target.text}: {found.missing.value}" if found.missing else _explain_price(limit, trained, found)
+    if value is None or why:
+        return not_observed(why)
+    shown = limit_units.format_against_limit(value, limit.threshold)
+    return ObservedValue(value=value, unit=limit.threshold.unit, text=f"{shown} to {target.text}")
+
+
+def _read_spent(limit: Limit, found: RunTimeToTarget) -> float | None:
+    spent = {SECONDS_TO_TARGET: found.seconds, "gpu_seconds_to_target": found.gpu_seconds, "cost_to_target": found.cost}
+    return spent[limit.name]
+
+
+def _explain_price(limit: Limit, trained: TrainedRun, found: RunTimeToTarget) -> str:
+    """Return why a cost cannot be compared with a limit; empty where it can, or the limit is on no cost."""
+    if limit.threshold.unit != MONEY:
+        return ""
+    if found.cost is None:
+        return "the price of a GPU-hour is not known: --gpu-hour-price or [prices]"
+    cost = trained.run.analysis.cost
+    currency = cost.currency if cost else ""
+    return "" if currency == limit.threshold.currency else explain_currency(currency, limit)
+
+
+def _observe_missed_target(limit: Limit, trained: TrainedRun) -> ObservedValue:
+    """Return the time for which a run trained without reaching the target: it would have taken longer."""
+    target = trained.goals.target
+    curve = next(each for each in trained.run.training if target is not None and each.name == target.name)
+    seconds = seconds_since_job_start(trained.run, curve, int(curve.times[-1]))
+    name = target.text if target else ""
+    return ObservedValue(
+        value=seconds,
+        unit=limit.threshold.unit,
+        text=f"{name} was never reached in {display.duration(seconds)}",
+        is_lower_bound=True,
+        doubt=f"the run trained for {display.duration(seconds)}, less than the limit" if limit.is_upper else "",
+    )
+
+
+def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> ObservedValue:
+    """Return the change of a training metric since the baseline: in its unit, in points, or as a share of before."""
+    change = next((each for each in changes if each.name == limit.name), None)
+    if change is None:
+        return not_observed(f"{limit.name} was not recorded")
+    before, after = (_read_side(limit, side) for side in (change.before, change.after))
+    if before is None or after is None:
+        sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]
+        return not_observed(f"{limit.name} was not recorded in {' and in '.join(sides)}")
+    scale = abs(before) if limit.threshold.unit == SHARE else 1.0
+    if scale == 0:
+        return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
+    difference = after - before
+    low, high = change.interval or (difference - change.margin, difference + change.margin)
+    if limit.statistic == BEST:
+        half = (high - low) / 2
+        low, high = difference - half, difference + half
+    shown = partial(_format_change, limit)
+    return ObservedValue(
+        value=difference / scale,
+        unit=_unit(limit),
+        text=f"{shown(difference / scale)} ({shown(low / scale)} to {shown(high / scale)}) against the baseline",
+        low=low / scale,
+        high=high / scale,
+        doubt=_explain_width(limit, (high - low) / 2 / scale),
+        note=_describe_basis(change),
+    )
+
+
+def _explain_width(limit: Limit, half: float) -> str:
+    """Return why a change as large as the limit could have been missed; empty if it would have been seen."""
+    if half <= abs(limit.threshold.value) * (1 + 1e-9):
+        return ""
+    size = _format_change(limit, half).removeprefix("+")
+    return f"a change below {size} cannot be told from chance here: repeat the run, or limit more"
+
+
+def _describe_basis(change: QualityChange) -> str:
+    if min(change.before.runs, change.after.runs) > 1:
+        return f"by {change.before.runs} and {change.after.runs} runs"
+    return "one run a side; the interval is what repeating a run plausibly changes"
+
+
+def _read_side(limit: Limit, figure: QualityFigure) -> float | None:
+    return figure.best if limit.statistic == BEST else figure.final
+
+
+def _format_change(limit: Limit, value: float) -> str:
+    unit = limit.threshold.unit
+    if unit == SHARE:
+        return limit_units.format_relative_change(value)
+    return limit_units.format_quantity(value, POINTS) if unit == POINTS else display.signed(value)

@@ -1,0 +1,112 @@
+"""What stands in words below the figures of a step: what changed, quality, findings, and what had been advised."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.comparison.gains.advised_changes import AdvisedChange
+from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
+from gpureport.comparison.quality.quality_change import QualityChange
+from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.verdicts.finding_changes import ChangeKind
+from gpureport.report.model.shapes import Fact
+from gpureport.report.sections.comparison import quality_rows
+from gpureport.report.wording import display, relative_changes, setup_wording, terms
+
+_FATES = {
+    ChangeKind.RESOLVED: "Gone",
+    ChangeKind.NEW: "New",
+    ChangeKind.PERSISTING: "Still there",
+    ChangeKind.CANNOT_TELL: "Not assessed in both",
+}
+_ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
+
+
+def list_gain_facts(gain: StepGain) -> Iterator[Fact]:
+    """Yield what is said of a step against the one before it."""
+    yield Fact(name="Changed", text=_describe_changes(gain))
+    if gain.quality:
+        yield Fact(name="Quality", text=_describe_quality(gain.quality))
+    if gain.findings:
+        yield Fact(name="Findings", text=_describe_findings(gain))
+    if gain.advised:
+        yield Fact(name="Advised", text=" ".join(_describe_advised(change, gain) for change in gain.advised))
+    elif gain.changes:
+        unknown = "Not known: params were not recorded."
+        yield Fact(name="Advised", text="No earlier finding advised it." if gain.params_recorded else unknown)
+
+
+def list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
+    """Yield what is said of all steps together."""
+    if gains[-1].quality_since_first:
+        yield Fact(name="Quality", text=_describe_quality(gains[-1].quality_since_first))
+    advised = [change for gain in gains for change in gain.advised]
+    if any(gain.params_recorded for gain in gains[1:]):
+        taken = f"{sum(bool(gain.advised) for gain in gains)} of {len(gains) - 1} steps did what a finding had advised"
+        named = display.join_words(list(dict.fromkeys(_title(change) for change in advised)))
+        yield Fact(name="Advised", text=f"{taken}: {named}." if advised else f"{taken}.")
+
+
+def _describe_changes(gain: StepGain) -> str:
+    if gain.changes:
+        listed = setup_wording.list_setup_changes(gain.changes)
+        return listed if gain.params_recorded else f"{listed}; params not recorded"
+    return "nothing that was recorded" if gain.params_recorded else "not recorded (state it with --param)"
+
+
+def _describe_quality(changes: Sequence[QualityChange]) -> str:
+    return "; ".join(map(_describe_metric, changes))
+
+
+def _describe_metric(change: QualityChange) -> str:
+    before, after = quality_rows.format_pair(change)
+    return f"{quality_rows.shown_name(change.name)} {before} → {after}, {change.verdict.value.partition(' (')[0]}"
+
+
+def _describe_findings(gain: StepGain) -> str:
+    parts = []
+    for change, name in _FATES.items():
+        titles = dict.fromkeys(
+            terms.kind_title(display.clean(each.kind), each.cause) for each in gain.findings if each.change is change
+        )
+        parts += [f"{name}: {'; '.join(titles)}."] if titles else []
+    return " ".join(parts)
+
+
+def _title(change: AdvisedChange) -> str:
+    return display.lower_first(STEPS[change.name].title)
+
+
+def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
+    """Return the way from the advice to its outcome: `advised → applied → outcome`."""
+    finding = terms.kind_title(display.clean(change.kind), change.cause)
+    fate = next((each.change for each in gain.findings if (each.kind, each.cause) == (change.kind, change.cause)), None)
+    what_became = {ChangeKind.RESOLVED: "; the finding is gone", ChangeKind.PERSISTING: "; the finding is still there"}
+    others = ", together with other changes" if len(gain.changes) > 1 else ""
+    return (
+        f"{STEPS[change.name].title}, advised in {display.clean(change.advised_in)} ({finding}) → applied{others} → "
+        f"{_describe_outcome(gain)}{what_became.get(fate, '') if fate else ''}."
+    )
+
+
+def _describe_outcome(gain: StepGain) -> str:
+    """Return what a step was worth: of the whole job, and where that is not established what else is."""
+    since = gain.since_before
+    job = None if since is None else since.gpu_time
+    if since is None or (job is None and since.training is None):
+        return "outcome not known, as the work was not stated"
+    told = [f"GPU time {relative_changes.format_percent_change(job.ratio)}, {_verdict(job)}"] if job else []
+    if since.training and (job is None or _is_surer(since.training, job)):
+        times = relative_changes.format_times(since.training.ratio)
+        told.append(f"training alone {times} as fast, {_verdict(since.training)}")
+    if since.energy and job and _is_surer(since.energy, job):
+        change = relative_changes.format_percent_change(since.energy.ratio)
+        told.append(f"energy {change}, {_verdict(since.energy)}")
+    return "; ".join(told)
+
+
+def _is_surer(change: RelativeChange, job: RelativeChange) -> bool:
+    return change.verdict in _ESTABLISHED and job.verdict not in _ESTABLISHED
+
+
+def _verdict(change: RelativeChange) -> str:
+    return change.verdict.value.partition(" (")[0]

@@ -1,0 +1,42 @@
+"""What the last step could gain at most, in a sentence or two."""
+
+from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
+from gpureport.comparison.steps.step_figures import observed_seconds
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.report.wording import display, relative_changes, terms
+
+_NAMED = 3
+"""Classes of lost time that the sentence names."""
+_NOTABLE = 0.005
+"""Share below which a loss is not worth a word."""
+_STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
+"""Start-up that matters, and the length of a run from which it does so in practice too."""
+
+
+def describe_potential(comparison: Comparison) -> str:
+    """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
+    found = estimate_potential(comparison.remaining)
+    label = display.clean(found.step)
+    if found.lost_ratio is None:
+        return f"What {label} could still gain is not known: most of its time holds no utilisation."
+    if found.lost_ratio < _NOTABLE:
+        return f"{label} loses hardly any GPU time: only faster computing would help it."
+    if found.at_most is None:
+        return f"{label} lost all of its GPU time."
+    lost = display.join_words([f"{terms.CLASSES[loss.name]} {_percent(loss.lost_ratio)}" for loss in _named(found)])
+    sentences = [
+        f"At most {relative_changes.format_times(found.at_most)} as fast if all that {label} loses went: {lost}.",
+        "This is an upper bound for the whole job, not a promise.",
+    ]
+    startup = next((loss.lost_ratio for loss in found.losses if loss.name == "startup"), 0.0)
+    if startup >= _STARTUP_SHARE and observed_seconds(comparison.steps[-1].analyses) < _LONG_SECONDS:
+        sentences.append("Start-up weighs less in longer runs.")
+    return " ".join(sentences)
+
+
+def _named(found: Potential) -> list[PotentialLoss]:
+    return [loss for loss in found.losses if loss.lost_ratio >= _NOTABLE][:_NAMED]
+
+
+def _percent(ratio: float) -> str:
+    return display.percent(ratio).replace(display.GAP, "")
