@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
@@ -183,9 +184,10 @@ def _cores(run: _Run) -> ChecklistEntry:
     count = core_count.count_cores(run.facts.setup, run.facts.gpus_a_machine)
     if count is None:
         reason = "; ".join(filter(None, [waits, "the number of cores was not recorded"]))
-        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, "--param cpu_count=N", [core_count.CORES])
-    known = count.sentence.rstrip(".")
-    known = known[0].lower() + known[1:]
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, "--param cpu_count=N")
+    known = count.words
+    if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
+        known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
     if waits:
         some_left = "workers_headroom" in run.found
         verdict = "some are left for more loader workers" if some_left else "too few for what the loader does"
@@ -194,7 +196,10 @@ def _cores(run: _Run) -> ChecklistEntry:
         reason = f"{known}, of which one was full while GPUs waited (cpu_bound_single): spread its work over the others"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
     used = phrases.percent(run.facts.cpu_used or 0.0)
-    return _entry(BALANCE, Practice.DONE, f"{known}; their median use was {used}, and no wait for the CPU was found")
+    reason = f"{known}; the CPU's median use was {used}, and no wait for it was found"
+    if "underutilised" in run.found:
+        reason += ": GPUs worked little for another reason (underutilised)"
+    return _entry(BALANCE, Practice.DONE, reason)
 
 
 def _framework(run: _Run) -> ChecklistEntry:

@@ -29,12 +29,12 @@ class CoreCount:
     is_of_process: bool = False
 
     @property
-    def sentence(self) -> str:
-        """The fact: `The machine has 16 cores for 2 GPUs.`."""
+    def words(self) -> str:
+        """The fact: `the machine has 16 cores for 2 GPUs`."""
         cores = phrases.count_of(round(self.cores), "core")
         if self.is_of_process:
-            return f"Each process has {cores}."
-        return f"The machine has {cores} for {phrases.count_of(self.gpus, 'GPU')}."
+            return f"each process has {cores}"
+        return f"the machine has {cores} for {phrases.count_of(self.gpus, 'GPU')}"
 
     @property
     def evidence(self) -> Evidence:
@@ -68,7 +68,7 @@ def add_counted_cores(params: JobParams, counted: float | None) -> JobParams:
 
 def append_core_count(summary: str, cores: CoreCount | None) -> str:
     """Return the summary of a finding with the cores beside it, where they are known."""
-    return f"{summary} {cores.sentence}" if cores else summary
+    return f"{summary} {phrases.capitalize(cores.words)}." if cores else summary
 
 
 def find_core_count(context: Context, host: DeviceSeries) -> CoreCount | None:

@@ -130,6 +130,7 @@ def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:
 
 
 WAITING = {"util": steps((97, 60), (30, 300)), "cpu": steps((40, 60), (96, 300))}
+LOW = {"util": np.full(360, 30.0), "cpu": np.full(360, 5.0)}
 FED = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
 
 
@@ -139,9 +140,10 @@ FED = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
         (WAITING, {"cores": np.full(360, 8.0)}, {}, TRY, "the machine has 8 cores for 1 GPU, and the CPU was busy"),
         (WAITING, {}, {"cpu_count": "8"}, TRY, "too few for what the loader does"),
         (WAITING, {"host_memory": np.full(360, 20.0)}, {"cpu_count": "8"}, TRY, "too few"),
-        (WAITING, {}, {"cpus_per_task": "4"}, TRY, "each process has 4 cores"),
+        (WAITING, {}, {"cpus_per_task": "4", "num_workers": "2"}, TRY, "each process has 4 cores and 2 loader workers"),
+        (LOW, {}, {"cpu_count": "8"}, DONE, "GPUs worked little for another reason (underutilised)"),
         (WAITING, {}, {}, CANNOT, "(cpu_bound); the number of cores was not recorded"),
-        (FED, {"cores": np.full(360, 8.0)}, {}, DONE, "their median use was 40 %, and no wait for the CPU was found"),
+        (FED, {"cores": np.full(360, 8.0)}, {}, DONE, "the CPU's median use was 40 %, and no wait for it was found"),
         (FED, {}, {}, CANNOT, "the number of cores was not recorded"),
         ({"util": FED["util"]}, {}, {"cpu_count": "8"}, CANNOT, "no use of the CPU was recorded"),
     ],
