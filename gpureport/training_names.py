@@ -57,14 +57,17 @@ _UNITS = {
 """Words for what is worked on, and the unit of work they are."""
 _SECOND = {"sec", "second", "s"}
 _TIMES = {"time", "duration", "seconds", "secs"}
-_LOSSES = {"loss", "perplexity", "ppl"}
-_ERRORS = {"error", "err", "mae", "mse", "rmse", "wer", "cer"}
+_LOSSES = {"loss", "logloss", "perplexity", "ppl", "nll", "crossentropy", "bpc", "bpb"}
+_ERRORS = {"error", "err", "mae", "mse", "rmse", "mape", "wer", "cer", "fid"}
 _ACCURACIES = {
     *("accuracy", "acc", "top1", "top5", "f1", "auc", "auroc", "map", "miou", "iou", "bleu", "dice"),
+    *("precision", "r2", "mcc", "kappa", "chrf", "meteor", "cider", "map50", "rocauc"),
     *("rouge", "rougel", "rouge1", "rouge2", "recall", "ndcg", "mrr", "psnr", "ssim", "reward"),
 }
 _QUALITY = ((Role.LOSS, _LOSSES), (Role.ERROR, _ERRORS), (Role.ACCURACY, _ACCURACIES))
 """Words for how good a model is, the ones that say most first."""
+_BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
+"""Words beside those, of names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`, `loss_time`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
 _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
@@ -88,7 +91,7 @@ def recognise_metric(name: str) -> TrainingName | None:
         return TrainingName(name=name, role=Role.EPOCH_TIME)
     if found & _TIMES and found & _BATCH:
         return TrainingName(name=name, role=Role.STEP_TIME)
-    role = next((role for role, known in _QUALITY if found & known), None)
+    role = None if found & _BESIDE_QUALITY else next((role for role, known in _QUALITY if found & known), None)
     return None if role is None else TrainingName(name=name, role=role, validation=validation)
 
 

@@ -17,13 +17,14 @@ from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_est
 from gpureport.comparison.statistics.slow_changes import allow_points
 from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steady_state import settled
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
 from gpureport.comparison.steps.steps import build_steps
 from gpureport.comparison.steps.throughput import Throughput
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Work
 from gpureport.work_counting import CountedWork
-from tests.comparison.processes import Process, autoregressive, processes
+from tests.comparison.processes import Floats, Process, autoregressive, processes
 from tests.comparison.runs import sampled
 
 LENGTHS = (600, 1800, 3600)
@@ -88,16 +89,28 @@ def short_pairs(trials: int) -> Iterator[str]:
 
 
 def claimed_of_short(process: Process, seconds: int, trials: int) -> tuple[float, float]:
-    """Return how often two short runs of a process are called different, and how often by their scatter alone."""
+    """Return how often two short runs of a process are called different, and how often by their scatter alone.
+
+    What has not settled is cut off, as of any run, which makes the rest of a slowly changing load look calmer.
+    """
     rng = np.random.default_rng([SEED, 5, seconds])
     claimed = alone = 0
     for _ in range(trials):
-        sides = [estimate(process, seconds, rng) for _ in range(2)]
-        found = estimate_within_runs(sides[0], sides[1], allowance=100 * allow_points(seconds))
+        runs = [_settle(process.make(seconds, rng)) for _ in range(2)]
+        sides = [mean_estimate(values, values <= IDLE, 1.0) for values in runs]
+        allowance = 100 * allow_points(min(map(len, runs)))
+        found = estimate_within_runs(sides[0], sides[1], allowance=allowance)
         large = abs(found.difference) > 100 * POINTS
         claimed += large and found.excludes_zero()
         alone += large and (found.scatter or found).excludes_zero()
     return claimed / trials, alone / trials
+
+
+def _settle(values: Floats) -> Floats:
+    values = np.clip(np.round(values), 0, 100)
+    busy = np.flatnonzero(values > IDLE)
+    cut = settled(values[busy]) if len(busy) else 0
+    return values[busy[cut] :] if cut else values
 
 
 def training_rates(trials: int) -> Iterator[str]:

@@ -110,8 +110,8 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
 @pytest.mark.parametrize("seconds", [30, 60, 120, 300, 450])
 @pytest.mark.parametrize("process", processes(), ids=lambda process: process.name)
 def test_two_short_runs_of_one_process_seldom_differ(process: Process, seconds: int) -> None:
-    """Whatever changes more slowly than they are long: at most 8 % of 200 pairs are called different."""
-    assert claimed_of_short(process, seconds, 200)[0] <= 0.08
+    """Whatever changes more slowly than they are long: at most 14 % of 200 pairs are called different."""
+    assert claimed_of_short(process, seconds, 200)[0] <= 0.14
 
 
 def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:

@@ -20,6 +20,10 @@ from gpureport.training_names import Role, choose_throughput, recognise_evaluati
         ("eval_rougeL", Role.ACCURACY, True, ""),
         ("dev_wer", Role.ERROR, True, ""),
         ("top1", Role.ACCURACY, False, ""),
+        ("metrics/mAP50(B)", Role.ACCURACY, False, ""),
+        ("val_precision", Role.ACCURACY, True, ""),
+        ("val/nll", Role.LOSS, True, ""),
+        ("eval_fid", Role.ERROR, True, ""),
         ("samples_per_second", Role.THROUGHPUT, False, "samples"),
         ("train_samples_per_second", Role.THROUGHPUT, False, "samples"),
         ("train/images_per_sec", Role.THROUGHPUT, False, "samples"),
@@ -40,7 +44,24 @@ def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, valid
 
 
 @pytest.mark.parametrize(
-    "name", ["lossless", "epoch", "lr", "steps", "accumulate", "samples", "time", "s", "", "per", "gpu/s"]
+    "name",
+    [
+        "lossless",
+        "epoch",
+        "lr",
+        "steps",
+        "accumulate",
+        "samples",
+        "time",
+        "s",
+        "",
+        "per",
+        "gpu/s",
+        "loss_scale",
+        "aux_loss_weight",
+        "error_count",
+        "loss_time",
+    ],
 )
 def test_names_that_do_not(name: str) -> None:
     """A part that only looks alike is none."""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.gain_table import GainRow
 from gpureport.report.model.report_content import GpuTable
 from gpureport.report.model.shapes import Table
 
@@ -48,7 +49,9 @@ def leaves(content: object, path: str = "") -> Iterator[Leaf]:
         if isinstance(content, GpuTable) and content.outliers:
             names.remove("same")
         for name in names:
-            yield from leaves(getattr(content, name), f"{path}.{name}".lstrip("."))
+            found = leaves(getattr(content, name), f"{path}.{name}".lstrip("."))
+            head = content.head.text if isinstance(content, GainRow) and name == "cells" else ""
+            yield from (replace(leaf, head=leaf.head or head) for leaf in found)
 
 
 def _table_leaves(table: Table, path: str) -> Iterator[Leaf]:
@@ -91,9 +94,13 @@ def _stands(leaf: Leaf, words: str) -> bool:
     if not head:
         # a headline is parted from the sentences after it
         return text in words or all(_squeeze(part) in words for part in _SENTENCE.split(leaf.text))
+    # gains are wrapped within their columns, where other cells come between their words, and set before their heading
+    gain = re.search(r"\bgains\.rows\.cells\.", leaf.path)
+    wanted, before = ([_squeeze(word) for word in leaf.text.split(" ")], 300) if gain else ([text], 0)
     at = words.find(head)
     while at >= 0:
-        if text in words[at : at + _REACH]:
+        near = words[max(at - before, 0) : at + _REACH]
+        if all(word in near for word in wanted):
             return True
         at = words.find(head, at + 1)
     return False

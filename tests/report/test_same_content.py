@@ -165,6 +165,13 @@ def test_every_text_of_the_content_stands_in_every_format(
     assert content_leaves.missing(content, _words(content, extension, tmp_path), ALLOWED[extension]) == []
 
 
+def test_every_text_of_a_chart_stands_in_a_picture_of_its_own(content: Report) -> None:
+    """In the vector file, as words or as alternative text."""
+    charts = content.comparison.charts if content.comparison else ()
+    allowed = {path.removeprefix("comparison.charts."): why for path, why in _KEYS.items()}
+    assert content_leaves.missing(charts, _read_page(render(content, ".svg").decode()), allowed) == []
+
+
 @pdf_reading.needs_poppler
 def test_every_text_of_the_content_stands_in_the_pdf(content: Report, tmp_path: Path) -> None:
     """As in the other formats."""

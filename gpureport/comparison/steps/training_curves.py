@@ -39,23 +39,24 @@ class TrainingCurve:
 
 
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
-    """Return the curve of every training metric, by name.
+    """Return the curve of every training metric, by name; a value that is missing was logged as no number.
 
     Args:
         training: in `series_table.TRAINING_SCHEMA`.
     """
-    known = columns.valid(training.column("value"))
-    if not len(training) or not known.any():
+    column: Any = training.column("name").unify_dictionaries()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks:
         return ()
-    column: Any = training.column("name")
-    names = np.array(column.to_pylist(), dtype=object)
+    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks])
     values, times = columns.floats(training.column("value")), columns.integers(training.column("timestamp"))
     timed = columns.valid(training.column("timestamp"))
-    order = np.argsort(times, kind="stable")
+    order = np.lexsort((times, codes))
     curves = []
-    for name in sorted({str(each) for each in names}):
-        rows = order[(known & (names == name))[order]]
-        if len(rows):
-            stamps = times[rows] if timed[rows].all() else np.zeros(0, dtype=np.int64)
-            curves.append(TrainingCurve(name=name, times=stamps, values=values[rows]))
-    return tuple(curves)
+    for code in columns.present(codes):
+        first, stop = np.searchsorted(codes[order], [code, code + 1])
+        rows = order[first:stop]
+        stamps = times[rows] if timed[rows].all() else np.zeros(0, dtype=np.int64)
+        name = chunks[0].dictionary[code].as_py()
+        curves.append(TrainingCurve(name=name, times=stamps, values=values[rows]))
+    return tuple(sorted(curves, key=lambda curve: curve.name))

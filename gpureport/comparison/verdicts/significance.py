@@ -89,7 +89,11 @@ def judge_difference(evidence: Evidence, trial: Trial) -> SignificanceResult:
     if contrast is None:
         return _without_interval(evidence, trial.noise)
     if not contrast.excludes_zero(trial.level):
-        if contrast.scatter and contrast.scatter.excludes_zero(trial.level) and not _is_usual(evidence, trial.noise):
+        if (
+            contrast.scatter
+            and contrast.scatter.excludes_zero(trial.level)
+            and not _find_usual_noise(evidence, trial.noise)
+        ):
             return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.reason)
         chance = trial.family > 1 and contrast.excludes_zero()
         many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
@@ -110,14 +114,14 @@ def _without_interval(evidence: Evidence, noise: Noise | None) -> SignificanceRe
 
 def _pair(evidence: Evidence, noise: Noise | None) -> SignificanceResult:
     """Judge a run without repetition: it differs, unconfirmed, by more than repeating commonly changes."""
-    if usual := _is_usual(evidence, noise):
-        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=usual))
     if evidence.lone and evidence.brief and _is_within_allowance(evidence):
         return SignificanceResult(verdict=Verdict.NOT_ENOUGH_DATA, reason=evidence.brief)
+    if usual := _find_usual_noise(evidence, noise):
+        return SignificanceResult(verdict=Verdict.NO_CLEAR_CHANGE, reason=Reason(kind=usual))
     return SignificanceResult(verdict=Verdict.UNCONFIRMED, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
-def _is_usual(evidence: Evidence, noise: Noise | None) -> ReasonKind | None:
+def _find_usual_noise(evidence: Evidence, noise: Noise | None) -> ReasonKind | None:
     """Return by what measure a difference is no larger than what repeating a run changes; None where it is larger."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
     margin, kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE

@@ -45,28 +45,36 @@ def draw_interval_chart(chart: IntervalChart, prefix: str) -> str:
         chart: the figure of every step.
         prefix: begins every id, unlike that of any other figure of the page.
     """
-    return canvas.to_svg(
-        build_interval_figure(chart), prefix, f"{chart.title}: {'; '.join(_describe_row(row) for row in chart.rows)}"
-    )
+    return canvas.to_svg(build_interval_figure(chart), prefix, describe_chart(chart))
 
 
-def build_interval_figure(chart: IntervalChart) -> Figure:
-    """Return a chart, drawn."""
+def describe_chart(chart: IntervalChart) -> str:
+    """Return all that a chart shows, in words."""
+    return f"{chart.title}: {'; '.join(f'{row.label} {row.sentence}' for row in chart.rows)}"
+
+
+def build_interval_figure(
+    chart: IntervalChart, width: float = WIDTH, *, above: float = 0.0, below: float = 0.0
+) -> Figure:
+    """Return a chart, drawn.
+
+    Args:
+        chart: the figure of every step.
+        width: of the figure in points.
+        above: room for a heading.
+        below: room for a legend.
+    """
     low, high = _axis_ends(chart)
-    height = _TOP + _ROW * len(chart.rows) + _BOTTOM
+    top, bottom = _TOP + above, _BOTTOM + below
     with canvas.chart_settings():
-        drawn = canvas.new_figure(WIDTH, height)
-        axes = canvas.new_axes(drawn, sides=(_SIDE, _SIDE), top=_TOP, bottom=_BOTTOM, pad=4)
+        drawn = canvas.new_figure(width, top + _ROW * len(chart.rows) + bottom)
+        axes = canvas.new_axes(drawn, sides=(_SIDE, _SIDE), top=top, bottom=bottom, pad=4)
         axes.set(xlim=(low, high), ylim=(_ROW * len(chart.rows), 0))
         _draw_axis(axes, chart, low, high)
         for position, row in enumerate(chart.rows):
-            _draw_row(axes, position * _ROW, row, chart)
+            _draw_row(axes, position * _ROW, row, chart, unit=(high - low) / (width - 2 * _SIDE))
         _draw_reference(axes, chart)
     return drawn
-
-
-def _describe_row(row: IntervalRow) -> str:
-    return f"{row.label} {row.sentence}"
 
 
 def _row_values(row: IntervalRow) -> list[float]:
@@ -112,15 +120,14 @@ def _round_ticks(low: float, high: float) -> FloatArray:
     return ticks.astype(np.float64)
 
 
-def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) -> None:
-    """Draw a step: its name and figure above, dot or bar with the interval below."""
+def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart, *, unit: float) -> None:
+    """Draw a step: its name and figure above, dot or bar with the interval below; `unit` is what a point stands for."""
     across = axes.get_yaxis_transform()
     name = display.shorten_middle(row.label, _LABEL)
     axes.text(0, top + 13, name, transform=across, fontsize=_TEXT, color=INK.stand_in)
     axes.text(1, top + 13, row.text, transform=across, ha="right", fontsize=_SMALL, color=MUTED.stand_in)
     middle, (low, high) = top + _MEAN, axes.get_xlim()
     axes.add_artist(Rectangle((low, middle - 0.5), high - low, 1, facecolor=TRACK.stand_in, linewidth=0))
-    unit = (high - low) / (WIDTH - 2 * _SIDE)
     if len(row.runs) > 1 or chart.form == "bars":
         _draw_runs(axes, row, top + _RUNS, unit)
     if row.value is None:

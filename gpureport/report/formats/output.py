@@ -19,9 +19,9 @@ FORMATS = {
     ".json": "gpureport.report.formats.json.report_json",
     ".md": "gpureport.report.formats.text.markdown",
     ".pdf": "gpureport.report.formats.pdf",
-    ".png": "gpureport.report.formats.timeline_png",
+    ".png": "gpureport.report.formats.picture_png",
     ".prom": "gpureport.report.formats.openmetrics",
-    ".svg": "gpureport.report.formats.timeline_svg",
+    ".svg": "gpureport.report.formats.picture_svg",
     ".txt": "gpureport.report.formats.text.terminal",
     ".xml": "gpureport.report.formats.junit",
 }

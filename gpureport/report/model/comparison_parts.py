@@ -116,7 +116,7 @@ class ComparisonPart:
         links: every step against the one before.
         remaining: what the last step still loses, and the largest finding left.
         across: what all steps together say.
-        gains: the table of gains.
+        gains: the table of gains; None of groups, which are no chain.
     """
 
     grouped: str
@@ -127,4 +127,4 @@ class ComparisonPart:
     links: tuple[StepPairView, ...]
     remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
     across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
-    gains: GainTable
+    gains: GainTable | None

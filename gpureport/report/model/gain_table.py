@@ -10,14 +10,16 @@ class GainCell:
     """One figure of a row.
 
     Attributes:
-        text: the figure, and its verdict where that is established.
-        lines: its interval, its verdict where that is not established, and what it comes to since the first step.
-        tone: `better` or `worse` where that is established; empty otherwise.
+        text: the figure.
+        interval: its 95 % interval; empty without one.
+        verdict: what may be said of it; empty of a figure that is no change.
+        established: whether the verdict is that it got better or worse, so that it may have a colour.
     """
 
     text: str
-    lines: tuple[str, ...] = ()
-    tone: str = ""
+    interval: str = ""
+    verdict: str = ""
+    established: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,7 @@ class GainRow:
     Attributes:
         head: the step, and how many runs it has; of the last row which steps it is about.
         cells: one a column after the first.
-        facts: what changed, quality, findings, and whether the change had been advised.
+        facts: gains since the first step, what changed, quality, findings, and whether the change had been advised.
     """
 
     head: Cell

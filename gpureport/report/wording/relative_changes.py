@@ -33,7 +33,10 @@ def format_percent_range(interval: tuple[float, float]) -> str:
 
 
 def _digits(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 9.995 else display.number(ratio)  # noqa: PLR2004 - rounds to 10.0
+    for decimals, least_rounded_up in ((2, 9.995), (1, 99.95)):
+        if ratio < least_rounded_up:
+            return f"{ratio:.{decimals}f}"
+    return display.integer(ratio)
 
 
 def _signed_percent(ratio: float) -> str:

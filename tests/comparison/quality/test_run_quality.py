@@ -6,6 +6,7 @@ import pytest
 from gpureport.comparison.quality.run_quality import count_last, measure_run_quality, measure_spread
 from gpureport.comparison.steps.training_curves import build_training_curves
 from gpureport.series_table import empty_training
+from tests.builders import recording, with_training
 from tests.comparison.quality.learning_curves import run_with_curves
 from tests.comparison.runs import level, sampled
 
@@ -47,9 +48,16 @@ def test_a_run_that_ends_without_a_number_has_diverged() -> None:
 
 
 def test_curves_are_in_the_order_of_time() -> None:
-    """Whatever the order of the rows; values that are missing are left out."""
+    """Whatever the order of the rows."""
     points = [(50.0, 5, "loss", 0.5), (10.0, 1, "loss", 0.9), (10.0, 1, "acc", 0.1)]
     run = sampled("a", util=level(90, 100), training=points)
     curves = {curve.name: curve.values.tolist() for curve in run.training}
     assert curves == {"acc": [0.1], "loss": [0.9, 0.5]}
     assert build_training_curves(empty_training()) == ()
+
+
+def test_a_missing_value_was_logged_as_no_number() -> None:
+    """As trackers hold one: the run ended without a number."""
+    made = with_training(recording(util=[90.0] * 100), [(10.0, "loss", 0.9), (20.0, "acc", 0.5), (30.0, "loss", None)])
+    acc, loss = build_training_curves(made.training)
+    assert (acc.name, acc.has_diverged, loss.name, loss.has_diverged) == ("acc", False, "loss", True)

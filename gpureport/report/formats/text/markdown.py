@@ -35,7 +35,7 @@ def render(report: Report) -> str:
 def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
-    if report.comparison:
+    if report.comparison and report.comparison.gains:
         yield MarkdownPart("the table of gains", FINDINGS, tuple(_gain_lines(report.comparison.gains)))
     study = report.comparison.study if report.comparison else ()
     yield from (_section_part(section, ALWAYS) for section in study)
@@ -111,7 +111,7 @@ def _gain_lines(gains: GainTable) -> Iterator[str]:
 
 def _gain_cells(row: GainRow, names: Sequence[str]) -> tuple[str, ...]:
     facts = {fact.name: fact.text for fact in row.facts}
-    figures = ("\n".join((cell.text, *cell.lines)) for cell in row.cells)
+    figures = ("\n".join(filter(None, (cell.text, cell.interval, cell.verdict))) for cell in row.cells)
     return (_cell_text(row.head), *figures, *(facts.get(name, "") for name in names))
 
 

@@ -68,7 +68,7 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     if report.policy:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
-    if report.comparison:
+    if report.comparison and report.comparison.gains:
         yield from terminal_gains.gain_lines(report.comparison.gains, page)
     if report.steps:
         yield from page.heading(report.steps_heading)

@@ -26,5 +26,6 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         yield from page.wrapped(view.sentence, style="heading")
     for note in view.notes:
         yield from page.wrapped(note, 2)
-    yield from terminal_gains.gain_lines(view.gains, page)
+    if view.gains:
+        yield from terminal_gains.gain_lines(view.gains, page)
     yield from terminal_tables.comparison_lines(view, page)

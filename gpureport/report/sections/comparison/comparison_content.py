@@ -70,13 +70,13 @@ class ComparisonView:
         subtitle: runs, steps and hardware.
         sentence: what may be said of the first and the last step.
         notes: what to know before acting on it.
-        gains: the table of gains.
+        gains: the table of gains; None of groups, which are no chain.
+        study: the best group and what each setting did; nothing where the steps are a chain.
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
         charts: figures of every step with their intervals; none for a pair.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
-        study: the best group and what each setting did; nothing where the steps are a chain.
         remaining: what the last step still loses, and the largest finding left.
         advice: what is open in the last step: what follows from it, and the steps to take.
         across: what all steps together say.
@@ -85,13 +85,13 @@ class ComparisonView:
     subtitle: str
     sentence: str
     notes: tuple[str, ...]
-    gains: GainTable
+    gains: GainTable | None
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
     steps: Table | None = field(metadata={HEADING: "Steps"})
     links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...] = field(metadata={HEADING: "Since the first step"})
     charts: tuple[IntervalChart, ...]
     groups: Table | None = field(metadata={HEADING: "Steps as groups"})
-    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
     remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
     advice: tuple[Fact, ...] = field(metadata={HEADING: "What to do next"})
     across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
@@ -127,7 +127,7 @@ def build_comparison_view(
         subtitle=step_chain.build_subtitle(inputs),
         sentence=sentence,
         notes=tuple(_notes(comparison, found, noise, beside)),
-        gains=gain_table.build_gain_table(comparison, found),
+        gains=None if study else gain_table.build_gain_table(comparison, found),
         steps=step_table.overview(comparison) if several else None,
         links=build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
@@ -164,7 +164,7 @@ def build_comparison_part(
         links=build_step_pair_views(comparison, found, inputs),
         remaining=tuple(_remaining(comparison, inputs, told)),
         across=tuple(_describe_all_steps(comparison)),
-        gains=gain_table.build_gain_table(comparison, found),
+        gains=None if study else gain_table.build_gain_table(comparison, found),
     )
 
 

@@ -103,7 +103,8 @@ def _describe_outcome(gain: StepGain) -> str:
     if since.energy and job and _is_surer(since.energy, job):
         change = relative_changes.format_percent_change(since.energy.ratio)
         told.append(f"energy {change}, {_verdict(since.energy)}")
-    return "; ".join(told)
+    fell = [quality_rows.shown_name(change.name) for change in gain.quality if change.fell]
+    return "; ".join([*told, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
 
 
 def _is_surer(change: RelativeChange, job: RelativeChange) -> bool:

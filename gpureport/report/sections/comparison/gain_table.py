@@ -8,7 +8,7 @@ from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, Ste
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
-from gpureport.report.model.shapes import Cell
+from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
@@ -102,20 +102,26 @@ def _format_figure(comparison: Comparison, step: Step, metric: str) -> GainCell:
     if metric in {WORK_RATE, TRAINING_RATE}:
         return GainCell(text=f"{shown.value(value)}{display.GAP}{display.clean(unit or 'units')}/s")
     gpu_time = f"{display.GAP}{'GPU-s' if in_seconds else 'GPU-h'}" if metric == PER_WORK else ""
-    return GainCell(
-        text=f"{shown.value(value)}{gpu_time}", lines=(f"per {figure_formats.batch({unit} if unit else set())}",)
-    )
+    return GainCell(text=f"{shown.value(value)}{gpu_time}")
 
 
 def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> GainRow:
-    def since_first(column: _Column) -> RelativeChange | None:
-        return column.change(gain.since_first) if gain.since_first and several and column.times else None
-
+    since = [_describe_since_first(gain, columns)] if several else []
     return GainRow(
         head=_head(gain.step),
-        cells=tuple(_format_change(_find_change(column, gain), column, since_first(column)) for column in columns),
-        facts=tuple(gain_facts.list_gain_facts(gain)),
+        cells=tuple(_format_change(_find_change(column, gain), column) for column in columns),
+        facts=(*(fact for fact in since if fact), *gain_facts.list_gain_facts(gain)),
     )
+
+
+def _describe_since_first(gain: StepGain, columns: Sequence[_Column]) -> Fact | None:
+    """Return how many times as fast a step is as the first one; None where that is not known."""
+    told = [
+        f"{display.lower_first(column.title)} {relative_changes.format_times(change.ratio)}"
+        for column in columns
+        if column.times and gain.since_first and (change := column.change(gain.since_first))
+    ]
+    return Fact(name="Since first", text=f"{', '.join(told)} as fast") if told else None
 
 
 def _build_last_row(gains: Sequence[StepGain], columns: Sequence[_Column]) -> GainRow:
@@ -137,20 +143,15 @@ def _head(step: Step) -> Cell:
     return Cell(text=display.clean(step.label), small=small)
 
 
-def _format_change(
-    change: RelativeChange | None, column: _Column, since_first: RelativeChange | None = None
-) -> GainCell:
+def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     if change is None:
         return GainCell(text="not known")
-    established = change.verdict in _ESTABLISHED
-    verdict = change.verdict.value.partition(" (")[0]
     text, interval = format_change(change, times=column.times)
-    lines = [interval, "" if established else verdict]
-    lines.append(f"{relative_changes.format_times(since_first.ratio)} since the first" if since_first else "")
     return GainCell(
-        text=f"{text}, {verdict}" if established else text,
-        lines=tuple(filter(None, lines)),
-        tone=change.verdict.value if established else "",
+        text=text,
+        interval=interval,
+        verdict=change.verdict.value.partition(" (")[0],
+        established=change.verdict in _ESTABLISHED,
     )
 
 
@@ -171,16 +172,15 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     if not columns:
         yield _NO_WORK
         return
-    unit = comparison.steps[0].work_unit
+    metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
     per = f"per {figure_formats.batch({unit})}" if unit else "per unit of work"
     yield (
         "Each row is against the row above. Whole job and training alone: how many times as fast. "
-        f"GPU time, cost and energy: change {per}. The small line is the 95% interval."
+        f"GPU time, cost and energy are {per}. Below each change stands its 95% interval."
     )
-    shown = {column.title for column in columns}
-    if any(column.metric == TRAINING_RATE for column in columns):
+    if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)
-    yield from (column.absent for column in _COLUMNS if column.absent and column.title not in shown)
+    yield from (column.absent for column in _COLUMNS if column.absent and column.metric not in metrics)
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
         yield _UNCONFIRMED

@@ -18,7 +18,7 @@ from gpureport.report.wording.comparison_reasons import describe_memory_reason
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 from gpureport.report.wording.grouping import group_holders
 
-_LABEL = 24
+_LABEL = 32
 _BAR = 20
 _NAMED = 4
 TOO_SHORT = "too short to judge"

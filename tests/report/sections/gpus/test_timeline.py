@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.report import build
-from gpureport.report.formats import html, timeline_svg
+from gpureport.report.formats import html, picture_svg
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
@@ -111,7 +111,7 @@ def test_a_moment_is_no_axis(gpus: int, said: str) -> None:
     content = sampled((gpus, 0))
     (run,) = content.timeline
     assert (run.strips, run.absent) == ((), said)
-    page, text, picture = html.render(content), terminal.render(content), timeline_svg.render(content)
+    page, text, picture = html.render(content), terminal.render(content), picture_svg.render(content)
     assert f'<p class="warn">{said}</p>' in page
     assert said in " ".join(text.split())
     assert said[1:] in picture

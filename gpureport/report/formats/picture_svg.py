@@ -1,9 +1,9 @@
-"""The timeline alone, as an SVG file: vector, with text that stays text."""
+"""The charts of steps and the timeline alone, as an SVG file: vector, with text that stays text."""
 
 import re
 from html import escape
 
-from gpureport.report.charts import canvas, timeline_pictures
+from gpureport.report.charts import canvas, report_pictures
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
 from gpureport.report.model.report_content import Report
 
@@ -11,9 +11,9 @@ _HEIGHT = re.compile(r' height="([\d.]+)"')
 
 
 def render(report: Report) -> str:
-    """Return the timeline of every run, one below the other, on white."""
+    """Return the charts of steps and the timeline of every run, one below the other, on white."""
     top, drawn = 0.0, []
-    for place, picture in enumerate(timeline_pictures.draw_timeline_pictures(report)):
+    for place, picture in enumerate(report_pictures.draw_report_pictures(report)):
         element = canvas.to_svg(picture.figure, f"run{place}", picture.spoken)
         (height,) = _HEIGHT.findall(element[: element.index(">")])[:1]
         drawn.append(element.replace("<svg", f'<svg y="{top:g}"', 1))

@@ -1,4 +1,4 @@
-"""The timeline as a picture of its own, with a heading and a legend of the findings it marks.
+"""The charts of steps and the timeline as pictures of their own, with headings and a legend of the findings marked.
 
 It always has light colours: a slide that it is pasted into has no style sheet.
 """
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from gpureport.report.charts import canvas, event_marks, timeline_strips
+from gpureport.report.charts import canvas, event_marks, interval_charts, timeline_strips
 from gpureport.report.charts.palette import INK, MUTED
+from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
@@ -22,15 +23,16 @@ _LETTERS, _NAME, _MARKS = 140, 90, 12
 
 
 @dataclass(frozen=True, slots=True)
-class TimelinePicture:
-    """The strips of one run, drawn; `spoken` is its alternative text."""
+class ReportPicture:
+    """A chart of steps, or the strips of one run, drawn; `spoken` is its alternative text."""
 
     figure: Figure
     spoken: str
 
 
-def draw_timeline_pictures(report: Report) -> Iterator[TimelinePicture]:
-    """Yield the timeline of every run, from top to bottom; a run without strips says why."""
+def draw_report_pictures(report: Report) -> Iterator[ReportPicture]:
+    """Yield the charts of steps, then the timeline of every run; a run without strips says why."""
+    yield from _draw_charts(report.comparison) if report.comparison else ()
     for place, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
@@ -42,7 +44,17 @@ def draw_timeline_pictures(report: Report) -> Iterator[TimelinePicture]:
             lines, figure = [], canvas.new_figure(canvas.WIDTH, _ABOVE + _MARGIN)
             heading = f"{name}: {display.lower_first(run.absent)}"
         _write_heading_and_legend(figure, heading, lines)
-        yield TimelinePicture(figure, "; ".join([heading, *lines]))
+        yield ReportPicture(figure, "; ".join([heading, *lines]))
+
+
+def _draw_charts(part: ComparisonPart) -> Iterator[ReportPicture]:
+    """Yield the charts of steps, what their marks stand for below the last."""
+    for chart in part.charts:
+        lines = textwrap.wrap(part.legend, _LETTERS) if chart is part.charts[-1] else []
+        below = _LINE * len(lines) + _MARGIN
+        figure = interval_charts.build_interval_figure(chart, canvas.WIDTH, above=_ABOVE, below=below)
+        _write_heading_and_legend(figure, chart.title, lines)
+        yield ReportPicture(figure, "; ".join([interval_charts.describe_chart(chart), *lines]))
 
 
 def _legend_lines(cards: list[FindingCard], run: Timeline) -> list[str]:

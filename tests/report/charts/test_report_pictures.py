@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.report import write
 from gpureport.report.charts.palette import BUSY, COLOURS
-from gpureport.report.formats import timeline_png, timeline_svg
+from gpureport.report.formats import picture_png, picture_svg
 from gpureport.report.model.report_content import Report
 from tests.report import sample_reports
 
@@ -28,7 +28,7 @@ def words(text: str) -> str:
 def test_the_vector_picture_stands_alone() -> None:
     """A document of its own, with the run, the GPUs, the findings and events it marks, on a ground, nothing loaded."""
     content = sample_reports.report_on(sample_reports.SETS["broken log"])
-    text = timeline_svg.render(content)
+    text = picture_svg.render(content)
     assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     said = words(text)
     assert "mean GPU utilisation over time" in said
@@ -38,11 +38,16 @@ def test_the_vector_picture_stands_alone() -> None:
 
 
 def test_steps_stand_below_each_other(steps: Report) -> None:
-    """One picture a run, none over another, all within the frame; no id twice."""
-    text = timeline_svg.render(steps)
+    """The chart of steps, then one picture a run, none over another, all within the frame; no id twice."""
+    text = picture_svg.render(steps)
     root = ET.fromstring(text)  # noqa: S314 - as above
     inner = root.findall(f"{_NAMESPACE}svg")
-    assert len(inner) == 3
+    assert [(each.get("aria-label") or "").split(":")[0] for each in inner] == [
+        "Mean GPU utilisation once settled",
+        "baseline",
+        "bf16",
+        "8 workers",
+    ]
     bottom = 0.0
     for element in inner:
         assert float(element.get("y", "nan")) == pytest.approx(bottom)
@@ -55,7 +60,7 @@ def test_steps_stand_below_each_other(steps: Report) -> None:
 def test_the_pixels_have_the_colours_of_the_page(many: Report, steps: Report) -> None:
     """No colour that only stands in for one, no pixel one can look through, and the blue of busy time."""
     for content in (many, steps):
-        pixels = matplotlib.image.imread(BytesIO(timeline_png.render(content)))
+        pixels = matplotlib.image.imread(BytesIO(picture_png.render(content)))
         assert pixels.shape[1] == 1800
         # a pixel as one number: rows of four are slow to compare
         packed = np.unique((pixels * 255).round().astype(np.uint8).view(np.uint32))
@@ -70,8 +75,8 @@ def test_a_run_without_a_gpu_says_so(report: Report) -> None:
     """A picture, not an error: other files of the same command are written too."""
     why = "No GPU was recorded in this run."
     blind = replace(report, timeline=(replace(report.timeline[0], strips=(), absent=why),))
-    assert "baseline: no GPU was recorded in this run." in timeline_svg.render(blind)
-    assert timeline_png.render(blind).startswith(b"\x89PNG")
+    assert "baseline: no GPU was recorded in this run." in picture_svg.render(blind)
+    assert picture_png.render(blind).startswith(b"\x89PNG")
 
 
 def test_pictures_hold_no_clock(report: Report, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The timeline alone, as a PNG file, for programs that take no SVG."""
+"""The charts of steps and the timeline alone, as a PNG file, for programs that take no SVG."""
 
 import warnings
 from io import BytesIO
@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from gpureport.report.charts import canvas, light_colours, timeline_pictures
+from gpureport.report.charts import canvas, light_colours, report_pictures
 from gpureport.report.charts.palette import LIGHT_TEXT
 from gpureport.report.model.report_content import Report
 
@@ -18,8 +18,8 @@ _DPI = 144
 
 
 def render(report: Report) -> bytes:
-    """Return the timeline of every run, one below the other, on white."""
-    rows = [_rasterise(picture.figure) for picture in timeline_pictures.draw_timeline_pictures(report)]
+    """Return the charts of steps and the timeline of every run, one below the other, on white."""
+    rows = [_rasterise(picture.figure) for picture in report_pictures.draw_report_pictures(report)]
     about = {"Software": f"gpureport {report.version}", "Title": report.title}
     stream = BytesIO()
     imsave(stream, np.vstack(rows), format="png", dpi=_DPI, metadata=about)

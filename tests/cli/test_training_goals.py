@@ -1,0 +1,93 @@
+"""Quality beside speed from the command line: --better, --target and limits on training metrics."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gpureport
+from gpureport.errors import SettingsError
+from tests.cli.program import Program
+from tests.importers.written_logs import log
+
+ENDS = {"before": 0.79, "after": 0.61}
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> Path:
+    """Lay out two steps, each a log and what its training loop wrote; the second is faster and trains worse."""
+    for name, seconds in (("before", 600), ("after", 300)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "gpu.csv").write_text(log(seconds))
+        values = [ENDS[name] * share for share in (0.4, 0.8, 0.96, 1, 1, 1)]
+        rows = [f"{(k + 1) * seconds / 6 - 1},{k + 1},{value},{1 - value}" for k, value in enumerate(values)]
+        (folder / "training.csv").write_text("\n".join(["elapsed,step,val_accuracy,regret", *rows, ""]))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("steps")
+def test_the_headline_of_a_comparison_warns(gpureport: Program) -> None:
+    """Beside the speed, in text and in the report."""
+    done = gpureport("compare", "before", "after", "--work", "1000:samples")
+    said = " ".join(done.out.split())
+    assert (done.code, "quality fell: val_accuracy from 0.79 to 0.61 (unconfirmed: one run each)" in said) == (0, True)
+    assert gpureport("report", "before", "after", "--work", "1000:samples", "-o", "steps.md").code == 0
+    heading = Path("steps.md").read_text().splitlines()[0].replace("\\", "")
+    assert "unconfirmed" in heading
+    assert "quality fell: val_accuracy from 0.79 to 0.61" in heading
+
+
+@pytest.mark.usefixtures("steps")
+def test_goals_reach_the_json(gpureport: Program) -> None:
+    """A metric that is named with its direction, and the time to the target of each run."""
+    goals = ("--target", "val_accuracy=75%", "--better", "regret=lower")
+    found = json.loads(gpureport("compare", "before", "after", "--format", "json", *goals).out)
+    named = {each["name"]: each for each in found["quality"]}
+    assert (named["regret"]["higher_is_better"], named["regret"]["leading"]) == (False, True)
+    assert named["val_accuracy"]["before"]["final"] == pytest.approx(0.79)
+    before, after = found["time_to_target"]["steps"]
+    assert before["seconds"] == pytest.approx(299, abs=2)
+    assert (after["seconds"], after["reached"], after["runs"][0]["reason"]) == (None, 0, "the target was never reached")
+    assert [step["measures"]["seconds_to_target"] for step in found["steps"]] == [before["seconds"], None]
+    plain = json.loads(gpureport("compare", "before", "after", "--format", "json").out)
+    assert plain["time_to_target"] is None
+    assert "regret" not in {each["name"] for each in plain["quality"]}
+
+
+def test_limits_on_training_metrics_hold_a_gate(gpureport: Program, steps: Path) -> None:
+    """From the command line, and with a target from the settings."""
+    (steps / "gpureport.toml").write_text(
+        '[training]\ntarget = "val_accuracy=0.6"\n\n[[policy]]\nlimit = "seconds_to_target <= 6 min"\n'
+    )
+    limit = ("--fail-on", "val_accuracy >= 0.78")
+    assert [gpureport("check", name, *limit).code for name in ("before", "after")] == [0, 1]
+    assert gpureport("check", "after", "--target", "val_accuracy=.7").code == 4
+    assert gpureport("report", "after", *limit, "-o", "after.md").code == 1
+    assert gpureport("check", "before", "--fail-on", "training gain >= 1").code == 4
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--target", "regret=0.3"), "whether a higher regret is better is not known"),
+        (("--target", "val_accuracy"), "is not a metric and its value, such as val_accuracy=0.78"),
+        (("--better", "regret=up"), "does not say which way a metric gets better"),
+    ],
+)
+def test_mistakes_are_named(gpureport: Program, options: tuple[str, ...], what: str) -> None:
+    """Before anything is compared."""
+    done = gpureport("compare", "before", "after", *options)
+    assert (done.code, what in " ".join(done.err.split())) == (2, True)
+
+
+def test_the_python_api_takes_the_same(steps: Path) -> None:
+    """As plain values."""
+    runs = [*gpureport.read(steps / "before"), *gpureport.read(steps / "after")]
+    found = gpureport.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
+    assert "seconds_to_target" in found.deltas_frame()["metric"].tolist()
+    page = gpureport.report(found, format="md").replace("\\", "")
+    assert "quality fell: regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61 (unconfirmed" in page
+    with pytest.raises(SettingsError):
+        gpureport.compare(runs, target="regret=1")

@@ -1,0 +1,184 @@
+"""The table of gains in words: figures with verdicts, what changed, and advice that was followed."""
+
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.chain.step_pairs import pair_steps
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.recording import Work
+from gpureport.report.formats.text import terminal_gains
+from gpureport.report.model.gain_table import GainTable
+from gpureport.report.sections.comparison.gain_table import build_gain_table
+from gpureport.report.wording.display import GAP
+from gpureport.report.wording.relative_changes import MINUS
+from gpureport.report.wording.terminal_lines import Page, render_lines
+from tests.comparison.configured_runs import advising, compare_configured, configured
+from tests.comparison.runs import level, sampled
+from tests.report import sample_reports
+
+
+def table(comparison: Comparison) -> GainTable:
+    """Return the table of gains."""
+    return build_gain_table(comparison, pair_steps(comparison))
+
+
+def facts(found: GainTable, row: int) -> dict[str, str]:
+    """Return what is said in words in one row."""
+    return {fact.name: fact.text for fact in found.rows[row].facts}
+
+
+def runs(step: str, seconds: int, count: int = 3, price: float | None = None) -> list[SampledRun]:
+    """Return repetitions that do the same work in about so many seconds."""
+    made = [
+        sampled(
+            f"{step} {at}",
+            step=step,
+            work=Work(amount=1000, unit="images"),
+            params=[("workers", step)],
+            util=[level(90, seconds + at, at)],
+        )
+        for at in range(count)
+    ]
+    return [replace(run, gpu_hour_price=price) for run in made]
+
+
+def test_figures_with_their_verdicts() -> None:
+    """Half the time is twice as fast and saves half; only an established verdict may have a colour."""
+    found = table(compare([*runs("2", 400), *runs("14", 200)]))
+    assert found.columns == ("Step", "Whole job", "Training alone", "GPU time")
+    first, second = found.rows
+    assert first.cells[0].text.endswith(f"{GAP}images/s")
+    assert (first.head.text, first.head.small, first.facts) == ("2", "3 runs", ())
+    job, _, gpu_time = second.cells
+    assert job.text.startswith(("1.9", "2.0"))
+    assert gpu_time.text == f"{MINUS}50%"
+    assert (gpu_time.verdict, gpu_time.established) == ("better", True)
+    assert gpu_time.interval.startswith(MINUS)
+    assert "Cost: no price given (--gpu-hour-price)." in found.notes
+    assert "Energy: power was not recorded throughout." in found.notes
+
+
+def test_single_runs_are_unconfirmed() -> None:
+    """The size is shown without a colour, and the note says what to do."""
+    found = table(compare([*runs("2", 1400, 1), *runs("14", 700, 1)]))
+    cells = [cell for cell in found.rows[1].cells if cell.verdict == "unconfirmed"]
+    assert cells
+    assert not any(cell.established for row in found.rows for cell in row.cells)
+    assert "Unconfirmed: one run each; repeat the step before you rely on it." in found.notes
+
+
+def test_prices_make_a_column() -> None:
+    """Cost stands beside GPU time where each run has a price."""
+    found = table(compare([*runs("2", 400, price=2.0), *runs("14", 200, price=2.0)]))
+    assert found.columns[-1] == "Cost"
+    assert found.rows[1].cells[-1].text == found.rows[1].cells[-2].text
+
+
+def test_all_steps_together() -> None:
+    """Of three steps a last row sums up, and each later row says what it comes to since the first."""
+    found = table(compare([*runs("2", 400), *runs("4", 200), *runs("8", 100)]))
+    assert [row.head.text for row in found.rows] == ["2", "4", "8", "All steps together"]
+    assert "Since first" not in facts(found, 1)
+    assert facts(found, 2)["Since first"].startswith("whole job 4.0")
+    assert found.rows[3].cells[2].text == f"{MINUS}75%"
+    assert facts(found, 3)["Advised"] == "0 of 2 steps did what a finding had advised."
+
+
+def test_without_work_the_words_remain() -> None:
+    """No figure, but what changed and what was advised; the note says what is missing."""
+    before = configured("a", {"workers": "2"}, findings=[advising("loader_workers")])
+    found = table(compare_configured(before, configured("b", {"workers": "14"})))
+    assert found.columns == ("Step",)
+    assert facts(found, 1) == {
+        "Changed": "workers 2 → 14",
+        "Findings": "Gone: Low GPU utilisation, cause unknown.",
+        "Advised": "More loader workers, advised in a (Low GPU utilisation, cause unknown) → applied → outcome "
+        "not known, as the work was not stated; the finding is gone.",
+    }
+    assert found.notes == ("Gains are per unit of work, and the work is not known: state it with --work N:UNIT.",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed", "advised"),
+    [
+        ({}, {}, "not recorded (state it with --param)", None),
+        ({"lr": "1"}, {"lr": "1"}, "nothing that was recorded", None),
+        ({"lr": "1"}, {"lr": "2"}, "lr 1 → 2", "No earlier finding advised it."),
+    ],
+)
+def test_what_is_said_without_advice(
+    before: dict[str, str], after: dict[str, str], changed: str, advised: str | None
+) -> None:
+    """Not recorded is told from unchanged."""
+    found = facts(table(compare_configured(configured("a", before), configured("b", after))), 1)
+    assert (found["Changed"], found.get("Advised")) == (changed, advised)
+
+
+def test_the_potential_is_a_bound() -> None:
+    """One tenth idle: at most 1.11 times as fast, and no promise."""
+    potential = table(compare_configured(configured("a"), configured("b"))).potential
+    assert potential == (
+        "At most 1.11 times as fast if all that b loses went: idle 10%. This is an upper bound for the whole job, not "
+        "a promise."
+    )
+
+
+def test_lines_fit_a_terminal() -> None:
+    """Five figures a row fit 80 columns, and no verdict is broken."""
+    priced = [replace(run, gpu_hour_price=2.0) for run in (*runs("2", 400), *runs("14", 390), *runs("16", 380))]
+    text = render_lines(terminal_gains.gain_lines(table(compare(priced)), Page(width=80, ascii=False)), colour=False)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "no clear change" in text or "better" in text
+
+
+def test_the_recorded_chain_followed_advice(tmp_path: Path) -> None:
+    """MLflow's runs: the second step did what a finding of the first advised, the fifth what one of the fourth did."""
+    with tarfile.open(sample_reports.SAMPLES / "recorded/training_steps/mlruns.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    found = sorted(gpureport.read(f"mlflow:{tmp_path / 'mlruns'}"), key=lambda recording: recording.run.started)
+    comparison = gpureport.compare([gpureport.analyze(recording) for recording in found])
+    gains = table(comparison)
+    assert [facts(gains, row)["Changed"] for row in range(1, 5)] == [
+        "workers 2 → 14",
+        "pin False → True",
+        "amp False → True",
+        "batch 64 → 256",
+    ]
+    outcome = facts(gains, 1)["Advised"]
+    assert outcome.startswith("More loader workers, advised in 1-starved (")
+    assert f"→ applied → GPU time {MINUS}57%, unconfirmed" in outcome
+    assert facts(gains, 2)["Advised"] == "No earlier finding advised it."
+    assert facts(gains, 4)["Advised"].startswith("Larger batch, advised in 4-mixed-precision (")
+    assert facts(gains, 5)["Advised"].startswith("2 of 4 steps did what a finding had advised: more loader workers")
+
+
+def test_a_gain_that_cost_quality_says_so() -> None:
+    """Advice that was followed with success and a loss of accuracy is not told as a success alone."""
+    accuracy = {"64": 0.79, "256": 0.61}
+    made = [
+        sampled(
+            f"{batch} {at}",
+            step=batch,
+            work=Work(amount=1000, unit="images"),
+            params=[("batch", batch)],
+            training=[(float(each), each, "val_accuracy", value + 0.001 * at) for each in range(1, 61)],
+            util=[level(50, seconds + at, at)],
+            memory=[np.full(seconds + at, 10.0)],
+        )
+        for (batch, value), seconds in zip(accuracy.items(), (400, 200), strict=True)
+        for at in range(3)
+    ]
+    first = replace(
+        made[0], analysis=replace(made[0].analysis, findings=(advising("larger_batch", kind="mem_headroom"),))
+    )
+    found = facts(table(compare([first, *made[1:]])), 1)
+    assert found["Quality"].startswith("val_accuracy 0.791 → 0.611, worse")
+    assert "GPU time" in found["Advised"]
+    assert "but worse: val_accuracy" in found["Advised"]
