@@ -29,7 +29,7 @@ def written(folder: Path, steps: list[dict[str, Any]], deltas: list[dict[str, An
     """Write the JSON of a comparison; return its path."""
     accuracy = {"base": "a", "step": "b", "name": "accuracy", "leading": True, "verdict": "worse"}
     accuracy |= {"before": {"final": 0.791, "diverged": 0}, "after": {"final": 0.612, "diverged": 0}}
-    others = [
+    others: list[dict[str, Any]] = [
         {"name": "loss", "leading": False},
         {"name": "f1", "after": {"final": None, "diverged": 0}},
         {"name": "score", "after": {"final": None, "diverged": 1}},
