@@ -16,7 +16,7 @@ _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
     ChangeKind.PERSISTING: "Still there",
-    ChangeKind.CANNOT_TELL: "Not assessed in both",
+    ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
 _ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
 
@@ -59,7 +59,9 @@ def _describe_quality(changes: Sequence[QualityChange]) -> str:
 
 def _describe_metric(change: QualityChange) -> str:
     before, after = quality_rows.format_pair(change)
-    return f"{quality_rows.shown_name(change.name)} {before} → {after}, {change.verdict.value.partition(' (')[0]}"
+    values = f"{quality_rows.shown_name(change.name)} {before} → {after}"
+    known = change.before.runs and change.after.runs
+    return f"{values}, {change.verdict.value.partition(' (')[0]}" if known else values
 
 
 def _describe_findings(gain: StepGain) -> str:
