@@ -102,7 +102,8 @@ def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dic
         if first is not None and not prefix:
             tags["change_since_first"] = _format_change(first)
     pair = {"base": labels[-2], "step": labels[-1], "leading": True}
-    tags["quality"] = "; ".join(_format_quality(change) for change in document["quality"] if _matches(change, pair))
+    quality = [_format_quality(change) for change in document["quality"] if _matches(change, pair)]
+    tags["quality"] = "; ".join(filter(None, quality))
     return {name: text for name, text in tags.items() if text}
 
 
@@ -111,12 +112,15 @@ def _matches(entry: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _format_quality(change: Mapping[str, Any]) -> str:
-    """Return a training metric at the end of both steps, and the verdict on it."""
-    before, after = (
-        "not recorded" if change[side]["final"] is None else f"{change[side]['final']:.4g}"
-        for side in ("before", "after")
-    )
-    return f"{change['name']} {before} to {after}: {change['verdict']}"
+    """Return a training metric at the end of both steps with the verdict; empty where one did not record it."""
+    finals = [_format_final(change[side]) for side in ("before", "after")]
+    return f"{change['name']} {finals[0]} to {finals[1]}: {change['verdict']}" if all(finals) else ""
+
+
+def _format_final(figure: Mapping[str, Any]) -> str:
+    if figure["final"] is not None:
+        return f"{figure['final']:.4g}"
+    return "not a number" if figure["diverged"] else ""
 
 
 def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str) -> Mapping[str, Any] | None:

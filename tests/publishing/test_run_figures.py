@@ -28,8 +28,13 @@ def step(label: str, *names: str, **measures: float | None) -> dict[str, Any]:
 def written(folder: Path, steps: list[dict[str, Any]], deltas: list[dict[str, Any]]) -> Path:
     """Write the JSON of a comparison; return its path."""
     accuracy = {"base": "a", "step": "b", "name": "accuracy", "leading": True, "verdict": "worse"}
-    accuracy |= {"before": {"final": 0.791}, "after": {"final": 0.612}}
-    quality = [accuracy, accuracy | {"name": "loss", "leading": False}]
+    accuracy |= {"before": {"final": 0.791, "diverged": 0}, "after": {"final": 0.612, "diverged": 0}}
+    others: list[dict[str, Any]] = [
+        {"name": "loss", "leading": False},
+        {"name": "f1", "after": {"final": None, "diverged": 0}},
+        {"name": "score", "after": {"final": None, "diverged": 1}},
+    ]
+    quality = [accuracy, *(accuracy | other for other in others)]
     document = {"schema": "gpureport.comparison/1", "primary": PER_WORK, "steps": steps, "deltas": deltas}
     document["quality"] = quality
     path = folder / "comparison.json"
@@ -53,7 +58,7 @@ def test_each_run_gets_its_own_figures_and_the_change_of_its_step(tmp_path: Path
             "verdict": "better",
             "change": "-50% (-60 to -40%)",
             "change_since_first": "-50% (-60 to -40%)",
-            "quality": "accuracy 0.791 to 0.612: worse",
+            "quality": "accuracy 0.791 to 0.612: worse; score 0.791 to not a number: worse",
         }
 
 

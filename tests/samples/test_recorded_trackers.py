@@ -99,6 +99,15 @@ def test_what_is_read_counts_by_the_same_work(tracker: str) -> None:
 
 
 @EACH_TRACKER
+def test_a_large_gain_of_single_runs_is_unconfirmed(tracker: str) -> None:
+    """From 341 to 800 images a second, in both rates; a repetition may settle it."""
+    found = chain(tracker)
+    for delta in (found.judged(*STEPS[:2]), found.judged_training(*STEPS[:2])):
+        assert delta is not None
+        assert delta.verdict is Verdict.UNCONFIRMED
+
+
+@EACH_TRACKER
 def test_single_runs_claim_nothing(tracker: str) -> None:
     """However far they lie apart, no figure is called better or worse."""
     found = chain(tracker)

@@ -240,5 +240,6 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
             f"{name} is stored, and the option only matters while a log is read",
             "ingest its log again",
         )
-    labelled = replace(recording, run=options.labels.labels().applied(recording.run))
-    return labelled if options.window.window is None else cut_recording(labelled, options.window.window)
+    if options.window.window is not None:
+        recording = cut_recording(recording, options.window.window)
+    return replace(recording, run=options.labels.labels().applied(recording.run))

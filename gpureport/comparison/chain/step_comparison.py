@@ -10,7 +10,7 @@ from gpureport.comparison.quality.time_to_target import (
     judge_missed_target,
 )
 from gpureport.comparison.statistics.difference_estimate import LEVEL
-from gpureport.comparison.steps.batch_size import convert_work_to_samples
+from gpureport.comparison.steps.batch_size import convert_work_to_samples, unify_work_units
 from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
@@ -57,7 +57,9 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None, goals: Train
         noise: what repetitions in a store differ by, where that was measured.
         goals: what a person says of training metrics.
     """
-    steps = tuple(add_time_to_target(step, goals) for step in build_steps(convert_work_to_samples(runs)))
+    steps = tuple(
+        add_time_to_target(step, goals) for step in build_steps(unify_work_units(convert_work_to_samples(runs)))
+    )
     entries = [entry for base, step in _sides(steps) for entry in _entries(base, step, goals)]
     primary = PER_WORK if _one_work(steps) else UTILISATION
     tested, training = (

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import fsum, sqrt
 
-from gpureport.comparison.quality.quality_verdict import compute_final_error, compute_mean, judge_quality
+from gpureport.comparison.quality.quality_verdict import (
+    compute_final_error,
+    compute_mean,
+    find_failed_runs,
+    judge_quality,
+)
 from gpureport.comparison.quality.run_quality import RunQuality, measure_run_quality
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step, Verdict
@@ -58,6 +63,8 @@ class QualityChange:
         interval: lower and upper end of the difference at 95 %; None with one run on either side.
         verdict: what may be said of it, at 99 %.
         margin: what single runs plausibly differ by; 0 where either is missing.
+        failed: final values of runs of the later step that are worse than each earlier run by more than the margin,
+            where it has several runs: a mean with a wide interval can hide one that went wrong.
         leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
     """
 
@@ -71,12 +78,13 @@ class QualityChange:
     interval: tuple[float, float] | None
     verdict: Verdict
     margin: float
+    failed: tuple[float, ...]
     leading: bool
 
     @property
     def fell(self) -> bool:
         """Whether quality fell, by repetitions or further than a single run plausibly differs from another."""
-        if self.after.diverged > self.before.diverged:
+        if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
             return (self.difference < 0) == self.higher_is_better
@@ -145,6 +153,7 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
         interval=found.interval,
         verdict=_verdict_of_diverged(before, after) or found.verdict,
         margin=found.margin,
+        failed=find_failed_runs(finals[0], finals[1], found.margin, higher_is_better=higher),
         leading=leading,
     )
 

@@ -73,6 +73,20 @@ def judge_quality(
     return QualityDifference(interval=contrast.interval(LEVEL), verdict=verdict, margin=margin)
 
 
+def find_failed_runs(
+    before: Sequence[float], after: Sequence[float], margin: float, *, higher_is_better: bool | None
+) -> tuple[float, ...]:
+    """Return the final values of runs that are worse than each run before by more than a margin, the worst first.
+
+    A step of one run has none: its verdict says it.
+    """
+    if not before or len(after) < 2 or higher_is_better is None:  # noqa: PLR2004 - a single run is no exception
+        return ()
+    if higher_is_better:
+        return tuple(sorted(value for value in after if value < min(before) - margin))
+    return tuple(sorted((value for value in after if value > max(before) + margin), reverse=True))
+
+
 def _are_separate(before: Sequence[float], after: Sequence[float]) -> bool:
     """Return whether every run of one step lies beyond every run of the other."""
     return max(before) < min(after) or max(after) < min(before)

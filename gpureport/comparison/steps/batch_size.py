@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.throughput import STEPS
 from gpureport.recording import Run, Work
+from gpureport.training_names import normalise_work_unit
 
 _SAMPLES = "samples"
 _NAMES = (
@@ -47,6 +48,19 @@ def convert_work_to_samples(runs: Sequence[SampledRun]) -> list[SampledRun]:
     if len(set(sizes)) < 2 or None in sizes or any(run.work_unit != STEPS for run in runs):  # noqa: PLR2004 - differ
         return list(runs)
     return [_counted(run, size) for run, size in zip(runs, sizes, strict=True) if size is not None]
+
+
+def unify_work_units(runs: Sequence[SampledRun]) -> list[SampledRun]:
+    """Return runs with one name for their unit of work where it has several: images that were stated are samples."""
+    units = {run.work_unit for run in runs if run.work_unit is not None}
+    several = len(units) > 1 and len(set(map(normalise_work_unit, units))) == 1
+    return [_renamed(run) for run in runs] if several else list(runs)
+
+
+def _renamed(run: SampledRun) -> SampledRun:
+    info = run.analysis.run
+    work = None if info.work is None else replace(info.work, unit=normalise_work_unit(info.work.unit))
+    return replace(run, analysis=replace(run.analysis, run=replace(info, work=work)))
 
 
 def _counted(run: SampledRun, size: float) -> SampledRun:

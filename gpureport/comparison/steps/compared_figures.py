@@ -26,8 +26,8 @@ GPU_SECONDS, ENERGY = "gpu_seconds", "energy_joules"
 class FigureRole(StrEnum):
     """How a figure comes about, which decides how sure it can be.
 
-    A mean over time scatters within a run. A peak and a total are one figure a run. Figures per unit of work are means
-    where training metrics tell how fast work went, else one figure a run; they are compared as ratios.
+    A mean over time scatters within a run. A peak and a total are one figure a run. So is a figure per unit of work,
+    but for the rate of training alone where training metrics tell it. Figures of work are compared as ratios.
     """
 
     MEAN = "mean"

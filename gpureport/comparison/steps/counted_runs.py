@@ -11,6 +11,9 @@ STEADY_SECONDS = 60.0
 SHORTEST_STEADY_SECONDS = 20.0
 """Steady time below which a run never counts (pragmatic: samples a second apart miss a tenth of it at its ends)."""
 
+_FEWEST_SAMPLES = 6
+"""Samples below which a run shorter than a minute never counts (pragmatic: so many trackers take in a minute)."""
+
 _LIKE = 1 / 3
 """Share of the longest run of the step from which a shorter run counts.
 
@@ -56,7 +59,8 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
         interval: seconds between samples to which finer logs are thinned.
     """
     seconds = [run.steady_seconds(metric, interval) for run in runs]
-    least = max(SHORTEST_STEADY_SECONDS, min(STEADY_SECONDS, max(seconds) * _LIKE))
+    sampled = min(STEADY_SECONDS, _FEWEST_SAMPLES * interval)
+    least = max(SHORTEST_STEADY_SECONDS, sampled, min(STEADY_SECONDS, max(seconds) * _LIKE))
     pairs = list(zip(runs, seconds, strict=True))
     return CountedRuns(
         counted=tuple(run for run, held in pairs if held >= least),

@@ -37,8 +37,13 @@ def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work = run.analysis.run.work
-    seconds = fsum(phase.interval.seconds for phase in run.analysis.phases if phase.kind == "steady")
+    seconds = steady_seconds(run)
     return work.amount / seconds if work is not None and work.amount > 0 and seconds > 0 else None
+
+
+def steady_seconds(run: SampledRun) -> float:
+    """Return the length of the steady phase, from the first to the last activity of a GPU."""
+    return fsum(phase.interval.seconds for phase in run.analysis.phases if phase.kind == "steady")
 
 
 def choose_training_sources(steps: Sequence[Sequence[SampledRun]]) -> list[TrainingSource | None]:

@@ -1,7 +1,7 @@
 """The best of all groups by one figure, with its margin over the next, where it stands clear of all others."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
@@ -12,7 +12,13 @@ from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
-from gpureport.comparison.verdicts.significance import Trial, compute_holm_levels, find_obstacle, judge_difference
+from gpureport.comparison.verdicts.significance import (
+    SignificanceResult,
+    Trial,
+    compute_holm_levels,
+    find_obstacle,
+    judge_difference,
+)
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 
@@ -95,19 +101,31 @@ def _read_value(step: Step, metric: str) -> float | None:
 
 
 def _compare_with_others(best: Step, others: Sequence[Step], metric: str) -> dict[str, Verdict]:
-    """Return the verdict on the best against each other group; Holm's levels keep all claims at 5 % together."""
+    """Return the verdict on the best against each other group."""
     evidence = {other.label: gather_evidence(other, best, BY_METRIC[metric]) for other in others}
     obstacles = {
         other.label: find_obstacle(check_comparability(other, best), metric, same=is_same_recording(other, best))
         for other in others
     }
-    tested = [label for label, each in evidence.items() if each.contrast is not None and obstacles[label] is None]
+    return judge_against_others(evidence, {label: barred for label, barred in obstacles.items() if barred is not None})
+
+
+def judge_against_others(
+    evidence: Mapping[str, Evidence], obstacles: Mapping[str, SignificanceResult]
+) -> dict[str, Verdict]:
+    """Return the verdict on one group against each other.
+
+    They are one family, by Holm's levels: a group that is not the best is called so in one study of twenty at most.
+
+    Args:
+        evidence: the other group as the earlier step, by its label.
+        obstacles: of those that must not be compared.
+    """
+    tested = [label for label, each in evidence.items() if each.contrast is not None and label not in obstacles]
     levels = dict(zip(tested, compute_holm_levels([evidence[label] for label in tested]), strict=True))
+    plain = Trial(family=max(len(tested), 1))
     return {
-        label: (
-            obstacles[label]
-            or judge_difference(each, Trial(level=levels.get(label, LEVEL), family=max(len(tested), 1)))
-        ).verdict
+        label: (obstacles.get(label) or judge_difference(each, replace(plain, level=levels.get(label, LEVEL)))).verdict
         for label, each in evidence.items()
     }
 

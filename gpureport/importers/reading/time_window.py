@@ -17,6 +17,7 @@ from gpureport.importers.timebase import zones
 from gpureport.quality import LogGap, Quality, Rejected
 from gpureport.recording import Recording, Run, Source, Stage
 from gpureport.series_table import arrange_series
+from gpureport.training_names import choose_throughput
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
@@ -91,6 +92,8 @@ def _parse_elapsed(text: str) -> float | None:
 def cut_recording(recording: Recording, window: Window) -> Recording:
     """Return a part of a run; rows left out are counted.
 
+    Where training metrics count work, that of the whole run is dropped: they count that of the part as well.
+
     Raises:
         SettingsError: when a bound is no time.
         SourceError: when no row of a GPU is in it.
@@ -106,6 +109,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
         run=replace(
             run,
             name=run.name if window.job is None else f"{run.name} #{window.job}",
+            work=None if _counts_work(recording.training) else run.work,
             started=int(times.min()),
             ended=int(times.max()),
             stages=tuple(_clip_stages(run, start, end)),
@@ -114,6 +118,11 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
         series=arrange_series([series]),
         training=recording.training.filter(columns.to_arrow(_is_inside(recording.training, start, end), pa.bool_())),
     )
+
+
+def _counts_work(training: "pa.Table") -> bool:
+    names = (str(name) for name in training.column("name").unique().to_pylist())
+    return choose_throughput(names, None) is not None
 
 
 def _is_inside(table: "pa.Table", start: int, end: int) -> BoolArray:
@@ -171,7 +180,8 @@ class CutReading:
         """Read the part into memory."""
         if self._cut is None:
             whole = self._whole or self._reading.recording()
-            self._cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+            cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+            self._cut = replace(cut, run=replace(cut.run, work=self.labels.work or cut.run.work))
         return self._cut
 
     @property

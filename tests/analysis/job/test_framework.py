@@ -17,6 +17,7 @@ PYTORCH, TENSORFLOW, JAX = Framework.PYTORCH, Framework.TENSORFLOW, Framework.JA
         ("framework", "TF 2.16", TENSORFLOW),
         ("KERAS_BACKEND", "jax", JAX),
         ("flax/version", "0.10", JAX),
+        ("source_code/integrations/neptune-pytorch-lightning", "1.1.0", PYTORCH),
     ],
 )
 def test_a_param_names_the_framework(name: str, value: str, framework: Framework) -> None:

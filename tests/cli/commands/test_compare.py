@@ -150,6 +150,14 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
     assert [(change["key"], change["before"], change["after"]) for change in document["changes"]] == [
         ("workers", "2", "14")
     ]
+    first, second = document["gains"]
+    assert (first["step"], first["since_before"], second["since_before"]["base"]) == ("a", None, "a")
+    assert [(change["key"], change["values_after"]) for change in second["changes"]] == [
+        ("workers", [{"text": "14", "runs": 2}])
+    ]
+    assert second["since_first"]["cost"] is None
+    assert document["potential"]["step"] == "b"
+    assert document["potential"]["at_most"] >= 1
     found = {delta["metric"]: delta for delta in document["deltas"]}
     delta = found["gpu_utilization_ratio"]
     assert (delta["verdict"], delta["basis"], delta["runs"]) == ("better", "replicates", [2, 2])

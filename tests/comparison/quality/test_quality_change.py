@@ -129,6 +129,17 @@ def test_a_metric_of_any_name_is_compared_where_a_person_names_it() -> None:
     assert [each.verdict for each in compared_quality(base, step, goals)] == [Verdict.WORSE]
 
 
+def test_one_run_of_three_that_went_wrong_is_seen() -> None:
+    """It widens the interval of the mean so far that this shows no change."""
+    base = step_with("a", *[{"val_acc": [value] * 5} for value in (0.78, 0.79, 0.80)])
+    step = step_with("b", *[{"val_acc": [value] * 5} for value in (0.79, 0.80, 0.1)])
+    (change,) = compared_quality(base, step)
+    assert (change.verdict, change.fell) == (Verdict.NO_CLEAR_CHANGE, True)
+    assert list(change.failed) == pytest.approx([0.1])
+    (back,) = compared_quality(step, base)
+    assert (back.failed, back.fell) == ((), False)
+
+
 def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
     """Three runs tell their scatter badly: a fall of five points is seen all the same."""
     base = step_with("a", *[{"val_acc": [value] * 5} for value in (0.77, 0.79, 0.80)])

@@ -136,7 +136,7 @@ def test_settings_that_changed_together_get_no_effect() -> None:
     assert settings["batch"].levels[1].change is None
     text = said(runs)
     assert "batch | 4 |  |  | changed together with lr" in text
-    assert "Also varied: lr: what they did is mixed into the groups." in text
+    assert "Also varied: lr, mixed into the groups." in text
 
 
 def test_what_else_varied_is_held_equal() -> None:
@@ -154,7 +154,7 @@ def test_what_else_varied_is_held_equal() -> None:
     assert workers.levels[1].change == pytest.approx(0.5, abs=0.01)
     assert {level.verdict for level in (batch.levels[1], workers.levels[1])} == {Verdict.BETTER}
     assert [factor.key for factor in found.varied.repetitions] == ["random_seed"]
-    assert "Also varied: workers: what they did is mixed into the groups." in said(runs)
+    assert "Also varied: workers, mixed into the groups." in said(runs)
 
 
 def test_an_effect_that_depends_on_another_is_said_to() -> None:

@@ -1,14 +1,17 @@
 """A part of a run holds its rows, and counts the others."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut_recording, find_runs
-from gpureport.recording import Recording
+from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table
+from gpureport.recording import Recording, Work
 from tests.importers.written_logs import log
 
 
@@ -78,3 +81,14 @@ def test_two_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, at: i
     parts = [cut_recording(whole, Window(end=f"{at}s")), cut_recording(whole, Window(start=f"{at}s"))]
     assert sum(len(part.series) for part in parts) == len(whole.series)
     assert sum(part.run.quality.rows_kept for part in parts) == whole.run.quality.rows_kept
+
+
+def test_a_part_counts_its_own_work(tmp_path: Path) -> None:
+    """Work that a throughput counted was of the whole run; what a person stated stays."""
+    whole = recorded(tmp_path)
+    stated = replace(whole, run=replace(whole.run, work=Work(amount=100.0, unit="steps")))
+    assert cut_recording(stated, Window(start="1m")).run.work == stated.run.work
+    times = whole.run.started + np.arange(300) * 1_000_000
+    metric = TrainingMetric("it/s", times, np.arange(300), np.full(300, 2.0))
+    counted = replace(stated, training=build_training_table([metric]))
+    assert cut_recording(counted, Window(start="1m")).run.work is None

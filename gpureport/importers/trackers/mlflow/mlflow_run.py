@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 OWN_TAGS = "mlflow."
 """Prefix of the tags that MLflow itself sets."""
-_KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content"}
-"""Those of them that describe the run."""
+_KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
+"""Those of them that describe the run; the last one names the framework it logs for."""
 ARTIFACT_FOLDER = "gpureport"
 """Folder of a run's artifacts in which logs are looked for and reports are put."""
 _LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", ".gz", ".zst", ".bz2", ".xz")

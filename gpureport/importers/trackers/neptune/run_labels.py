@@ -10,6 +10,8 @@ from gpureport.importers.trackers.neptune_hardware.process_samples import Device
 from gpureport.importers.trackers.training_metrics import TrainingMetric
 
 _OWN_PREFIXES = ("sys/", "source_code/")
+_INTEGRATIONS = "source_code/integrations/"
+"""Where Neptune's integrations put their version; their names tell the framework."""
 _PROCESS_FIELDS = {"hostname", "pid", "tid", "traceback"}
 _TAG_VALUE = "true"
 
@@ -25,7 +27,8 @@ def collect_params(processes: Sequence[ProcessContent]) -> dict[str, str]:
         found |= {
             path: str(value).lower() if isinstance(value, bool) else str(value)
             for path, value in sorted(each.content.scalars.items())
-            if not path.startswith((*_OWN_PREFIXES, "monitoring/")) and not _describes_process(path, inside)
+            if path.startswith(_INTEGRATIONS)
+            or (not path.startswith((*_OWN_PREFIXES, "monitoring/")) and not _describes_process(path, inside))
         }
     return found
 

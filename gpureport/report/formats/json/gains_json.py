@@ -8,6 +8,7 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.comparison.chain.step_pairs import StepPair
 from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.report.wording.comparison_reasons import describe_reason
@@ -31,7 +32,19 @@ def _gain(gain: StepGain) -> dict[str, Any]:
         "params_recorded": gain.params_recorded,
         "changes": [_without_steps(asdict(change)) for change in gain.changes],
         "advised": [asdict(change) | {"title": STEPS[change.name].title} for change in gain.advised],
+        "quality": [_quality(change) for change in gain.quality],
+        "quality_since_first": [_quality(change) for change in gain.quality_since_first],
         "findings": {change.value: _findings(gain.findings, change) for change in ChangeKind},
+    }
+
+
+def _quality(change: QualityChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "before": change.before.final,
+        "after": change.after.final,
+        "verdict": change.verdict,
+        "fell": change.fell,
     }
 
 

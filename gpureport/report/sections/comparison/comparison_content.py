@@ -71,12 +71,12 @@ class ComparisonView:
         sentence: what may be said of the first and the last step.
         notes: what to know before acting on it.
         gains: the table of gains; None of groups, which are no chain.
+        study: the best group and what each setting did; nothing where the steps are a chain.
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
         charts: figures of every step with their intervals; none for a pair.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
-        study: the best group and what each setting did; nothing where the steps are a chain.
         remaining: what the last step still loses, and the largest finding left.
         advice: what is open in the last step: what follows from it, and the steps to take.
         across: what all steps together say.
@@ -86,12 +86,12 @@ class ComparisonView:
     sentence: str
     notes: tuple[str, ...]
     gains: GainTable | None
+    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
     steps: Table | None = field(metadata={HEADING: "Steps"})
     links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...] = field(metadata={HEADING: "Since the first step"})
     charts: tuple[IntervalChart, ...]
     groups: Table | None = field(metadata={HEADING: "Steps as groups"})
-    study: tuple[ReportSection, ...] = field(metadata={HEADING: "Study"})
     remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
     advice: tuple[Fact, ...] = field(metadata={HEADING: "What to do next"})
     across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})

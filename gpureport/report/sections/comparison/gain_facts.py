@@ -16,7 +16,7 @@ _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
     ChangeKind.PERSISTING: "Still there",
-    ChangeKind.CANNOT_TELL: "Not assessed in both",
+    ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
 _ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
 
@@ -59,7 +59,9 @@ def _describe_quality(changes: Sequence[QualityChange]) -> str:
 
 def _describe_metric(change: QualityChange) -> str:
     before, after = quality_rows.format_pair(change)
-    return f"{quality_rows.shown_name(change.name)} {before} → {after}, {change.verdict.value.partition(' (')[0]}"
+    values = f"{quality_rows.shown_name(change.name)} {before} → {after}"
+    known = change.before.runs and change.after.runs
+    return f"{values}, {change.verdict.value.partition(' (')[0]}" if known else values
 
 
 def _describe_findings(gain: StepGain) -> str:
@@ -101,7 +103,8 @@ def _describe_outcome(gain: StepGain) -> str:
     if since.energy and job and _is_surer(since.energy, job):
         change = relative_changes.format_percent_change(since.energy.ratio)
         told.append(f"energy {change}, {_verdict(since.energy)}")
-    return "; ".join(told)
+    fell = [quality_rows.shown_name(change.name) for change in gain.quality if change.fell]
+    return "; ".join([*told, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
 
 
 def _is_surer(change: RelativeChange, job: RelativeChange) -> bool:

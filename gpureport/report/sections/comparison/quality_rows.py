@@ -166,7 +166,12 @@ def build_quality_facts(link: StepPair) -> Iterator[Fact]:
     """Yield each metric at the end and at best, in both steps."""
     for change in link.quality:
         before, after = format_pair(change)
-        parts = [f"{before}, then {after}", _describe_best(change), *_describe_diverged(change)]
+        parts = [
+            f"{before}, then {after}",
+            _describe_best(change),
+            _describe_failed(change),
+            *_describe_diverged(change),
+        ]
         yield Fact(name=shown_name(change.name), text="; ".join(filter(None, parts)))
 
 
@@ -177,6 +182,14 @@ def _describe_best(change: QualityChange) -> str:
     values = format_values([side.best for side in sides])
     whens = ("" if side.best_seconds is None else f" after {display.duration(side.best_seconds)}" for side in sides)
     return "best " + ", then ".join(f"{value}{when}" for value, when in zip(values, whens, strict=True))
+
+
+def _describe_failed(change: QualityChange) -> str:
+    """Return the runs of the later step that went wrong, where not all did; empty without any."""
+    if not 0 < len(change.failed) < change.after.runs:
+        return ""
+    values = display.join_words(format_values(change.failed))
+    return f"{display.clean(change.step)}: {len(change.failed)} of {change.after.runs} runs ended at {values}"
 
 
 def _describe_diverged(change: QualityChange) -> Iterator[str]:
@@ -220,5 +233,7 @@ def _describe_fall(change: QualityChange) -> str:
     if change.difference is None or change.after.diverged > change.before.diverged:
         runs = f" in {change.after.diverged} of {change.after.runs} runs" if change.after.runs > 1 else ""
         return f"{name} ended in no number{runs}"
+    if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
+        return f"{name} to {format_values([change.failed[0]])[0]} in {len(change.failed)} of {change.after.runs} runs"
     before, after = format_pair(change)
     return f"{name} from {before} to {after}"

@@ -25,6 +25,9 @@ from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_left_out, list_reasons
 from gpureport.report.wording.difference_wording import FigureFormat, describe_verdict, format_interval
 
+_STEP = 32
+"""Most characters of the name of a step, which two settings may make up."""
+
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
 
@@ -148,7 +151,7 @@ def overview(comparison: Comparison) -> Table:
     named: list[tuple[str, Callable[[str], float | None]]] = []
     for step in comparison.steps:
         runs = len(step.analyses)
-        label = display.shorten_middle(display.clean(step.label), LABEL)
+        label = display.shorten_middle(display.clean(step.label), _STEP)
         named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}

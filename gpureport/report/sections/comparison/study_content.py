@@ -37,7 +37,7 @@ def _list_facts(study: Study) -> Iterator[Fact]:
     yield from list_best_facts(study)
     for names, why in (
         (study.varied.names, "another value in every run"),
-        (study.varied.repetitions, "they only tell repetitions apart"),
+        (study.varied.repetitions, "for repetitions only"),
     ):
         if names:
             yield Fact(name="Left out", text=f"{name_settings(names)}: {why}.")

@@ -62,7 +62,7 @@ def list_best_facts(study: Study) -> Iterator[Fact]:
         yield Fact(name="Not known", text=_NO_BEST)
     if study.mixed_in:
         names = name_settings(study.mixed_in)
-        yield Fact(name="Also varied", text=f"{names}: what they did is mixed into the groups.")
+        yield Fact(name="Also varied", text=f"{names}, mixed into the groups.")
 
 
 def describe_best_group(best: BestGroup) -> str:

@@ -4,6 +4,7 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpureport
@@ -156,3 +157,28 @@ def test_the_recorded_chain_followed_advice(tmp_path: Path) -> None:
     assert facts(gains, 2)["Advised"] == "No earlier finding advised it."
     assert facts(gains, 4)["Advised"].startswith("Larger batch, advised in 4-mixed-precision (")
     assert facts(gains, 5)["Advised"].startswith("2 of 4 steps did what a finding had advised: more loader workers")
+
+
+def test_a_gain_that_cost_quality_says_so() -> None:
+    """Advice that was followed with success and a loss of accuracy is not told as a success alone."""
+    accuracy = {"64": 0.79, "256": 0.61}
+    made = [
+        sampled(
+            f"{batch} {at}",
+            step=batch,
+            work=Work(amount=1000, unit="images"),
+            params=[("batch", batch)],
+            training=[(float(each), each, "val_accuracy", value + 0.001 * at) for each in range(1, 61)],
+            util=[level(50, seconds + at, at)],
+            memory=[np.full(seconds + at, 10.0)],
+        )
+        for (batch, value), seconds in zip(accuracy.items(), (400, 200), strict=True)
+        for at in range(3)
+    ]
+    first = replace(
+        made[0], analysis=replace(made[0].analysis, findings=(advising("larger_batch", kind="mem_headroom"),))
+    )
+    found = facts(table(compare([first, *made[1:]])), 1)
+    assert found["Quality"].startswith("val_accuracy 0.791 → 0.611, worse")
+    assert "GPU time" in found["Advised"]
+    assert "but worse: val_accuracy" in found["Advised"]

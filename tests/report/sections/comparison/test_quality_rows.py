@@ -94,6 +94,15 @@ def test_what_fell_is_said(sides: tuple[Curves, ...], runs: int, warning: str) -
     assert warn_of_quality(compared(steps(*sides, runs=runs))) == warning
 
 
+def test_a_run_that_went_wrong_is_named() -> None:
+    """In the headline, and among the facts of the pair."""
+    good, bad = {"val_accuracy": GOOD}, {"val_accuracy": [0.1] * 5}
+    runs = [run(step, bad if step == "b" and k == 2 else good, k) for step in "ab" for k in range(3)]
+    assert warn_of_quality(compared(runs)) == "quality fell: val_accuracy to 0.1 in 1 of 3 runs"
+    (link,) = build_comparison_view(runs).links
+    assert "b: 1 of 3 runs ended at 0.1" in plain(link.training[0].text)
+
+
 @pytest.mark.parametrize("runs", [1, 3])
 def test_the_headline_names_speed_and_quality(runs: int) -> None:
     """A faster step that trains worse is no win: the largest letters of a page say both."""

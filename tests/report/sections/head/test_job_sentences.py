@@ -61,7 +61,7 @@ def test_every_format_says_what_no_job_held() -> None:
     assert content.gpu_time_table is not None
     assert content.gpu_time_table.columns[-1] == "no job"
     assert "not counted: 1.00 GPU-h without a job" in _plain(terminal.render(content))
-    assert "| no job | not counted | 1.00 GPU-h |" in _plain(markdown.render(content))
+    assert "<br>0.017 GPU-h | 1.00 GPU-h |" in _plain(markdown.render(content))
     (line,) = [each for each in openmetrics.render(content).splitlines() if 'of="all GPUs",class="no_job"' in each]
     assert float(line.split()[-1]) == pytest.approx(3600, abs=2)
 

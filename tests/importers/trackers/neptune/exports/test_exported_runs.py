@@ -36,13 +36,19 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
 def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
     """Params, tags, name and training metrics are kept; what processes printed is not read."""
     own = {"params/lr": 0.1, "params/amp": True, "params/net": "resnet", "sys/tags": ["b", "a"], "sys/failed": False}
+    own |= {"source_code/entrypoint": "train.py", "source_code/integrations/neptune-pytorch": "2.0.1"}
     rows = dumps.run(RUN, series={"train/loss": loss(START, 40)}, singles=own)
     secret = {"project_id": dumps.PROJECT, "run_id": "OPT-1"}
     rows += [secret | row for row in dumps.text("monitoring/training/stdout", ["token=hunter2"], START)]
     dumps.write(tmp_path, rows)
     found = recording(tmp_path)
     assert found.run.name == "baseline"
-    assert dict(found.run.params) == {"params/amp": "true", "params/lr": "0.1", "params/net": "resnet"}
+    assert dict(found.run.params) == {
+        "params/amp": "true",
+        "params/lr": "0.1",
+        "params/net": "resnet",
+        "source_code/integrations/neptune-pytorch": "2.0.1",
+    }
     assert found.run.tags == (("a", "true"), ("b", "true"))
     assert found.training.column("name").to_pylist() == ["train/loss"] * 40
     assert found.training.column("step").to_pylist() == list(range(40))
