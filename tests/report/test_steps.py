@@ -12,7 +12,7 @@ from gpureport.comparison.chain.step_means import work_mean
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
-from gpureport.report import build
+from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.report_content import Report
@@ -327,6 +327,14 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
     assert table.note == ""
     source = figure_formats.describe_training_source(comparison.steps)
     assert source == "Training alone: by the step counter of the training loop."
+
+
+@pytest.mark.parametrize("extension", [".txt", ".md", ".html"])
+def test_every_format_says_what_the_training_rate_rests_on(repeated: Report, extension: str) -> None:
+    """Both rates are named, and where that of training alone comes from."""
+    text = " ".join(plain(render(repeated, extension).decode()).split())
+    assert "Training alone: by work over the steady phase of the GPU log." in text
+    assert "Whole job" in text
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:

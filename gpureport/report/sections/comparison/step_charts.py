@@ -18,7 +18,7 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
-from gpureport.report.sections.comparison.step_summary_table import ends, title_of_means, utilisation_absent
+from gpureport.report.sections.comparison.step_summary_table import ends, utilisation_absent
 from gpureport.report.sections.comparison.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
@@ -118,8 +118,7 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
             for figure in _per_work(steps, [work_mean(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
-        settled = title_of_means(title, (figure.mean for figure in figures))
-        yield _chart(f"{title}, whole job" if settled == title else settled, figures, _NUMBER, "dots")
+        yield _chart(f"{title}, whole job", figures, _NUMBER, "dots")
         rates = [
             _StepFigure(step=step, mean=work_mean(step, TRAINING_RATE), runs=read_training_rates(step))
             for step in steps
@@ -137,7 +136,7 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
         means = [group.work_per_gpu_hour for group in found]
         name, size = _choose_size(max((mean.value for mean in means if mean), default=0.0))
         unit = f"{name} {display.clean(str(units.pop()))}".strip()
-        title = title_of_means(f"{unit[:1].upper()}{unit[1:]} per GPU-hour", means)
+        title = f"{unit[:1].upper()}{unit[1:]} per GPU-hour"
         figures = [
             replace(figure.convert(lambda seconds: WORK_BATCH * HOUR / seconds), mean=mean).convert(
                 lambda work: work / size

@@ -1,6 +1,6 @@
 """Steps as groups: means with their intervals, how work scales, and which batch fits."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -56,9 +56,9 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     )
     interval = f"95{display.GAP}% interval"
     shown = [
-        title_of_means("GPU utilisation", (group.utilisation for group in found)),
-        *([title_of_means("Work per GPU-hour", (group.work_per_gpu_hour for group in found))] if rates else []),
-        *([title_of_means(cost.title, (group.cost_per_1000_work for group in found))] if costs else []),
+        f"GPU utilisation{ONCE_SETTLED}",
+        *(["Work per GPU-hour"] if rates else []),
+        *([cost.title] if costs else []),
     ]
     names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
@@ -67,11 +67,6 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     notes = (CUT if cut else "", too_short_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
     return _without_empty_columns(whole, bars=bars)
-
-
-def title_of_means(title: str, means: Iterable[Mean | None]) -> str:
-    """Return a title that says where figures leave out what had not settled."""
-    return f"{title}{ONCE_SETTLED}" if any(mean.settled for mean in means if mean) else title
 
 
 def _unit(steps: Sequence[Step]) -> str | None:
