@@ -7,7 +7,6 @@ from math import inf, isfinite
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
@@ -39,7 +38,9 @@ class BestGroup:
             not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
             be set against it.
         rivals: labels of the groups that are not shown to be worse.
-        unknown: labels of groups without the figure, or too short for it.
+        unconfirmed: those of them that are worse by more than repeating a run commonly changes, without repetitions
+            that show it.
+        unknown: labels of groups without the figure.
         tested: how many comparisons the verdict allows for.
         lower_quality: training metrics in which another group did better, each against the best of those.
     """
@@ -54,6 +55,7 @@ class BestGroup:
     interval: tuple[float, float] | None
     verdict: Verdict
     rivals: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
     unknown: tuple[str, ...]
     tested: int
     lower_quality: tuple[QualityChange, ...]
@@ -61,6 +63,8 @@ class BestGroup:
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
+
+    However short its runs are, a group takes part: the verdict says whether it can be told from the others.
 
     Args:
         steps: the groups.
@@ -87,6 +91,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         interval=_relative_interval(evidence),
         verdict=_judge_best(list(verdicts.values())),
         rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
+        unconfirmed=tuple(label for label, verdict in verdicts.items() if verdict is Verdict.UNCONFIRMED),
         unknown=tuple(step.label for step in steps if values[step.label] is None),
         tested=len(verdicts),
         lower_quality=tuple(_find_lower_quality(best, steps, goals)),
@@ -94,9 +99,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 
 def _read_value(step: Step, metric: str) -> float | None:
-    """Return the figure of a group; None where it has none, or is too short."""
-    if recorded_seconds(step.analyses) < SHORTEST_SECONDS:
-        return None
+    """Return the figure of a group; None where it has none."""
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
 
 
