@@ -22,7 +22,7 @@ from gpureport.report.sections.comparison.comparison_content import ComparisonVi
 from gpureport.report.wording import difference_wording
 from gpureport.report.wording.display import GAP, relative
 from gpureport.report.wording.terminal_lines import Page
-from tests.comparison.runs import sampled
+from tests.comparison.runs import level, sampled
 from tests.report import examples
 from tests.report.conftest import HOSTILE
 
@@ -79,6 +79,27 @@ def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     several = comparison_content.build_comparison_view(runs).sentence.replace(GAP, " ")
     assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")
     assert several.endswith("; 3 and 3 runs).")
+
+
+def test_a_short_pair_is_told_with_its_width() -> None:
+    """What five minutes allow stands beside the reason why they do not allow more."""
+    short = [sampled(name, util=level(mean, 300, seed)) for name, mean, seed in (("a", 60, 1), ("b", 75, 2))]
+    (found,) = (each for each in compare(short).deltas if each.primary)
+    words = difference_wording.difference_sentence(found, figure_formats.choose_format(found.metric, None))
+    assert words.replace(GAP, " ") == (
+        "From a to b, there is not enough data to say whether GPU utilisation once settled changed. It went from 60 % "
+        "to 75 % (+15.1 points, 95 % interval -11.2 to +41.3 points). A load that changes slowly can differ as much "
+        "between recordings this short: a lasts 4 min 59 s. Record 10 min or more, or repeat each step three times."
+    )
+
+
+def test_one_run_against_several_is_unconfirmed_in_words_of_its_own() -> None:
+    """It is not one run each, and nothing says so."""
+    runs = [busy("a", 0.6), *(busy(f"b{k}", 0.9, "b") for k in range(3))]
+    view = comparison_content.build_comparison_view(runs)
+    assert "to 90 %: unconfirmed, one run on one side (+29.9" in view.sentence.replace(GAP, " ")
+    assert "unconfirmed (one run on one side)" in text(view)
+    assert "one run each" not in text(view)
 
 
 def test_every_verdict_says_what_would_be_shown() -> None:
@@ -204,17 +225,17 @@ def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
     view = comparison_content.build_comparison_view(runs)
     assert view.groups is not None
     assert [row.cells[1].text for row in view.groups.rows][2] == "too short to judge"
-    assert "longest run: short (15 s); a run counts from 20 s on." in text(view)
+    assert "longest run: short (14 s); a run counts from 20 s on." in text(view)
     measured = [build_sampled_run(*each) for each in runs]
     found = json.loads(comparison_json.render(compare(measured)))["groups"]
-    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 15.0, "least": 20.0}]
+    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 14.0, "least": 20.0}]
 
 
 def test_many_that_are_too_short_are_counted_together() -> None:
     """Their names as a list of names, with the least and the most of their lengths."""
     runs = [busy("a", 0.6), *(brief(f"short/{place}", 10 + place) for place in range(1, 7))]
     view = comparison_content.build_comparison_view(runs)
-    assert "longest run: short/1 to /6 (12 s to 17 s); a run counts from 20 s on." in text(view)
+    assert "longest run: short/1 to /6 (11 s to 16 s); a run counts from 20 s on." in text(view)
 
 
 def test_charts_tell_too_short_from_absent() -> None:

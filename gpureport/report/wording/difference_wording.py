@@ -83,6 +83,12 @@ def format_interval(delta: Delta, shown: FigureFormat) -> str:
     return f"{shown.scale.format_signed(low, bare=same_unit)} to {texts[1]}"
 
 
+def describe_verdict(delta: Delta) -> str:
+    """Return a verdict in words: one run against several is unconfirmed as well, though not one run each."""
+    several = delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1
+    return "unconfirmed (one run on one side)" if several else delta.verdict.value
+
+
 def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
     start = _protect_full_stops(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
@@ -90,15 +96,16 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
     before, after = shown.format_pair(delta.before, delta.after)
     sure = _format_certainty(delta, shown)
     if delta.verdict is Verdict.NOT_ENOUGH_DATA:
-        values = "" if delta.difference is None else f" It went from {before} to {after}."
+        sure = sure if format_interval(delta, shown) else ""
+        values = "" if delta.difference is None else f" It went from {before} to {after}{sure}."
         why = display.clean_sentence(describe_reason(delta.reason))
         return f"{start}there is not enough data to say whether {noun} changed.{values} {why}".rstrip()
     if delta.verdict is Verdict.NO_CLEAR_CHANGE:
         same_recording = delta.reason is not None and delta.reason.kind is ReasonKind.SAME_RECORDING
         same = f" {describe_reason(delta.reason)}" if same_recording else ""
         return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{same}"
-    unconfirmed = "unconfirmed" if max(delta.runs) > 1 else "unconfirmed, one run each"
-    verdict = unconfirmed if delta.verdict is Verdict.UNCONFIRMED else delta.verdict.value
+    # brackets follow
+    verdict = describe_verdict(delta).replace(" (", ", ").rstrip(")")
     return f"{start}{noun} went from {before} to {after}: {verdict}{sure}."
 
 

@@ -297,7 +297,7 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
     """Yield the verdict on each figure; why no more is said once where it is the same of several."""
     first: dict[Reason, str] = {}
     for shown, delta in figures:
-        name, verdict = shown.for_delta(delta).title, delta.verdict.value.capitalize()
+        name, verdict = shown.for_delta(delta).title, difference_wording.describe_verdict(delta).capitalize()
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
         precision = list(difference_wording.describe_precision(delta, shown))
         if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:

@@ -23,7 +23,7 @@ from gpureport.report.sections.comparison.figure_formats import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_left_out, list_reasons
-from gpureport.report.wording.difference_wording import FigureFormat, format_interval
+from gpureport.report.wording.difference_wording import FigureFormat, describe_verdict, format_interval
 
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
@@ -122,7 +122,7 @@ def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
     """Return a verdict, with the difference it is on where that is `shown`."""
     if judged is None:
         return Cell(text="")
-    return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
+    return Cell(text=describe_verdict(judged), small=_small(judged, shown) if shown else "")
 
 
 def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
@@ -260,7 +260,7 @@ def _effect(shown: FigureFormat, delta: Delta, since: Delta | None) -> Row:
 def _changed(delta: Delta, shown: FigureFormat) -> tuple[Cell, Cell]:
     """Return a difference with its interval, and what may be said of it."""
     change = Cell(text=_moved(shown, delta), small=format_interval(delta, shown), value=delta.difference)
-    return change, Cell(text=delta.verdict.value)
+    return change, Cell(text=describe_verdict(delta))
 
 
 def _moved(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> str:

@@ -24,6 +24,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import difference_wording, display, numbered_labels
+from gpureport.report.wording.difference_wording import describe_verdict
 
 _UNSEEN = 0.05
 """Share of the GPU time without utilisation from which the verdict says so."""
@@ -52,7 +53,8 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
         sentence, aside = add_quality_warning("", comparison), ()
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
-    lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
+    place = f"{display.clean(last.label)}, the last group" if study else "the last step"
+    lost = f"In {place}: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
     details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost
@@ -99,7 +101,8 @@ def _describe_training(comparison: Comparison) -> Iterator[str]:
     unit = display.clean(last.work_unit or "work")
     change = display.relative(delta.difference, delta.before)
     moved = f" ({change})" if change else ""
-    yield f"Training alone: from {before} to {after} {unit} a second{moved}: {delta.verdict.value}."
+    verdict = describe_verdict(delta)
+    yield f"Training alone: from {before} to {after} {unit} a second{moved}: {verdict}."
 
 
 def add_quality_warning(sentence: str, comparison: Comparison) -> str:
@@ -175,7 +178,7 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
 
 def _steps(comparison: Comparison) -> str:
     links = ((step, comparison.judged(base.label, step.label)) for base, step in pairwise(comparison.steps))
-    told = [(judged.verdict.value, display.clean(step.label)) for step, judged in links if judged]
+    told = [(describe_verdict(judged), display.clean(step.label)) for step, judged in links if judged]
     return "; ".join(_alike(verdict, [step for _, step in group]) for verdict, group in groupby(told, itemgetter(0)))
 
 
