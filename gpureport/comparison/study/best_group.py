@@ -7,6 +7,7 @@ from math import inf, isfinite
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
@@ -40,7 +41,7 @@ class BestGroup:
         rivals: labels of the groups that are not shown to be worse.
         unconfirmed: those of them that are worse by more than repeating a run commonly changes, without repetitions
             that show it.
-        unknown: labels of groups without the figure.
+        unknown: labels of groups without the figure, or too short for it.
         tested: how many comparisons the verdict allows for.
         lower_quality: training metrics in which another group did better, each against the best of those.
     """
@@ -64,7 +65,7 @@ class BestGroup:
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
 
-    However short its runs are, a group takes part: the verdict says whether it can be told from the others.
+    A group of short runs takes part: the verdict says whether it can be told from the others.
 
     Args:
         steps: the groups.
@@ -99,7 +100,9 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 
 def _read_value(step: Step, metric: str) -> float | None:
-    """Return the figure of a group; None where it has none."""
+    """Return the figure of a group; None where it has none, or is too short."""
+    if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
+        return None
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
 
 

@@ -143,11 +143,7 @@ def _single_step(step: Step, run: SampledRun) -> Step:
 
 
 def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
-    """Return the largest effect that slow changes explain in the shortest of some recordings.
-
-    As between two steps of one run each: rates of training and shares may hide them up to ten minutes, what a whole
-    job takes up to one.
-    """
+    """Return the largest effect that slow changes explain in the shortest recording, as between two single runs."""
     shortest = min(recorded_seconds([run.analysis]) for run in runs)
     if figure.kind is not FigureRole.WORK:
         return allow_points(shortest)
