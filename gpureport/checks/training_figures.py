@@ -11,6 +11,7 @@ from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.run_figures import explain_currency
 from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
+from gpureport.comparison.quality.quality_verdict import find_full_scale
 from gpureport.comparison.quality.run_quality import measure_run_quality, seconds_since_job_start
 from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
 from gpureport.comparison.steps.sampled_run import SampledRun, count_work, mean_gpu_hour_price
@@ -65,6 +66,9 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
         return not_observed(f"{limit.name} diverged: its last value is not a number")
+    if limit.threshold.unit == SHARE:
+        # many log an accuracy in per cent
+        value /= find_full_scale([value], higher_is_better=higher) or 1.0
     return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
 
 
@@ -139,7 +143,9 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
     if before is None or after is None:
         sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]
         return not_observed(f"{limit.name} was not recorded in {' and in '.join(sides)}")
-    scale = abs(before) if limit.threshold.unit == SHARE else 1.0
+    scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
+    if scale is None:
+        return not_observed(f"{limit.name} is no share, so its change has no points: limit it in per cent of before")
     if scale == 0:
         return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
     difference = after - before
