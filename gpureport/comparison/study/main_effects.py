@@ -125,7 +125,9 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
         missing_runs=len(runs) - len(known),
         degrees=model.degrees,
         additive=model.is_additive(LEVEL) if len(columns) > 1 else None,
-        settings=tuple(_describe_settings(model, columns, figure, _allow_slow_changes([run for run, _ in known], figure))),
+        settings=tuple(
+            _describe_settings(model, columns, figure, _allow_slow_changes([run for run, _ in known], figure))
+        ),
     )
 
 
