@@ -145,7 +145,7 @@ def test_short_single_runs_tell_no_small_effect() -> None:
 
 
 def test_several_runs_without_repetition_are_not_called_one_run_each() -> None:
-    """Two runs of four workers, of different batches, against one of two workers: no run is left to tell the scatter."""
+    """Two runs of four workers, of different batches, against one of two: no run is left to tell the scatter."""
     values = ((100.0, "8", "2"), (300.0, "8", "4"), (600.0, "16", "4"))
     runs = [run(rate, seed, batch=batch, workers=workers) for seed, (rate, batch, workers) in enumerate(values)]
     text = said(runs, BATCH, WORKERS)
