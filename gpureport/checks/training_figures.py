@@ -54,7 +54,7 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
     found = measure_run_quality(trained.run, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
-        return not_observed(f"{limit.name} ended in a value that is no number")
+        return not_observed(f"{limit.name} diverged: its last value is not a number")
     return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
 
 

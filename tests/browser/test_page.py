@@ -132,7 +132,7 @@ def test_verdicts_of_steps_are_on_the_page(browser: "Browser", steps_file: Path,
     boxes = [box for cell in cells if cell.is_visible() and (box := cell.bounding_box())]
     assert boxes[0]["x"] + boxes[0]["width"] <= width
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-    tables = "[...document.querySelectorAll('#steps .scroll, #links .scroll, #method .scroll')]"
+    tables = "[...document.querySelectorAll('#gains .scroll, #steps .scroll, #links .scroll, #method .scroll')]"
     assert page.evaluate(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
     name = page.evaluate("getComputedStyle(document.querySelector('#steps td'), '::before').content")
     assert name == ('"Verdict"' if width < 1200 else "none")

@@ -72,7 +72,12 @@ def test_training_metrics_are_held_against_limits(limit: str, outcome: CheckOutc
             "no training metrics are known; give them with --training FILE or a tracker",
         ),
         ("val_accuracy >= 0.7", {"loss": LOSS}, GOALS, "val_accuracy was not recorded; recorded were loss"),
-        ("val_loss <= 1", {"val_loss": [1.0, float("nan")]}, GOALS, "val_loss ended in a value that is no number"),
+        (
+            "val_loss <= 1",
+            {"val_loss": [1.0, float("nan")]},
+            GOALS,
+            "val_loss diverged: its last value is not a number",
+        ),
         ("training gain best >= 1", {"gain": LOSS}, GOALS, "whether a higher gain is better is not known"),
         ("seconds_to_target <= 1 h", None, NO_GOALS, "no target is given: --target NAME=VALUE"),
         (

@@ -225,17 +225,17 @@ def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
     view = comparison_content.build_comparison_view(runs)
     assert view.groups is not None
     assert [row.cells[1].text for row in view.groups.rows][2] == "too short to judge"
-    assert "longest run: short (15 s); a run counts from 20 s on." in text(view)
+    assert "longest run: short (14 s); a run counts from 20 s on." in text(view)
     measured = [build_sampled_run(*each) for each in runs]
     found = json.loads(comparison_json.render(compare(measured)))["groups"]
-    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 15.0, "least": 20.0}]
+    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 14.0, "least": 20.0}]
 
 
 def test_many_that_are_too_short_are_counted_together() -> None:
     """Their names as a list of names, with the least and the most of their lengths."""
     runs = [busy("a", 0.6), *(brief(f"short/{place}", 10 + place) for place in range(1, 7))]
     view = comparison_content.build_comparison_view(runs)
-    assert "longest run: short/1 to /6 (12 s to 17 s); a run counts from 20 s on." in text(view)
+    assert "longest run: short/1 to /6 (11 s to 16 s); a run counts from 20 s on." in text(view)
 
 
 def test_charts_tell_too_short_from_absent() -> None:

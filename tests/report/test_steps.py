@@ -399,3 +399,16 @@ def test_the_largest_is_no_consequence_of_another() -> None:
     assert left.lost_gpu_seconds == (("idle", 120.0),)
     assert left.held_gpu_seconds == 1200.0
     assert compare(examples.sampled(examples.analysis(info, findings=(free,)))).remaining.largest is None
+
+
+def test_the_head_of_groups_names_the_best() -> None:
+    """The sentence and the first tiles are of the best group; what is of the last one says so."""
+    report = chain(by="framework")
+    sentence = plain(report.verdict.sentence)
+    assert sentence == "43 % cheaper with framework=new than with the next best group."
+    cheapest, fastest, lost, _ = report.tiles
+    assert cheapest.label == "Cost per 1000 steps"
+    assert cheapest.context.startswith("framework=new; the next, framework=mid: ")
+    assert fastest.label == "Steps a second, training alone"
+    assert lost.context.startswith("framework=new: ")
+    assert any(detail.startswith("In framework=new, the last group: ") for detail in report.verdict.details)

@@ -53,10 +53,11 @@ STEPS = (
         do="Fine-tune a model that was trained on similar data: first its new last layers with the others frozen, then "
         "all of them at a low learning rate.",
         when="The run trains from scratch, and a model trained on similar data exists.",
-        risk="What it saves is not known beforehand. The weights want their own preprocessing, may lack the domain, "
+        risk="What it saves is not known beforehand. The weights need their own preprocessing, may lack the domain, "
         "and bring their licence.",
         check="The same validation value is reached in fewer GPU-hours.",
         source=references.join_sources(references.TORCH_TRANSFER, references.KERAS_TRANSFER),
+        conditions=(conditions.FROM_SCRATCH,),
         applied_check=applied_checks.PRETRAINED_WEIGHTS,
         applied_by=(setting_changes.PRETRAINED_WEIGHTS_ON,),
     ),

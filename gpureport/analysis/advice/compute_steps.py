@@ -91,7 +91,7 @@ STEPS = (
         do="Work through the tuning guide of the framework, one change at a time: PyTorch's Performance Tuning Guide "
         "(fused optimizer and attention, channels_last for convolutions), TensorFlow's guide on GPU performance with "
         "its Profiler (XLA, host and device in balance), JAX's GPU performance tips (XLA flags).",
-        when="The steps above are done, or the cause is not known.",
+        when="The other steps are done, or the cause is not known.",
         risk="Settings that help one model slow another down: measure each.",
         check="Work per GPU-hour rises with each change that is kept, and the loss curve stays as it was.",
         source=references.join_sources(references.TORCH_TUNING, references.TENSORFLOW_GPU, references.JAX_GPU),

@@ -62,6 +62,10 @@ def _not_compiled(facts: RunFacts) -> bool | None:
     return None if facts.setup.compiled is None else not facts.setup.compiled.value
 
 
+def _from_scratch(facts: RunFacts) -> bool | None:
+    return None if facts.setup.pretrained is None else not facts.setup.pretrained.value
+
+
 CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
 CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
@@ -76,6 +80,7 @@ TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0
 FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
 NOT_COMPILED = Condition(words="the model is not compiled", holds=_not_compiled)
 FIXED_SHAPES = Condition(words="the model convolves inputs of few shapes", holds=lambda _facts: None)
+FROM_SCRATCH = Condition(words="the run trains from scratch", holds=_from_scratch)
 LINK_REDUCED = Condition(
     words="the PCIe link runs below its highest width or generation under load", holds=lambda facts: facts.link_reduced
 )

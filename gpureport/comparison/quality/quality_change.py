@@ -37,7 +37,7 @@ class QualityFigure:
         best_seconds: when it was reached, from the start of the job, a mean over the runs; None without times.
         spread: standard deviation between runs; of one run that of its last values. None where neither is known.
         runs: how many runs recorded it.
-        diverged: how many of them ended in a value that is no number.
+        diverged: how many of them ended in a value that is not a number.
     """
 
     final: float | None

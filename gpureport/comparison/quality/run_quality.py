@@ -28,12 +28,12 @@ class RunQuality:
     """One training metric of one run.
 
     Attributes:
-        final: mean of its last values; None where it ended in a value that is no number.
+        final: mean of its last values; None where it ended in a value that is not a number.
         best: its best value; None where it is not known which way it gets better, or no value is a number.
         best_seconds: when it was reached, from the start of the job; None where values have no times.
         spread: standard deviation of its last values about their trend; None of fewer than three values.
         last_count: how many values the final one is the mean of.
-        diverged: whether it ended in a value that is no number.
+        diverged: whether it ended in a value that is not a number.
     """
 
     final: float | None

@@ -65,6 +65,13 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
     return CountedRuns(
         counted=tuple(run for run, held in pairs if held >= least),
         left_out=tuple(
-            ShortRun(run=run.analysis.run.name, seconds=held, least=least) for run, held in pairs if held < least
+            ShortRun(run=run.analysis.run.name, seconds=min(held, _length(run)), least=least)
+            for run, held in pairs
+            if held < least
         ),
     )
+
+
+def _length(run: SampledRun) -> float:
+    """Return the seconds from first to last sample: samples far apart stand for more."""
+    return (run.analysis.run.ended - run.analysis.run.started) / 1e6

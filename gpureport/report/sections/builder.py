@@ -6,20 +6,21 @@ from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.study.study import build_study
+from gpureport.comparison.study.study import Study, build_study
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.report_content import Report
+from gpureport.report.model.report_content import Report, Tile
 from gpureport.report.runs import gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.sections.head import study_tiles, tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.wording import display
 
@@ -58,7 +59,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
         verdict=verdict.build_verdict(comparison, findings, study),
-        tiles=tiles.build_tiles(comparison, findings),
+        tiles=_build_tiles(comparison, findings, study),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
@@ -77,6 +78,12 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
     )
+
+
+def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None) -> tuple[Tile, ...]:
+    """Return the figures at the head: of the last step, of groups those of the best first."""
+    of_last = tiles.build_tiles(comparison, findings)
+    return study_tiles.build_study_tiles(comparison, study, of_last) if study else of_last
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:

@@ -8,6 +8,8 @@ from gpureport.report.wording.comparison_reasons import CHECKS
 
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
 """Tags of a tracker by their names on its pages."""
+_NEPTUNE_PARAMS = "parameters/"
+"""Where Neptune's users keep params, by its guides."""
 NOT_GIVEN = "not given"
 _LISTED = 4
 """Changes that one line names; the others are counted."""
@@ -42,7 +44,7 @@ def name_setting(change: SetupChange) -> str:
     """Return what changed by the name that people know it by."""
     if change.kind == "hardware":
         return CHECKS.get(change.key, change.key)
-    return display.clean(_TRACKER_TAGS.get(change.key, change.key))
+    return display.clean(_TRACKER_TAGS.get(change.key, change.key)).removeprefix(_NEPTUNE_PARAMS)
 
 
 def _name_in_line(change: SetupChange) -> str:

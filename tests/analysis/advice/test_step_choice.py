@@ -291,5 +291,7 @@ def test_cudnn_is_tuned_for_a_model_that_is_not_compiled(params: str, unknown: l
 
 def test_training_from_scratch_may_have_a_reason() -> None:
     """Trained weights come last, also where params say that none are used, and nothing is promised of them."""
-    assert _names(_told("pretrained=False", IDLE), "no_progress", None)[-1] == "pretrained_weights"
+    for params, unknown in (("lr=1", ("the run trains from scratch",)), ("pretrained=False", ())):
+        last = step_choice.choose_steps(finding("no_progress"), _told(params, IDLE))[-1]
+        assert (last.name, last.unknown) == ("pretrained_weights", unknown)
     assert "not known" in STEPS["pretrained_weights"].risk

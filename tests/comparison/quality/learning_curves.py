@@ -21,7 +21,7 @@ SECONDS = 600
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """An accuracy that approaches a level exponentially.
+    """An accuracy, or a loss that falls, which approaches a level exponentially.
 
     Attributes:
         end: level that it approaches.
@@ -39,15 +39,21 @@ class LearningCurve:
     scatter: float = 0.005
     between: float = 0.005
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether it falls: its values scatter, and its level varies, in proportion to them."""
+        return self.start > self.end
+
     def seconds(self) -> FloatArray:
         """Return when it is logged."""
         return np.asarray((np.arange(self.points) + 1) * (SECONDS / self.points), dtype=np.float64)
 
     def values(self, rng: np.random.Generator) -> FloatArray:
         """Return one run of it."""
-        end = self.end + rng.normal(0, self.between)
+        end = self.end + rng.normal(0, self.between) * (self.end if self.is_loss else 1)
         trend = end + (self.start - end) * np.exp(-self.seconds() / self.constant)
-        return np.asarray(np.clip(trend + rng.normal(0, self.scatter, self.points), 0, 1), dtype=np.float64)
+        noise = rng.normal(0, self.scatter, self.points)
+        return np.asarray(trend * (1 + noise) if self.is_loss else np.clip(trend + noise, 0, 1), dtype=np.float64)
 
 
 @cache
@@ -72,7 +78,11 @@ def run_with_curves(name: str, **curves: tuple[npt.ArrayLike, npt.ArrayLike]) ->
 def step_of(label: str, curve: LearningCurve, runs: int, rng: np.random.Generator) -> Step:
     """Return a step whose runs learn along a curve."""
     made = tuple(
-        run_with_curves(f"{label}-{place}", val_accuracy=(curve.seconds(), curve.values(rng))) for place in range(runs)
+        run_with_curves(
+            f"{label}-{place}",
+            **{"val_loss" if curve.is_loss else "val_accuracy": (curve.seconds(), curve.values(rng))},
+        )
+        for place in range(runs)
     )
     return Step(label=label, runs=made, measures=())
 

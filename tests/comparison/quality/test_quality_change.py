@@ -11,6 +11,8 @@ from gpureport.comparison.steps.training_goals import TrainingGoals
 from tests.comparison.quality.learning_curves import LearningCurve, compared_quality, run_with_curves, step_of
 
 SEEDS = 100
+LOSS_BELOW = 0.7
+"""Level of the first step from which on curves are accuracies."""
 SMALL_DROPS = {1: 0.1, 3: 0.08}
 """Drops that are warned of in each of 100 pairs, by runs a step."""
 
@@ -27,21 +29,29 @@ def step_with(label: str, *runs: dict[str, list[float]]) -> Step:
     return Step(label=label, runs=made, measures=())
 
 
-def changes_over_seeds(runs: int, after: float, seeds: int) -> list[QualityChange]:
-    """Return the change of an accuracy from 0.79, of pairs with all sorts of curves."""
+def changes_over_seeds(runs: int, after: float, seeds: int, before: float = 0.79) -> list[QualityChange]:
+    """Return the change of an accuracy, or of a loss that begins at 2.3, of pairs with all sorts of curves."""
     found: list[QualityChange] = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        between, constant = float(rng.uniform(0.002, 0.01)), float(rng.choice([40.0, 80.0, 150.0]))
-        scatter, points = float(rng.choice([0.002, 0.005, 0.01, 0.02])), int(rng.choice([8, 15, 30, 200]))
+        wide = 3 if before < LOSS_BELOW else 1
+        between, constant = wide * float(rng.uniform(0.002, 0.01)), float(rng.choice([40.0, 80.0, 150.0]))
+        scatter, points = wide * float(rng.choice([0.002, 0.005, 0.01, 0.02])), int(rng.choice([8, 15, 30, 200]))
         base, step = (
             step_of(
                 label,
-                LearningCurve(end=end, between=between, scatter=scatter, points=points, constant=constant),
+                LearningCurve(
+                    end=end,
+                    start=2.3 if before < LOSS_BELOW else 0.1,
+                    between=between,
+                    scatter=scatter,
+                    points=points,
+                    constant=constant,
+                ),
                 runs,
                 rng,
             )
-            for label, end in (("base", 0.79), ("step", after))
+            for label, end in (("base", before), ("step", after))
         )
         found += compared_quality(base, step)
     return found
@@ -63,6 +73,15 @@ def test_falls_are_warned_of_and_nothing_else(runs: int) -> None:
     assert count(stays, lambda each: each.fell) <= 2
     assert count(stays, lambda each: each.verdict is not Verdict.NO_CLEAR_CHANGE) <= 4
     assert count(changes_over_seeds(runs, 0.79, 10 * SEEDS), lambda each: each.fell) <= SEEDS // 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_loss_that_rises_by_half_is_warned_of(runs: int) -> None:
+    """Its noise is relative: 0.6 to 3 per cent between runs, up to 6 per cent of a value."""
+    assert count(changes_over_seeds(runs, 0.75, SEEDS, before=0.5), lambda each: each.fell) == SEEDS
+    assert count(changes_over_seeds(runs, 0.4, SEEDS, before=0.5), lambda each: each.fell) == 0
+    assert count(changes_over_seeds(runs, 0.5, 10 * SEEDS, before=0.5), lambda each: each.fell) <= SEEDS // 5
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, Verdict.UNCONFIRMED), (3, Verdict.WORSE)])

@@ -201,7 +201,7 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
         )
     )
     assert short.utilisation is None
-    assert short.too_short_run == ShortRun(run="a", seconds=15.0, least=20.0)
+    assert short.too_short_run == ShortRun(run="a", seconds=14.0, least=20.0)
     assert (long.utilisation is None, long.too_short_run) == (False, None)
     assert (none.utilisation, none.too_short_run) == (None, None)
 

@@ -18,8 +18,8 @@ from gpureport.report.wording.display import shorten_middle
 
 _NAME = 28
 """Most characters of the name of a metric."""
-_NOTE = "Metrics at the end are the mean of the last tenth of their values, of a few values of the last ones."
-_DIVERGED = "no number"
+_NOTE = "A metric at the end is the mean of the last tenth of its values, and of at least two or three of them."
+_DIVERGED = "not a number"
 
 
 def shown_name(name: str) -> str:
@@ -141,7 +141,7 @@ def _verdict_cells(change: QualityChange | None) -> tuple[Cell, Cell]:
     if change is None:
         return Cell(text=""), Cell(text="")
     moved = Cell(text=format_difference(change), small=format_interval(change), value=change.difference)
-    return moved, Cell(text=change.verdict.value)
+    return moved, Cell(text=change.verdict.value, flagged=change.verdict is Verdict.WORSE)
 
 
 def _head(change: QualityChange) -> str:
@@ -196,7 +196,7 @@ def _describe_diverged(change: QualityChange) -> Iterator[str]:
     for label, side in ((change.base, change.before), (change.step, change.after)):
         if side.diverged:
             runs = f"{side.diverged} of {display.plural(side.runs, 'run')}"
-            yield f"{display.clean(label)}: {runs} ended in a value that is no number"
+            yield f"{display.clean(label)}: {runs} diverged, with a last value that is not a number"
 
 
 def warn_of_quality(comparison: Comparison) -> str:
@@ -232,7 +232,7 @@ def _describe_fall(change: QualityChange) -> str:
     name = shown_name(change.name)
     if change.difference is None or change.after.diverged > change.before.diverged:
         runs = f" in {change.after.diverged} of {change.after.runs} runs" if change.after.runs > 1 else ""
-        return f"{name} ended in no number{runs}"
+        return f"{name} diverged{runs}"
     if change.failed and change.verdict not in {Verdict.WORSE, Verdict.UNCONFIRMED}:
         return f"{name} to {format_values([change.failed[0]])[0]} in {len(change.failed)} of {change.after.runs} runs"
     before, after = format_pair(change)

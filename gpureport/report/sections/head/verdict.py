@@ -53,7 +53,8 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
         sentence, aside = add_quality_warning("", comparison), ()
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
-    lost = f"In the last step: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
+    place = f"{display.clean(last.label)}, the last group" if study else "the last step"
+    lost = f"In {place}: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
     details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost

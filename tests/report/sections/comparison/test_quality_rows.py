@@ -80,7 +80,7 @@ def report(runs: Sequence[tuple[Recording, Analysis]], goals: TrainingGoals = NO
         (
             ({"val_loss": [1.0, 0.5, 0.4]}, {"val_loss": [1.0, 0.9, float("nan")]}),
             1,
-            "quality fell: val_loss ended in no number (unconfirmed: one run each)",
+            "quality fell: val_loss diverged (unconfirmed: one run each)",
         ),
         (
             ({"val_accuracy": BAD}, {"val_accuracy": GOOD}, {"val_accuracy": BAD}),
