@@ -9,7 +9,7 @@ from gpureport.analysis import RULES, results
 from gpureport.analysis.engine.selection import kinds_by_name
 from gpureport.checks.limit_units import COUNT, FINDINGS, MONEY, NUMBER, POINTS, SHARE, TIME
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
+from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.findings import Severity
 from gpureport.metrics import METRICS, MetricKind
 from gpureport.training_names import QUALITY_ROLES, recognise_metric
@@ -56,6 +56,7 @@ class TargetKind(StrEnum):
     FIGURE = "figure of all GPUs"
     RUN = "figure of the run"
     TRAINING = "training metric"
+    TRAINING_RATE = "rate of training alone"
     TO_TARGET = "time to a target"
     GPU_TIME = "GPU time"
     FINDING = "findings"
@@ -74,7 +75,8 @@ class LimitTarget:
 def _list_targets() -> Iterator[tuple[str, LimitTarget]]:
     """Yield every name a limit may use, those of more detail last."""
     for figure in BY_METRIC.values():
-        yield figure.metric, LimitTarget(subject=TargetKind.FIGURE, units=(figure.unit,))
+        subject = TargetKind.TRAINING_RATE if figure.metric == TRAINING_RATE else TargetKind.FIGURE
+        yield figure.metric, LimitTarget(subject=subject, units=(figure.unit,))
     for name, units in _PER_GPU.items():
         yield name, LimitTarget(subject=TargetKind.DEVICE, units=units)
     for name, units in _PER_RUN.items():

@@ -32,6 +32,7 @@ _OBSERVERS: dict[TargetKind, Callable[[Limit, Analysis], ObservedValue]] = {
 }
 _TRAINING_OBSERVERS: dict[TargetKind, Callable[[Limit, TrainedRun], ObservedValue]] = {
     TargetKind.TRAINING: training_figures.observe_training_metric,
+    TargetKind.TRAINING_RATE: training_figures.observe_training_rate,
     TargetKind.TO_TARGET: training_figures.observe_time_to_target,
 }
 

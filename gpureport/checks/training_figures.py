@@ -1,6 +1,6 @@
 """What a run shows of limits on training metrics, on the time to a target, and on their change since a baseline."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpureport.analysis.results import Analysis
@@ -11,12 +11,14 @@ from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.checks.run_figures import explain_currency
 from gpureport.comparison.quality.quality_change import QualityChange, QualityFigure
+from gpureport.comparison.quality.quality_verdict import find_full_scale
 from gpureport.comparison.quality.run_quality import measure_run_quality, seconds_since_job_start
 from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
-from gpureport.comparison.steps.sampled_run import SampledRun, mean_gpu_hour_price
+from gpureport.comparison.steps.sampled_run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
 from gpureport.comparison.steps.training_curves import build_training_curves
 from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.recording import Recording
 from gpureport.report.wording import display
 
@@ -36,11 +38,20 @@ class TrainedRun:
 
 def read_training(recording: Recording, analysis: Analysis) -> SampledRun:
     """Return a run with its training metrics and its price alone, without the series that comparisons need."""
-    return SampledRun(
-        analysis=analysis,
+    return replace(
+        count_work(recording, analysis),
         training=build_training_curves(recording.training),
         gpu_hour_price=mean_gpu_hour_price(analysis),
     )
+
+
+def observe_training_rate(limit: Limit, trained: TrainedRun) -> ObservedValue:
+    """Return how fast training alone went: by what the training loop logged, else over the steady phase."""
+    bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
+    value = next((rate for basis in bases if (rate := training_rate(trained.run, basis)) is not None), None)
+    if value is None:
+        return not_observed(f"{limit.name} cannot be told: log a throughput, or say the work done with --work N:UNIT")
+    return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
 
 
 def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
@@ -55,6 +66,9 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
         return not_observed(f"{limit.name} diverged: its last value is not a number")
+    if limit.threshold.unit == SHARE:
+        # many log an accuracy in per cent
+        value /= find_full_scale([value], higher_is_better=higher) or 1.0
     return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
 
 
@@ -129,7 +143,9 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
     if before is None or after is None:
         sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]
         return not_observed(f"{limit.name} was not recorded in {' and in '.join(sides)}")
-    scale = abs(before) if limit.threshold.unit == SHARE else 1.0
+    scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
+    if scale is None:
+        return not_observed(f"{limit.name} is no share, so its change has no points: limit it in per cent of before")
     if scale == 0:
         return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
     difference = after - before

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpureport.checks.policy import LimitScope, Policy, PolicyEntry, parse_option_limit
@@ -11,8 +12,10 @@ from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.training_goals import NO_GOALS, QualityTarget, TrainingGoals
 from gpureport.findings import Check, CheckOutcome
+from gpureport.recording import Work
 from tests.builders import recording
 from tests.comparison.quality.learning_curves import run_with_curves
+from tests.comparison.runs import sampled
 from tests.nightly.nights import KINDS, TODAY, changed, priced
 
 PASSED, BROKEN, CANNOT = CheckOutcome.PASSED, CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE
@@ -148,8 +151,40 @@ def test_changes_since_a_baseline(limit: str, ends: tuple[float, float], outcome
     assert check.outcome is outcome, check.reason
 
 
+def test_an_accuracy_in_per_cent_is_a_share_all_the_same() -> None:
+    """A limit of 78 % means 78 of 100; points of what is no share mean nothing."""
+    curves = {"val_accuracy": [value * 100 for value in ACCURACY], "my metric": LOSS}
+    assert held("val_accuracy >= 78 %", trained(curves)).outcome is PASSED
+    assert held("val_accuracy >= 80 %", trained(curves)).outcome is BROKEN
+    assert held("val_accuracy >= 78", trained(curves)).outcome is PASSED
+    sides = [[night("old", 79.0)], [night("new", 60.0)]]
+    (check,) = changed("change val_accuracy >= -5 points", sides[0], sides[1])
+    assert check.outcome is BROKEN
+    assert check.value == pytest.approx(-0.19)
+    losses = [[run_with_curves(name, val_loss=(MINUTES, LOSS))] for name in "ab"]
+    (check,) = changed("change val_loss <= 5 points", losses[0], losses[1])
+    assert (check.outcome, "is no share" in check.reason) == (CANNOT, True)
+
+
 def test_repetitions_narrow_a_change() -> None:
     """Their own scatter gives the interval."""
     before, after = ([night(f"{end}-{k}", end + k / 1000) for k in range(3)] for end in (0.79, 0.785))
     (check,) = changed("change val_accuracy >= -0.01", before, after)
     assert (check.outcome, check.reason) == (PASSED, "by 3 and 3 runs")
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [(">= 19 /s", PASSED), (">= 21 /s", BROKEN)])
+def test_the_rate_of_training_alone_leaves_out_the_start_up(limit: str, outcome: CheckOutcome) -> None:
+    """12,000 steps in ten minutes after five of start-up are 20 a second, without a throughput."""
+    util = np.concatenate([np.zeros(300), np.full(600, 90.0)])
+    run = sampled("a", util=util, work=Work(amount=12_000, unit="steps"))
+    check = held(f"training_rate_hertz {limit}", run)
+    assert check.outcome is outcome
+    assert check.value == pytest.approx(20, rel=0.01)
+
+
+def test_a_training_rate_needs_work() -> None:
+    """Neither stated nor logged."""
+    check = held("training_rate_hertz >= 19 /s", sampled("a", util=np.full(600, 90.0)))
+    assert check.outcome is CANNOT
+    assert "log a throughput, or say the work done with --work" in check.reason

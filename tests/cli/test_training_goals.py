@@ -41,7 +41,7 @@ def test_the_headline_of_a_comparison_warns(gpureport: Program) -> None:
 @pytest.mark.usefixtures("steps")
 def test_goals_reach_the_json(gpureport: Program) -> None:
     """A metric that is named with its direction, and the time to the target of each run."""
-    goals = ("--target", "val_accuracy=75%", "--better", "regret=lower")
+    goals = ("--target", "val_accuracy=.75", "--better", "regret=lower")
     found = json.loads(gpureport("compare", "before", "after", "--format", "json", *goals).out)
     named = {each["name"]: each for each in found["quality"]}
     assert (named["regret"]["higher_is_better"], named["regret"]["leading"]) == (False, True)

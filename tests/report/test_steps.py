@@ -237,10 +237,17 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
     assert [dot.value for dot in dots] == pytest.approx([0.6, 0.605, 0.61], abs=0.002)
     assert per_work.rows[0].each_run == "runs 0.500, 0.502 and 0.503"
     assert compared(repeated).legend.replace(GAP, " ") == (
-        "Large dot: the mean of a step, its 95 % interval as a line across it. Small dots: its runs. Dashed: the first "
-        "step."
+        "Large dot: a step, a mean over its runs, its 95 % interval as a line across it. Small dots: its runs. Dashed: "
+        "the first step."
     )
     assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
+
+
+def test_the_legend_of_single_runs_speaks_of_no_mean() -> None:
+    """Each step is one run, without an interval where it is told by its whole recording alone."""
+    part = compared(chain(runs=1))
+    assert part.legend.startswith("Dot: a step, its 95")
+    assert part.legend.endswith(", hollow where it has no interval. Dashed: the first step.")
 
 
 def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:

@@ -9,6 +9,7 @@ from gpureport.comparison.quality.quality_verdict import (
     compute_final_error,
     compute_mean,
     find_failed_runs,
+    find_full_scale,
     judge_quality,
 )
 from gpureport.comparison.quality.run_quality import RunQuality, measure_run_quality
@@ -65,6 +66,7 @@ class QualityChange:
         margin: what single runs plausibly differ by; 0 where either is missing.
         failed: final values of runs of the later step that are worse than each earlier run by more than the margin,
             where it has several runs: a mean with a wide interval can hide one that went wrong.
+        full_scale: 1 of a share, 100 of one in per cent; None of other metrics.
         leading: whether it counts: a person named it, or none beside it says more, as validation does than training.
     """
 
@@ -79,6 +81,7 @@ class QualityChange:
     verdict: Verdict
     margin: float
     failed: tuple[float, ...]
+    full_scale: float | None
     leading: bool
 
     @property
@@ -135,12 +138,13 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
     before, after = map(_summarize, sides)
     finals = [[run.final for run in side if run.final is not None] for side in sides]
     errors = [max((compute_final_error(run.spread, run.last_count) for run in side), default=0.0) for side in sides]
+    full_scale = find_full_scale((value for side in finals for value in side), higher_is_better=higher)
     found = judge_quality(
         finals[0],
         finals[1],
         (errors[0], errors[1]),
         higher_is_better=higher,
-        is_share=_is_share(value for side in finals for value in side) and higher is True,
+        full_scale=full_scale,
     )
     return QualityChange(
         base=base.label,
@@ -154,6 +158,7 @@ def _compare_metric(base: Step, step: Step, name: str, goals: TrainingGoals, *, 
         verdict=_verdict_of_diverged(before, after) or found.verdict,
         margin=found.margin,
         failed=find_failed_runs(finals[0], finals[1], found.margin, higher_is_better=higher),
+        full_scale=full_scale,
         leading=leading,
     )
 
@@ -203,8 +208,3 @@ def _deviation(values: Sequence[float]) -> float:
 
 def _largest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
-
-
-def _is_share(values: Iterable[float]) -> bool:
-    known = list(values)
-    return bool(known) and all(0 <= value <= 1 for value in known)

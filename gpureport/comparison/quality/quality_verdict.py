@@ -1,6 +1,6 @@
 """Which verdict two sets of final values support: by repetitions, else by what repeating a run plausibly changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, hypot, sqrt
 
@@ -12,6 +12,9 @@ VERDICT_LEVEL = 0.99
 
 _SHARE_NOISE = 0.04
 """What repeating a run plausibly changes a share by at 50 %, less towards 0 and 1 as the deviation of a share is."""
+
+_PERCENT = 100.0
+"""The whole in per cent."""
 
 _RELATIVE_NOISE = 0.1
 """What repeating a run plausibly changes any other metric by, as a part of it."""
@@ -44,7 +47,7 @@ def judge_quality(
     errors: tuple[float, float],
     *,
     higher_is_better: bool | None,
-    is_share: bool,
+    full_scale: float | None,
 ) -> QualityDifference:
     """Return the verdict on the final values of two steps.
 
@@ -53,11 +56,11 @@ def judge_quality(
         after: of each run of the later step.
         errors: standard errors of the final value within a run, on either side.
         higher_is_better: whether a higher value is the better one; None where not known.
-        is_share: whether the metric lies between 0 and 1.
+        full_scale: what the whole is of a share, see `find_full_scale`; None of other metrics.
     """
     if not before or not after:
         return QualityDifference(interval=None, verdict=Verdict.NOT_ENOUGH_DATA, margin=0.0)
-    noise = plausible_noise(compute_mean(before), compute_mean(after), is_share=is_share)
+    noise = plausible_noise(compute_mean(before), compute_mean(after), full_scale=full_scale)
     margin = hypot(noise, _ERRORS * hypot(*errors))
     difference = compute_mean(after) - compute_mean(before)
     contrast = estimate_between_runs(before, after) if min(len(before), len(after)) > 1 else None
@@ -102,9 +105,17 @@ def compute_final_error(spread: float | None, count: int) -> float:
     return 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
 
 
-def plausible_noise(before: float, after: float, *, is_share: bool) -> float:
+def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
+    """Return 1 of a metric such as an accuracy that is recorded as a share, 100 of one in per cent, None of others."""
+    known = list(values)
+    if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
+        return None
+    return 1.0 if max(known) <= 1 else _PERCENT
+
+
+def plausible_noise(before: float, after: float, *, full_scale: float | None) -> float:
     """Return what repeating a run plausibly changes a metric by, whatever changed between two steps besides."""
-    mean = (before + after) / 2
-    if is_share:
-        return 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
+    if full_scale is not None:
+        mean = (before + after) / 2 / full_scale
+        return full_scale * 2 * _SHARE_NOISE * sqrt(max(mean * (1 - mean), 0.0))
     return _RELATIVE_NOISE * max(abs(before), abs(after))

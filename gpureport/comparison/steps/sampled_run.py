@@ -136,11 +136,11 @@ def build_sampled_run(
         gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
     cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
-    speed = throughput(recording.training, key, _last_sample_before_work(cells, analysis))
+    counted = count_work(recording, analysis, key)
     return SampledRun(
-        analysis=_count_work(analysis, speed),
+        analysis=counted.analysis,
         series=run_series(cells, analysis),
-        throughput=speed,
+        throughput=counted.throughput,
         training=build_training_curves(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
@@ -148,22 +148,30 @@ def build_sampled_run(
     )
 
 
-def _last_sample_before_work(cells: "Sequence[DeviceSeries]", analysis: Analysis) -> int | None:
+def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
+    """Return a run with its throughput alone, and with the work it counts in the recording unless work was stated.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found out about it.
+        key: training metric that counts its work, whatever its name.
+    """
+    run = analysis.run
+    speed = throughput(recording.training, key, _last_sample_before_work(recording, analysis))
+    amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
+    if speed is not None and amount > 0:
+        analysis = replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.unit)))
+    return SampledRun(analysis=analysis, throughput=speed)
+
+
+def _last_sample_before_work(recording: Recording, analysis: Analysis) -> int | None:
     """Return the last sample before a GPU worked, after which training began; None where no work was seen."""
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
-    if start is None or not cells:
+    if start is None or not len(recording.training):
         return None
-    before = [one.times[one.times <= start] for one in cells]
-    return max((int(times[-1]) for times in before if len(times)), default=start)
-
-
-def _count_work(analysis: Analysis, speed: Throughput | None) -> Analysis:
-    """Return the analysis with the work that training metrics tell of the recording, unless work was stated."""
-    run = analysis.run
-    amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
-    if speed is None or amount <= 0:
-        return analysis
-    return replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.unit)))
+    stamps = (columns.integers(recording.rows_of(gpu.id).column("timestamp")) for gpu in analysis.run.gpus)
+    before = [times[times <= start] for times in stamps]
+    return max((int(times.max()) for times in before if len(times)), default=start)
 
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:

@@ -75,11 +75,10 @@ def parse_direction(text: str) -> tuple[str, bool] | None:
 
 
 def parse_target(text: str) -> QualityTarget | None:
-    """Return the target that `NAME=VALUE` states, a value in per cent as a share; None of other texts."""
+    """Return the target that `NAME=VALUE` states, the value as the metric is logged; None of other texts."""
     name, _, written = text.rpartition("=")
-    number = written.strip().removesuffix("%")
     try:
-        value = float(number) / (100 if written.strip().endswith("%") else 1)
+        value = float(written)
     except ValueError:
         return None
     return QualityTarget(name=name.strip(), value=value) if name.strip() and isfinite(value) else None

@@ -7,7 +7,7 @@ from math import inf, isfinite
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
-from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
@@ -95,7 +95,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 def _read_value(step: Step, metric: str) -> float | None:
     """Return the figure of a group; None where it has none, or is too short."""
-    if recorded_seconds(step.analyses) < SHORTEST_SECONDS:
+    if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return None
     return gather_evidence(step, step, BY_METRIC[metric]).before or None
 

@@ -95,6 +95,23 @@ def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
     return tuple(sorted(found, key=_place))
 
 
+def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
+    """Return what became of each kind and cause over all devices, in the order given.
+
+    A finding that went on some devices and came on others is still there. One that is unknown on a device is unknown.
+    """
+    found: dict[tuple[str, str | None], set[ChangeKind]] = {}
+    for each in changes:
+        found.setdefault((each.kind, each.cause), set()).add(each.change)
+    return {key: _join_changes(kinds) for key, kinds in found.items()}
+
+
+def _join_changes(kinds: set[ChangeKind]) -> ChangeKind:
+    if ChangeKind.PERSISTING in kinds or {ChangeKind.NEW, ChangeKind.RESOLVED} <= kinds:
+        return ChangeKind.PERSISTING
+    return ChangeKind.CANNOT_TELL if ChangeKind.CANNOT_TELL in kinds else next(iter(kinds))
+
+
 def _groups(step: Step) -> _Groups:
     groups: _Groups = {}
     for position, analysis in enumerate(step.analyses):

@@ -159,6 +159,15 @@ def test_one_run_of_three_that_went_wrong_is_seen() -> None:
     assert (back.failed, back.fell) == ((), False)
 
 
+def test_an_accuracy_in_per_cent_is_judged_as_a_share() -> None:
+    """Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73."""
+    for scale in (1, 100):
+        base, step = (step_with(label, {"val_acc": [end * scale] * 5}) for label, end in (("a", 0.79), ("b", 0.73)))
+        (change,) = compared_quality(base, step)
+        assert (change.fell, change.full_scale) == (True, scale)
+        assert change.margin == pytest.approx(0.0342 * scale, abs=0.0001 * scale)
+
+
 def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
     """Three runs tell their scatter badly: a fall of five points is seen all the same."""
     base = step_with("a", *[{"val_acc": [value] * 5} for value in (0.77, 0.79, 0.80)])

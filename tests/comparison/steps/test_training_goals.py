@@ -21,7 +21,8 @@ from gpureport.settings import read_settings
     [
         ("val_accuracy=0.78", ("val_accuracy", 0.78)),
         ("val/acc=.78", ("val/acc", 0.78)),
-        ("top-1 = 78 %", ("top-1", 0.78)),
+        ("top-1 = 78", ("top-1", 78.0)),
+        ("top-1=78 %", None),
         ("a=b=2", ("a=b", 2.0)),
         ("loss=1e-3", ("loss", 0.001)),
         ("loss", None),
@@ -31,7 +32,7 @@ from gpureport.settings import read_settings
     ],
 )
 def test_targets(text: str, expected: tuple[str, float] | None) -> None:
-    """A name and a number, in per cent too."""
+    """A name and a number; whether a metric is logged in per cent is not known."""
     found = parse_target(text)
     assert (found and (found.name, found.value)) == expected
 

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, UnknownCause, compare_findings
+from gpureport.comparison.verdicts.finding_changes import (
+    ChangeKind,
+    FindingChange,
+    UnknownCause,
+    compare_findings,
+    summarize_by_kind,
+)
 from gpureport.findings import Finding, NotJudged
 from gpureport.report import build
 from gpureport.report.sections.comparison import comparison_content
@@ -110,3 +116,17 @@ def test_a_repetition_too_short_to_tell_is_not_counted() -> None:
     runs = [analysis("b", step="s"), analysis("c", step="s", seconds=50), analysis("d", step="s")]
     (entry,) = compare_analyses(analysis("a", GAP), *runs)
     assert (entry.change, entry.judged) == (ChangeKind.RESOLVED, (2, 3))
+
+
+def test_what_moved_to_other_devices_is_still_there() -> None:
+    """By kind and cause, over all devices; what is unknown on one device is unknown."""
+    other = examples.idle_gap("gpu:1", 100, 120)
+    moved = compare_analyses(analysis("a", GAP, HOT), analysis("b", other))
+    assert {entry.change for entry in moved if entry.kind == "idle_gap"} == {ChangeKind.NEW, ChangeKind.RESOLVED}
+    assert summarize_by_kind(moved) == {
+        ("idle_gap", GAP.cause): ChangeKind.PERSISTING,
+        ("thermal_throttle", HOT.cause): ChangeKind.RESOLVED,
+    }
+    unknown = [replace(entry, change=ChangeKind.CANNOT_TELL) for entry in moved if entry.change is ChangeKind.NEW]
+    gone = [entry for entry in moved if entry.change is ChangeKind.RESOLVED]
+    assert summarize_by_kind([*gone, *unknown])["idle_gap", GAP.cause] is ChangeKind.CANNOT_TELL

@@ -10,7 +10,7 @@ from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Comparison
-from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, summarize_by_kind
 from gpureport.report.wording.comparison_reasons import describe_reason
 
 
@@ -21,7 +21,7 @@ def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[s
 
 def potential_json(comparison: Comparison) -> dict[str, Any]:
     """Return what the last step could gain at most."""
-    return asdict(estimate_potential(comparison.remaining))
+    return asdict(estimate_potential(comparison.remaining, comparison.steps[-1].analyses))
 
 
 def _gain(gain: StepGain) -> dict[str, Any]:
@@ -62,5 +62,5 @@ def _ratio(change: RelativeChange | None) -> dict[str, Any] | None:
 
 
 def _findings(changes: Sequence[FindingChange], wanted: ChangeKind) -> list[dict[str, Any]]:
-    found = dict.fromkeys((each.kind, each.cause) for each in changes if each.change is wanted)
-    return [{"kind": kind, "cause": cause} for kind, cause in found]
+    found = summarize_by_kind(changes)
+    return [{"kind": kind, "cause": cause} for (kind, cause), change in found.items() if change is wanted]

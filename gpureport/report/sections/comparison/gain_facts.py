@@ -7,7 +7,7 @@ from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.verdicts.finding_changes import ChangeKind
+from gpureport.comparison.verdicts.finding_changes import ChangeKind, summarize_by_kind
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes, setup_wording, terms
@@ -65,10 +65,10 @@ def _describe_metric(change: QualityChange) -> str:
 
 
 def _describe_findings(gain: StepGain) -> str:
-    parts = []
+    parts, found = [], summarize_by_kind(gain.findings)
     for change, name in _FATES.items():
         titles = dict.fromkeys(
-            terms.kind_title(display.clean(each.kind), each.cause) for each in gain.findings if each.change is change
+            terms.kind_title(display.clean(kind), cause) for (kind, cause), each in found.items() if each is change
         )
         parts += [f"{name}: {'; '.join(titles)}."] if titles else []
     return " ".join(parts)
@@ -81,7 +81,7 @@ def _title(change: AdvisedChange) -> str:
 def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
     """Return the way from the advice to its outcome: `advised → applied → outcome`."""
     finding = terms.kind_title(display.clean(change.kind), change.cause)
-    fate = next((each.change for each in gain.findings if (each.kind, each.cause) == (change.kind, change.cause)), None)
+    fate = summarize_by_kind(gain.findings).get((change.kind, change.cause))
     what_became = {ChangeKind.RESOLVED: "; the finding is gone", ChangeKind.PERSISTING: "; the finding is still there"}
     others = ", together with other changes" if len(gain.changes) > 1 else ""
     return (

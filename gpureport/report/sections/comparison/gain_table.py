@@ -71,7 +71,7 @@ def build_gain_table(comparison: Comparison, pairs: Sequence[StepPair]) -> GainT
     rows = [_build_first_row(comparison, gains[0].step, columns)]
     rows += [_build_row(gain, columns, several=place > 1) for place, gain in enumerate(gains[1:], start=1)]
     if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
-        rows.append(_build_last_row(gains, columns))
+        rows += [last for last in [_build_last_row(gains, columns)] if last.cells or last.facts]
     return GainTable(
         columns=("Step", *(column.title for column in columns)),
         rows=tuple(rows),

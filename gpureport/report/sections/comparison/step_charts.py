@@ -87,15 +87,14 @@ def describe_marks(found: Sequence[IntervalChart]) -> str:
     rows = [row for chart in found for row in chart.rows if row.value is not None]
     if not rows:
         return ""
-    bars = found[0].form == "bars"
-    between = any(row.interval for row in rows)
-    mark = "Bar: the mean of a group" if bars else "Large dot: the mean of a step"
-    with_interval = f", its 95{display.GAP}% interval as a line across it" if between else ""
-    hollow = not all(row.interval for row in rows)
-    said = [f"{mark}{with_interval}{', hollow where it has no interval' if hollow and not bars else ''}"]
+    bars, several = found[0].form == "bars", any(len(row.runs) > 1 for row in rows)
+    mark = "Bar: a group" if bars else "Large dot: a step" if several else "Dot: a step"
+    interval = f", its 95{display.GAP}% interval as a line across it" if any(row.interval for row in rows) else ""
+    hollow = ", hollow where it has no interval" if not all(row.interval for row in rows) else ""
+    said = [f"{mark}{', a mean over its runs' if several else ''}{interval}{'' if bars else hollow}"]
     dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]
     if dots:
-        said.append(f"Small dots: its runs{', hollow where it has no interval' if hollow and bars else ''}")
+        said.append(f"Small dot{'s: its runs' if several else ': its run'}{hollow if bars else ''}")
     if left_out := list(dict.fromkeys(dot.text for dot in dots if not dot.counted)):
         said.append(f"Cross: a run that the mean leaves out, {display.join_words(left_out)}")
     if not bars:
