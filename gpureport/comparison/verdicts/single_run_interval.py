@@ -13,6 +13,7 @@ from gpureport.comparison.statistics.mean_estimate import MeanEstimate
 from gpureport.comparison.statistics.slow_changes import LONG_SECONDS, SECONDS_A_SAMPLE
 from gpureport.comparison.steps.compared_figures import IDLE, UTILISATION, Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steady_state import settled
 from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 
@@ -122,8 +123,10 @@ def _length(run: SampledRun, recorded: float, steady: float, width: float, few: 
 
 def _log_training_rate(run: SampledRun) -> MeanEstimate:
     """Return the logarithm of the training rate; its error is that of the rates once the run had settled."""
-    rates, value = run.rates, training_rate(run, TrainingBasis.SERIES)
-    speed = batch_means(rates if rates is not None else np.zeros(0))
+    value = training_rate(run, TrainingBasis.SERIES)
+    rates = np.zeros(0) if run.rates is None else run.rates
+    # a slow beginning is part of the rate but no scatter, and utilisation need not show it
+    speed = batch_means(rates[settled(rates) :])
     error = speed.error / speed.mean if speed.mean > 0 else inf
     center = log(value) if value else -inf
     return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=speed.degrees))

@@ -141,8 +141,8 @@ def describe_left_out(runs: Sequence[ShortRun]) -> str:
     if not runs:
         return ""
     if len(runs) == 1:
-        return f"{runs[0].run} holds {runs[0].seconds:.0f} s of steady state and was left out."
-    named = display.join_words([f"{run.run} ({run.seconds:.0f} s)" for run in runs])
+        return f"{runs[0].run} holds {display.duration(runs[0].seconds)} of steady state and was left out."
+    named = display.join_words([f"{run.run} ({display.duration(run.seconds)})" for run in runs])
     return f"Left out, for too little steady state: {named}."
 
 

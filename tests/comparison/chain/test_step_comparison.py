@@ -295,6 +295,32 @@ def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
     assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [40, 600])
+def test_repetitions_of_any_length_keep_their_promise(seconds: int) -> None:
+    """Three runs a side that differ by two points among themselves: 95 % of 80 intervals hold six points, or none."""
+    rng = np.random.default_rng([12, seconds])
+    for gain in (0.0, 6.0):
+        inside = claimed = 0
+        for trial in range(80):
+            runs = [
+                sampled(
+                    f"{step}{k}-{trial}",
+                    step=step,
+                    util=np.round(mean + rng.normal(0, 2) + autoregressive(seconds, 0.9, 3.0, rng)),
+                )
+                for step, mean in (("a", 70.0), ("b", 70.0 + gain))
+                for k in range(3)
+            ]
+            found = delta(compared(*runs))
+            assert found.interval is not None
+            inside += found.interval[0] <= gain / 100 <= found.interval[1]
+            claimed += found.verdict in {Verdict.BETTER, Verdict.WORSE}
+        # three standard errors below and above what is promised
+        assert inside >= 70
+        assert gain > 0 or claimed <= 10
+
+
 def test_false_claims_on_equal_steps_stay_rare() -> None:
     """A/A at an autocorrelation of 0.9, pairs of twenty minutes: verdicts on at most 7 % of them."""
     rng = np.random.default_rng(11)

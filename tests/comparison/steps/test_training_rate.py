@@ -1,17 +1,25 @@
 """What the rate of training alone rests on, and that all steps of a comparison rest on the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
-from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.steps.steps import Verdict, build_steps
+from gpureport.comparison.steps.throughput import Throughput
 from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSource
 from gpureport.comparison.steps.verdict_reason import ReasonKind
+from gpureport.comparison.verdicts.step_evidence import gather_evidence
 from gpureport.recording import Work
+from gpureport.work_counting import CountedWork
+from tests.comparison.processes import autoregressive
 from tests.comparison.runs import compared, delta, level, sampled
 
 START_UP, TRAINED = 60, 240
+SECONDS = 1800
 SERIES = TrainingSource(basis=TrainingBasis.SERIES, names=("images_per_second",))
 PHASE = TrainingSource(basis=TrainingBasis.STEADY_PHASE)
 
@@ -94,3 +102,31 @@ def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None
     found = delta(compared(*runs), TRAINING_RATE)
     assert found.difference == pytest.approx(0.02 * (found.before or 0))
     assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phi", [0.5, 0.9])
+def test_intervals_of_a_pair_hold_the_ratio_of_training_rates(phi: float) -> None:
+    """Half an hour, the first half minute of it at a quarter of the rate, 300 times: a tenth more lies inside."""
+    rng = np.random.default_rng([7, round(10 * phi)])
+    like = sampled("a", util=np.full(SECONDS, 90.0))
+    inside = 0
+    for _ in range(300):
+        base, step = build_steps([scattered(like, rate, phi, rng) for rate in (100.0, 110.0)])
+        found = gather_evidence(base, step, BY_METRIC[TRAINING_RATE])
+        assert found.contrast is not None
+        assert found.before is not None
+        low, high = (1 + end / found.before for end in found.contrast.interval(0.95))
+        inside += low <= 1.1 <= high
+    assert 0.92 <= inside / 300 <= 0.98
+
+
+def scattered(like: SampledRun, rate: float, phi: float, rng: np.random.Generator) -> SampledRun:
+    """Return a run whose rate scatters by 5 % and depends on itself, after a slow beginning."""
+    info = like.analysis.run
+    rates = rate * (1 + autoregressive(SECONDS, phi, 0.05, rng))
+    rates[:30] /= 4
+    work = CountedWork(times=info.started + np.arange(SECONDS + 1) * 1_000_000, amounts=rates)
+    stated = replace(info, work=Work(amount=work.amount, unit="samples"))
+    speed = Throughput(name="rate", unit="samples", width=1.0, start=info.started, rates=rates, work=work)
+    return replace(like, analysis=replace(like.analysis, run=stated), throughput=speed)

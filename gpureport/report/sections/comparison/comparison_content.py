@@ -296,6 +296,7 @@ def _build_step_pair_view(
 def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
     """Yield the verdict on each figure; why no more is said once where it is the same of several."""
     first: dict[Reason, str] = {}
+    named: set[str] = set()
     for shown, delta in figures:
         name, verdict = shown.for_delta(delta).title, difference_wording.describe_verdict(delta).capitalize()
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
@@ -306,7 +307,9 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
                 continue
             first[reason] = shown.noun
         why = [display.clean_sentence(describe_reason(reason))] if reason else []
-        left_out = [display.clean_sentence(describe_left_out(delta.left_out))] if delta.left_out else []
+        new = [run for run in delta.left_out if run.run not in named]
+        named.update(run.run for run in new)
+        left_out = [display.clean_sentence(describe_left_out(new))] if new else []
         yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *left_out, *precision]))
 
 

@@ -78,15 +78,21 @@ def add_quality_column(table: Table, comparison: Comparison, *, place: int, with
     name = choose_quality_metric(comparison)
     if name is None:
         return table
-    figures, small = [], []
+    figures: list[QualityFigure] = []
+    changes: list[QualityChange | None] = []
     for number, step in enumerate(comparison.steps):
         parts = [step, *(replace(step, runs=(run,)) for run in step.runs if with_runs and len(step.runs) > 1)]
         figures += [measure_step_quality(part, name, comparison.goals) for part in parts]
-        small += [_small(comparison, number, name), *("" for _ in parts[1:])]
+        changes += [_find_change(comparison, number, name), *(None for _ in parts[1:])]
     texts = format_values([figure.final for figure in figures])
     cells = [
-        Cell(text=_or_diverged(figure, text), small=below, value=figure.final)
-        for figure, text, below in zip(figures, texts, small, strict=True)
+        Cell(
+            text=_or_diverged(figure, text),
+            small=_describe_change(change),
+            value=figure.final,
+            flagged=change is not None and change.verdict is Verdict.WORSE,
+        )
+        for figure, text, change in zip(figures, texts, changes, strict=True)
     ]
     title = f"{shown_name(name)} at the end"
     return replace(
@@ -100,12 +106,15 @@ def add_quality_column(table: Table, comparison: Comparison, *, place: int, with
     )
 
 
-def _small(comparison: Comparison, number: int, name: str) -> str:
-    """Return the change of a metric since the step before, with its verdict; empty of the first."""
+def _find_change(comparison: Comparison, number: int, name: str) -> QualityChange | None:
+    """Return the change of a metric since the step before; None of the first."""
     if number == 0:
-        return ""
+        return None
     base, step = comparison.steps[number - 1 : number + 1]
-    change = next((each for each in compare_quality(base, step, comparison.goals) if each.name == name), None)
+    return next((each for each in compare_quality(base, step, comparison.goals) if each.name == name), None)
+
+
+def _describe_change(change: QualityChange | None) -> str:
     if change is None or change.verdict is Verdict.NOT_ENOUGH_DATA:
         return ""
     return ", ".join(filter(None, (format_difference(change), change.verdict.value)))
