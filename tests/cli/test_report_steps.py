@@ -116,3 +116,28 @@ def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
     outcome = gpureport("report", FILES[0], "--detail", "full", "-o", "report.md")
     assert outcome.code != 0
     assert "no file to be written holds samples" in outcome.err
+
+
+def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:
+    """Pairs of a model and a precision: a panel a model, and what each setting did."""
+    for place, name in enumerate(NAMES):
+        content = (four / f"{name}.csv").read_text()
+        model = "NVIDIA H100 80GB HBM3" if place < 2 else "NVIDIA A10"
+        (four / f"{name}-gpu.csv").write_text(re.sub(r"NVIDIA [^,]*", model, content))
+        given = ("--name", name, "--param", f"precision={('fp32', 'bf16')[place % 2]}", "--work", "1000:steps")
+        gpureport("ingest", f"{name}-gpu.csv", *given)
+    outcome = gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json")
+    assert outcome.code == 0
+    part: Any = json.loads((four / "report.json").read_text())["comparison"]
+    assert part["grouped"] == "gpu and precision"
+    assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == [
+        "gpu=NVIDIA H100 80GB HBM3",
+        "gpu=NVIDIA A10",
+    ]
+    rows = [[row["label"] for row in chart["rows"]] for chart in part["charts"]]
+    assert rows == [["precision=fp32", "precision=bf16"]] * 2
+    tables = [section["table"] for section in part["study"] if section["table"]]
+    heads = {row["head"]["text"] for table in tables for row in table["rows"]}
+    assert heads == {"gpu=NVIDIA A10 against NVIDIA H100 80GB HBM3", "precision=bf16 against fp32"}
+    refused = gpureport("report", *NAMES, "--by", "gpu,gpu", "-o", "report.json")
+    assert (refused.code, "'gpu,gpu' names one setting twice" in refused.err) == (2, True)

@@ -1,11 +1,16 @@
 """What the last step still loses, and how much faster it could be at most without that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
 _UNSEEN = 0.5
 """Share of the GPU time without utilisation above which nothing is said of what could be gained."""
+_ALWAYS_LOSING = {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time}
+"""Kinds of findings that lost GPU time also where they do not say how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +32,7 @@ class Potential:
         at_most: how many times as fast the job is at most if all of that went; None where that has no bound.
         losses: the classes lost, the largest first. They share no time, so that their shares add up.
         unseen_ratio: share of the GPU time without utilisation. The bound counts it as lost.
+        unmeasured: kinds of findings that lost an amount that is not known, so that there is no bound.
     """
 
     step: str
@@ -34,10 +40,18 @@ class Potential:
     at_most: float | None
     losses: tuple[PotentialLoss, ...]
     unseen_ratio: float
+    unmeasured: tuple[str, ...]
 
 
-def estimate_potential(left: RemainingLoss) -> Potential:
-    """Return what a step could gain at most: 1 / (1 - share lost), over the whole job."""
+def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
+    """Return what a step could gain at most: 1 / (1 - share lost), over the whole job.
+
+    Args:
+        left: what it loses.
+        analyses: of its runs, whose findings say where an amount is not known.
+    """
+    findings = [finding for analysis in analyses for finding in analysis.findings]
+    unmeasured = {each.kind for each in findings if each.kind in _ALWAYS_LOSING and each.lost_gpu_seconds is None}
     held = left.held_gpu_seconds
     unseen = left.unseen_gpu_seconds / held if held else 1.0
     known = unseen <= _UNSEEN
@@ -45,12 +59,13 @@ def estimate_potential(left: RemainingLoss) -> Potential:
     return Potential(
         step=left.step,
         lost_ratio=lost,
-        at_most=None if lost is None else _bound_speedup(lost + unseen),
+        at_most=None if lost is None or unmeasured else _bound_speedup(lost + unseen),
         losses=tuple(
             PotentialLoss(name=name, lost_ratio=amount / held, at_most=_bound_speedup(amount / held))
             for name, amount in (left.lost_gpu_seconds if known else ())
         ),
         unseen_ratio=unseen,
+        unmeasured=tuple(sorted(unmeasured)),
     )
 
 

@@ -1,9 +1,13 @@
 """What the last step could gain at most."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
+from tests.comparison.configured_runs import configured
+from tests.report import examples
 
 
 def left(held: float, unseen: float, **lost: float) -> RemainingLoss:
@@ -43,3 +47,12 @@ def test_a_job_that_never_worked_has_no_bound() -> None:
 def test_nothing_lost_leaves_nothing_to_gain() -> None:
     """One, and not null."""
     assert estimate_potential(left(100, 0)).at_most == 1.0
+
+
+def test_a_loss_that_is_not_known_leaves_no_bound() -> None:
+    """A GPU slowed by heat lost time; where nothing says how much, more than what is known may be gained."""
+    slowed = replace(examples.throttling("gpu:0", 0, 10), lost_gpu_seconds=None)
+    found = estimate_potential(left(100, 0, idle=50), [configured("last", findings=[slowed])])
+    assert (found.at_most, found.lost_ratio, found.unmeasured) == (None, 0.5, ("thermal_throttle",))
+    known = replace(slowed, lost_gpu_seconds=5.0)
+    assert estimate_potential(left(100, 0, idle=50), [configured("last", findings=[known])]).unmeasured == ()

@@ -21,7 +21,7 @@ def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[s
 
 def potential_json(comparison: Comparison) -> dict[str, Any]:
     """Return what the last step could gain at most."""
-    return asdict(estimate_potential(comparison.remaining))
+    return asdict(estimate_potential(comparison.remaining, comparison.steps[-1].analyses))
 
 
 def _gain(gain: StepGain) -> dict[str, Any]:

@@ -15,10 +15,13 @@ _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
 
 def describe_potential(comparison: Comparison) -> str:
     """Return how many times as fast the last step could be at most, and what it would have to lose for that."""
-    found = estimate_potential(comparison.remaining)
+    found = estimate_potential(comparison.remaining, comparison.steps[-1].analyses)
     label = display.clean(found.step)
     if found.lost_ratio is None:
         return f"What {label} could still gain is not known: most of its time holds no utilisation."
+    if found.unmeasured:
+        kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
+        return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
     if found.lost_ratio < _NOTABLE:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:
