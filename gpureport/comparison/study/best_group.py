@@ -39,6 +39,8 @@ class BestGroup:
             not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
             be set against it.
         rivals: labels of the groups that are not shown to be worse.
+        unconfirmed: those of them that are worse by more than repeating a run commonly changes, without repetitions
+            that show it.
         unknown: labels of groups without the figure, or too short for it.
         tested: how many comparisons the verdict allows for.
         lower_quality: training metrics in which another group did better, each against the best of those.
@@ -54,6 +56,7 @@ class BestGroup:
     interval: tuple[float, float] | None
     verdict: Verdict
     rivals: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
     unknown: tuple[str, ...]
     tested: int
     lower_quality: tuple[QualityChange, ...]
@@ -61,6 +64,8 @@ class BestGroup:
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
     """Return the best of groups by a figure; None where fewer than two have it, or their work is in several units.
+
+    A group of short runs takes part: the verdict says whether it can be told from the others.
 
     Args:
         steps: the groups.
@@ -87,6 +92,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         interval=_relative_interval(evidence),
         verdict=_judge_best(list(verdicts.values())),
         rivals=tuple(label for label, verdict in verdicts.items() if verdict is not Verdict.BETTER),
+        unconfirmed=tuple(label for label, verdict in verdicts.items() if verdict is Verdict.UNCONFIRMED),
         unknown=tuple(step.label for step in steps if values[step.label] is None),
         tested=len(verdicts),
         lower_quality=tuple(_find_lower_quality(best, steps, goals)),

@@ -9,9 +9,10 @@ import numpy as np
 from gpureport.comparison.statistics import quantiles
 from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.statistics.linear_model import LinearModel, adjust_by_holm, student_tails
+from gpureport.comparison.statistics.slow_changes import RATIO_ALLOWANCE, allow_logarithm, allow_points
 from gpureport.comparison.steps.compared_figures import BY_METRIC, Figure, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import TRAINING_RATE, measures
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, TRAINING_RATE, measures, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.study.factors import Factor, order_values
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
@@ -34,7 +35,9 @@ class LevelEffect:
         change: relative change of the figure (0.24 is 24 % more), of a share the difference; None where the design
             does not tell it.
         interval: ends of its 95 % interval; None where no run is left to tell the scatter.
-        verdict: allows for the number of effects of the figure; None of the first value, and where nothing is told.
+        verdict: allows for the number of effects of the figure; without an interval `unconfirmed (one run each)` at
+            most, and `not enough data` where slow changes of a load explain such an effect in recordings this short;
+            None of the first value, and where nothing is told.
     """
 
     value: str | None
@@ -122,7 +125,9 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
         missing_runs=len(runs) - len(known),
         degrees=model.degrees,
         additive=model.is_additive(LEVEL) if len(columns) > 1 else None,
-        settings=tuple(_describe_settings(model, columns, figure)),
+        settings=tuple(
+            _describe_settings(model, columns, figure, _allow_slow_changes([run for run, _ in known], figure))
+        ),
     )
 
 
@@ -139,6 +144,16 @@ def _single_step(step: Step, run: SampledRun) -> Step:
     return replace(step, runs=(run,), measures=measures([run.analysis], [run.gpu_hour_price]))
 
 
+def _allow_slow_changes(runs: Sequence[SampledRun], figure: Figure) -> float:
+    """Return the largest effect that slow changes explain in the shortest recording, as between two single runs."""
+    shortest = min(recorded_seconds([run.analysis]) for run in runs)
+    if figure.kind is not FigureRole.WORK:
+        return allow_points(shortest)
+    if figure.metric == TRAINING_RATE:
+        return allow_logarithm(shortest)
+    return log(RATIO_ALLOWANCE) if shortest < SHORTEST_SECONDS else 0.0
+
+
 def order_levels(column: Sequence[str | None]) -> list[str | None]:
     """Return the different values of a setting in order, its absence last."""
     known = order_values(value for value in column if value is not None)
@@ -146,7 +161,7 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 
 
 def _describe_settings(
-    model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: Figure
+    model: LinearModel, columns: Sequence[tuple[Factor, list[str | None]]], figure: Figure, allowance: float
 ) -> Iterator[SettingEffect]:
     """Yield the effect of each setting, its verdicts allowing for all effects of the figure."""
     finest = FINEST_RATIO if figure.kind is FigureRole.WORK else figure.finest
@@ -170,7 +185,8 @@ def _describe_settings(
             plain = LevelEffect(value=value, runs=runs)
             fewest = min(runs, levels[0].runs)
             if key in effects:
-                plain = _judge_level(plain, effects[key], model.degrees, adjusted.get(key), figure, fewest)
+                chance = adjusted.get(key)
+                plain = _judge_level(plain, effects[key], model.degrees, chance, figure, fewest, allowance)
             levels.append(plain)
         mixed = () if known[place] else _find_confounded(model, place, known, [factor for factor, _ in columns])
         yield SettingEffect(factor=factor, levels=tuple(levels), confounded_with=mixed)
@@ -183,6 +199,7 @@ def _judge_level(  # noqa: PLR0913, PLR0917 - what a verdict rests on
     chance: float | None,
     figure: Figure,
     fewest: int,
+    allowance: float,
 ) -> LevelEffect:
     """Return a level with its change, interval and verdict.
 
@@ -193,6 +210,7 @@ def _judge_level(  # noqa: PLR0913, PLR0917 - what a verdict rests on
         chance: probability of such an effect by chance, adjusted for all effects of the figure.
         figure: the figure.
         fewest: runs of the level, or of the first one where it has fewer.
+        allowance: largest effect that slow changes of a load explain, where no scatter is known.
     """
     relative = figure.kind is FigureRole.WORK
 
@@ -205,7 +223,9 @@ def _judge_level(  # noqa: PLR0913, PLR0917 - what a verdict rests on
         half = quantiles.student((1 + LEVEL) / 2, degrees) * error
         interval = (convert(estimate - half), convert(estimate + half))
     shown = abs(convert(estimate)) > figure.margin(1.0) if chance is None else chance <= 1 - LEVEL
-    if not shown:
+    if chance is None and abs(estimate) <= allowance:
+        verdict = Verdict.NOT_ENOUGH_DATA
+    elif not shown:
         verdict = Verdict.NO_CLEAR_CHANGE
     elif chance is None or fewest == 1:
         verdict = Verdict.UNCONFIRMED

@@ -111,7 +111,7 @@ def test_no_clear_best_names_the_groups_beside_it() -> None:
     assert (found.verdict, found.rivals) == (Verdict.NO_CLEAR_CHANGE, ("batch=16",))
     text = said(runs)
     assert "Fastest: No clear best. batch=32 comes first: " in text
-    assert "Not shown to be worse: batch=16." in text
+    assert "May be as good: batch=16." in text
 
 
 def test_single_runs_confirm_nothing() -> None:
@@ -127,6 +127,38 @@ def test_single_runs_confirm_nothing() -> None:
     text = said(runs)
     assert "unconfirmed, for not every group is repeated." in text
     assert "No interval: every run is needed to tell one effect from another." in text
+
+
+def test_short_single_runs_tell_no_small_effect() -> None:
+    """A fifth more within 40 s may be a slow change of the load; three times as much is not, and stays unconfirmed."""
+    runs = [
+        run(rate, seed, seconds=40, batch=batch)
+        for seed, (batch, rate) in enumerate((("8", 100.0), ("16", 120.0), ("32", 300.0)))
+    ]
+    for effects in study(runs).effects:
+        assert [level.verdict for level in effects.settings[0].levels] == [
+            None,
+            Verdict.NOT_ENOUGH_DATA,
+            Verdict.UNCONFIRMED,
+        ]
+    assert "Unconfirmed: more than noise commonly explains" in said(runs)
+
+
+def test_several_runs_without_repetition_are_not_called_one_run_each() -> None:
+    """Two runs of four workers, of different batches, against one of two: no run is left to tell the scatter."""
+    values = ((100.0, "8", "2"), (300.0, "8", "4"), (600.0, "16", "4"))
+    runs = [run(rate, seed, batch=batch, workers=workers) for seed, (rate, batch, workers) in enumerate(values)]
+    text = said(runs, BATCH, WORKERS)
+    assert "workers=4 against 2 | 2 | +200 % |  | unconfirmed\n" in text
+
+
+def test_a_group_far_behind_is_no_rival_of_the_best() -> None:
+    """Two groups overlap; a single run at half their rate is named as worse, unconfirmed, not as good as they."""
+    runs = [*repeated(("16", 200), ("32", 202), between=0.03), run(60, 99, batch="8")]
+    found = study(runs).best_by_speed
+    assert found is not None
+    assert (found.rivals, found.unconfirmed) == (("batch=16", "batch=8"), ("batch=8",))
+    assert "May be as good: batch=16. Worse, but unconfirmed: batch=8." in said(runs)
 
 
 def test_nothing_more_than_noise_between_single_runs_is_no_clear_best() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.steps.steps import Comparison, Verdict
 from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, SettingEffect
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
@@ -84,10 +84,18 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[Row]:
             str(level.runs),
             _format_change(level.change, relative=relative),
             _format_interval(level.interval, relative=relative),
-            level.verdict.value if level.verdict else "",
+            _describe_verdict(level, setting),
         )
         head = Cell(text=f"{name}={_format_value(level)} against {first}")
         yield Row(head=head, cells=tuple(Cell(text=text) for text in texts))
+
+
+def _describe_verdict(level: LevelEffect, setting: SettingEffect) -> str:
+    """Return a verdict in words; several runs without a repetition to tell their scatter are not one run each."""
+    if level.verdict is None:
+        return ""
+    several = level.verdict is Verdict.UNCONFIRMED and max(level.runs, setting.levels[0].runs) > 1
+    return "unconfirmed" if several else level.verdict.value
 
 
 def _format_value(level: LevelEffect) -> str:
@@ -118,6 +126,8 @@ def _list_notes(effects: FigureEffects) -> Iterator[str]:
     told = sum(level.interval is not None for setting in effects.settings for level in setting.levels)
     if effects.degrees < 1:
         yield "No interval: every run is needed to tell one effect from another. Repeat settings."
+        if Verdict.UNCONFIRMED in {level.verdict for setting in effects.settings for level in setting.levels}:
+            yield "Unconfirmed: more than noise commonly explains, but without repetitions a repeat may not show it."
     elif told > 1:
         yield f"Verdicts are adjusted for {told} effects."
     if effects.additive is False:

@@ -21,7 +21,7 @@ _NAMED = 6
 """Settings that are named at most."""
 
 
-_NO_BEST = "Fewer than two groups have a minute of recording and work that is known in one unit."
+_NO_BEST = "Fewer than two groups have work that is known in one unit."
 
 
 def describe_study(study: Study) -> tuple[str, tuple[str, ...]]:
@@ -42,15 +42,15 @@ def name_settings(factors: Sequence[Factor]) -> str:
 
 
 def _describe_headline(best: BestGroup) -> str:
-    label, size = display.clean(best.label), display.percent(abs(best.change))
-    first = _FIRST.get(best.metric, _FASTEST)
+    label, following = display.clean(best.label), display.clean(best.next)
+    size, first = display.percent(abs(best.change)), _FIRST.get(best.metric, _FASTEST)
     if best.verdict is Verdict.BETTER:
         return f"{size} {_AHEAD.get(best.metric, _FASTER)} with {label} than with the next best group"
     if best.verdict is Verdict.UNCONFIRMED:
-        return f"{label} is {first} by {size}, unconfirmed: not every group is repeated"
+        return f"{label} is {first} by {size} before {following}, unconfirmed: not every group is repeated"
     if best.verdict is Verdict.NOT_ENOUGH_DATA:
-        return f"{label} is {first} by {size}; not every group has enough data"
-    return f"No group is clearly {first}; {label} comes first by {size}"
+        return f"Not enough data for a best group: {label} comes first, by {size} before {following}"
+    return f"No group is clearly {first}; {label} comes first, by {size} before {following}"
 
 
 def list_best_facts(study: Study) -> Iterator[Fact]:
@@ -70,14 +70,18 @@ def describe_best_group(best: BestGroup) -> str:
     label, following = display.clean(best.label), display.clean(best.next)
     margin = f"{_format_margin(best)} {_AHEAD.get(best.metric, _FASTER)} than the next, {following}"
     adjusted = f"; adjusted for {display.plural(best.tested, 'comparison')}" if best.tested > 1 else ""
-    rivals = display.join_words([display.clean(rival) for rival in best.rivals])
+    rivals = display.join_words([display.clean(rival) for rival in best.rivals if rival not in best.unconfirmed])
     sentences = {
         Verdict.BETTER: f"{label}: {margin}{adjusted}.",
         Verdict.UNCONFIRMED: f"{label}: {margin}; unconfirmed, for not every group is repeated.",
-        Verdict.NOT_ENOUGH_DATA: f"{label}: {margin}. There is not enough data to set it against {rivals}.",
+        Verdict.NOT_ENOUGH_DATA: f"Not enough data for a best. {label} comes first: {margin}{adjusted}. "
+        f"It cannot yet be told from {rivals}.",
     }
-    no_clear = f"No clear best. {label} comes first: {margin}{adjusted}. Not shown to be worse: {rivals}."
+    no_clear = f"No clear best. {label} comes first: {margin}{adjusted}. May be as good: {rivals}."
     said = [sentences.get(best.verdict, no_clear)]
+    if best.unconfirmed and rivals:
+        unconfirmed = display.join_words([display.clean(label) for label in best.unconfirmed])
+        said.append(f"Worse, but unconfirmed: {unconfirmed}.")
     said += [f"Its quality is lower: {_describe_quality(change)}." for change in best.lower_quality]
     if best.unknown:
         said.append(f"Not known for {display.join_words([display.clean(label) for label in best.unknown])}.")
