@@ -26,7 +26,7 @@ _INPUT = (
         type=FILE,
         multiple=True,
         metavar="FILE",
-        help="Metrics that the training loop wrote: CSV or JSON (repeatable; of several sources one for each, in order).",
+        help="Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
     ),
     click.option(
         "--source-kind", type=click.Choice(IMPORTERS.kinds), help="Read files as this, whatever they look like."
