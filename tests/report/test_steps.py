@@ -94,7 +94,7 @@ def test_a_finding_of_every_repetition_is_open_once(repeated: Report) -> None:
 def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
     """Besides the figure that counts, others that got better or worse; not those that say the same of equal work."""
     headline = plain(repeated.verdict.sentence)
-    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-0.278, ")
+    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-55 %, ")
     assert headline.endswith(" Besides, better: GPU utilisation.")
     assert "steps a second" not in headline
     steps = [line for line in repeated.verdict.details if line.startswith("Step by step")]
@@ -264,7 +264,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert content.steps.rows[0].cells[content.steps.columns.index(title) - 1].value == pytest.approx(30.05, abs=0.02)
     assert (content.tiles[0].label, content.tiles[0].value) == (title, "13.4")
     assert plain(content.verdict.sentence).startswith(
-        f"From old to new, {title} went from 30.0 to 13.4: better (-16.7, "
+        f"From old to new, {title} went from 30.0 to 13.4: better (-55 %, "
     )
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, whole job"

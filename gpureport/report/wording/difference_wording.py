@@ -115,10 +115,20 @@ def _protect_full_stops(names: str) -> str:
 
 
 def _format_certainty(delta: Delta, shown: FigureFormat) -> str:
+    """Return the change and its interval: of a share in points, of any other figure in per cent."""
     between = format_interval(delta, shown)
     runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
     change = shown.format_change(delta.difference, delta.before, delta.after) if delta.difference else "no change"
+    if not shown.percent and delta.difference and delta.before:
+        change = display.relative(delta.difference, delta.before)
+        between = between and _format_relative_interval(delta)
     return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
+
+
+def _format_relative_interval(delta: Delta) -> str:
+    """Return both ends of an interval in per cent of what was before."""
+    ends = [display.relative(end, delta.before) or "0" for end in delta.interval or ()]
+    return " to ".join([*(end.removesuffix(f"{display.GAP}%") for end in ends[:1]), *ends[1:]])
 
 
 def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
