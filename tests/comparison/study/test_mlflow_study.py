@@ -19,6 +19,7 @@ from gpureport.report.wording.display import GAP
 from tests.cli.program import Program, program
 from tests.comparison.study.write_study import GAIN, SPEED
 from tests.importers.trackers.mlflow import real
+from tests.report import pdf_reading
 
 pytestmark = pytest.mark.tracker
 BY = "param:framework,param:batch_size"
@@ -149,9 +150,10 @@ def test_groups_stand_in_the_order_of_their_values(document: Any) -> None:  # no
     assert names == {"also_varied": [], "repetitions": ["seed"], "names": ["output_dir"]}
 
 
+@pdf_reading.needs_poppler
 def test_every_format_says_the_best_and_the_effects(command: Program, store: Path, tmp_path: Path) -> None:
-    """Two panels of three bars on one scale; the same words in each text format."""
-    files = [word for kind in ("html", "json", "md", "txt") for word in ("-o", f"study.{kind}")]
+    """Two panels of three bars on one scale; the same words in each format."""
+    files = [word for kind in ("html", "json", "md", "txt", "pdf") for word in ("-o", f"study.{kind}")]
     assert command("report", f"mlflow:{store}", "--experiment", "sweep", "--by", BY, *files).code == 0
     part = json.loads((tmp_path / "study.json").read_text())["comparison"]
     assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == ["framework=torch", "framework=jax"]
@@ -160,13 +162,15 @@ def test_every_format_says_the_best_and_the_effects(command: Program, store: Pat
         assert all(row["interval"] for row in chart["rows"])
     assert len({chart["end"] for chart in part["charts"]}) == 1
     facts = [fact for section in part["study"] for fact in section["facts"]]
-    said = [fact["text"] for fact in facts if fact["name"] in {"Cheapest", "Fastest"}]
+    said = [fact["text"] for fact in facts if fact["name"] in {"Least GPU time", "Fastest"}]
     assert len(said) == 2
     changes = [
         row["cells"][1]["text"] for section in part["study"] if section["table"] for row in section["table"]["rows"]
     ]
-    for kind in ("html", "md", "txt"):
-        text = " ".join((tmp_path / f"study.{kind}").read_text().replace(GAP, " ").replace("\\", "").split())
+    for kind in ("html", "md", "txt", "pdf"):
+        path = tmp_path / f"study.{kind}"
+        written = pdf_reading.text(path) if kind == "pdf" else path.read_text()
+        text = " ".join(written.replace(GAP, " ").replace("\\", "").split())
         assert all(words in text for words in (*said, *changes)), kind
 
 

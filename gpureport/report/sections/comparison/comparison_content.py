@@ -30,6 +30,7 @@ from gpureport.report.sections.comparison import (
     quality_rows,
     remaining_loss_facts,
     step_charts,
+    step_pair_tables,
     step_summary_table,
     step_table,
     target_facts,
@@ -272,18 +273,20 @@ def _doubts(link: StepPair) -> Iterator[Comparability]:
 def _build_step_pair_view(
     link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, in_seconds: bool
 ) -> StepPairView:
-    figures = step_table.pair_formats_with_deltas(link.base, link.step, link.deltas, in_seconds=in_seconds)
+    figures = step_pair_tables.pair_formats_with_deltas(link.base, link.step, link.deltas, in_seconds=in_seconds)
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
-        figures=quality_rows.add_difference_rows(step_table.differences(figures, (link.base, link.step)), link.quality),
+        figures=quality_rows.add_difference_rows(
+            step_pair_tables.differences(figures, (link.base, link.step)), link.quality
+        ),
         effects=quality_rows.add_verdict_rows(
-            step_table.build_verdict_table(figures, since, (link.base, link.step)),
+            step_pair_tables.build_verdict_table(figures, since, (link.base, link.step)),
             link.quality,
             link.quality_since_first,
         ),
-        whole=step_table.build_whole_recording_table(figures),
+        whole=step_pair_tables.build_whole_recording_table(figures),
         verdicts=(*_verdicts(figures), *quality_rows.build_verdict_facts(link.quality)),
         training=tuple(quality_rows.build_quality_facts(link)),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),

@@ -1,8 +1,9 @@
 """Figures of steps as they are printed: a title, a value, a change."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -12,9 +13,11 @@ from gpureport.comparison.steps.step_figures import (
     WORK_BATCH,
     WORK_RATE,
 )
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, WholeRecordingFigure
 from gpureport.comparison.steps.throughput import STEP_COUNTER
 from gpureport.comparison.steps.training_rate import TrainingBasis
+from gpureport.comparison.steps.verdict_reason import Reason
+from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, scales
 from gpureport.report.wording.difference_wording import FigureFormat
 
@@ -99,3 +102,60 @@ def describe_training_source(steps: Sequence[Step]) -> str:
         return "Training alone: by work over the steady phase of the GPU log."
     names = sorted({"the step counter" if name == STEP_COUNTER else name for each in sources for name in each.names})
     return f"Training alone: by {display.join_words([display.clean(name) for name in names])} of the training loop."
+
+
+ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+"""Figures that only the table of one link has room for."""
+
+
+def select_formats(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
+    """Return the figures to show of some steps, by name."""
+    known = any(step.work_unit for step in steps)
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+    if all(step.training_source is None for step in steps):
+        left_out.add(TRAINING_RATE)
+    if all(run.gpu_hour_price is None for step in steps for run in step.runs):
+        left_out.add(COST_PER_WORK)
+    if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
+        left_out.add(SECONDS_TO_TARGET)
+    metrics = [name for name in SHOWN if name not in left_out and (name not in ASIDE or name in aside)]
+    return choose_formats(steps, metrics, in_seconds=in_seconds)
+
+
+def choose_formats(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds: bool) -> dict[str, FigureFormat]:
+    """Return how some figures of some steps are printed, by name."""
+    units = {step.work_unit for step in steps if step.work_unit}
+    unit = next(iter(units)) if len(units) == 1 else None
+    currency = spending.currency(_analyses(steps))
+    return {metric: choose_format(metric, unit, currency, in_seconds=in_seconds) for metric in metrics}
+
+
+def note_prices(steps: Sequence[Step], figures: Iterable[str]) -> str:
+    """Return when the prices held that figures rest on; empty where none is a cost."""
+    return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
+
+
+def join_notes(*notes: str) -> tuple[str, ...]:
+    """Return the notes that say something."""
+    return tuple(filter(None, notes))
+
+
+def _analyses(steps: Sequence[Step]) -> list[Analysis]:
+    return [analysis for step in steps for analysis in step.analyses]
+
+
+def format_difference(shown: FigureFormat, plain: Delta | WholeRecordingFigure) -> str:
+    """Return a difference in words; empty where there is none to tell."""
+    if plain.difference is None:
+        return ""
+    return shown.format_change(plain.difference, plain.before, plain.after) if plain.difference else "none"
+
+
+def list_pair_reasons(
+    name: str, before: Delta | None, first: Delta | None, name_since_first: str
+) -> Iterator[tuple[Reason | None, str]]:
+    """Yield what holds a verdict back, and the one since the first step where that is held back by something else."""
+    near, far = (delta.reason and delta.reason.of_any_run if delta else None for delta in (before, first))
+    yield near, name
+    if far != near:
+        yield far, name_since_first

@@ -86,7 +86,10 @@ def test_all_steps_together() -> None:
     found = table(compare([*runs("2", 400), *runs("4", 200), *runs("8", 100)]))
     assert [row.head.text for row in found.rows] == ["2", "4", "8", "All steps together"]
     assert "Since first" not in facts(found, 1)
-    assert facts(found, 2)["Since first"].startswith("whole job 4.0")
+    since = facts(found, 2)["Since first"]
+    assert since.startswith("whole job 4.0")
+    verdicts = [cell.verdict for cell in found.rows[3].cells[:2]]
+    assert [part.rpartition(", ")[2] for part in since.split("; ")] == verdicts
     assert found.rows[3].cells[2].text == f"{MINUS}75%"
     assert facts(found, 3)["Advised"] == "0 of 2 steps did what a finding had advised."
 
