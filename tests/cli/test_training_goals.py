@@ -38,6 +38,18 @@ def test_the_headline_of_a_comparison_warns(gpureport: Program) -> None:
     assert "quality fell: val_accuracy from 0.79 to 0.61" in heading
 
 
+def test_training_logs_that_are_named_go_to_their_sources(gpureport: Program, steps: Path) -> None:
+    """One each, in order: both for both runs would give the two the same quality, and one alone that of another run."""
+    for name in ENDS:
+        (steps / name / "training.csv").rename(steps / f"{name}.csv")
+    sources = ("compare", "before", "after", "--work", "1000:samples")
+    done = gpureport(*sources, "--training", "before.csv", "--training", "after.csv", "--format", "json")
+    (found,) = json.loads(done.out)["quality"]
+    assert [found[side]["final"] for side in ENDS] == [pytest.approx(end) for end in ENDS.values()]
+    refused = gpureport(*sources, "--training", "before.csv")
+    assert (refused.code, "--training: 1 training log for 2 sources; give one for each" in refused.err) == (2, True)
+
+
 @pytest.mark.usefixtures("steps")
 def test_goals_reach_the_json(gpureport: Program) -> None:
     """A metric that is named with its direction, and the time to the target of each run."""

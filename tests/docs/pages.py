@@ -161,6 +161,8 @@ the input pipelines only that of the framework is given.
 
 Change one thing at a time, and let `gpureport compare` judge it by the work done per GPU-hour: utilisation alone can
 rise while the job gets slower.
+The [table of gains](../how-to/compare-steps.md#read-the-table-of-gains) names a step that was taken after a finding had
+advised it, with what came of it: more workers, pinned memory turned on, a larger batch are seen in the params.
 """
 
 _CHECKLIST = """## The checklist

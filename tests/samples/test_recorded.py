@@ -25,6 +25,7 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSour
 from gpureport.findings import Finding
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_content
+from gpureport.report.sections.head.verdict import describe_change
 from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
@@ -230,6 +231,16 @@ def chain() -> tuple[tuple[Recording, Analysis], ...]:
         labelled = replace(recording, run=replace(recording.run, step=name.partition("/")[0], work=work))
         runs.append((labelled, gpureport.analyze(labelled)))
     return tuple(runs)
+
+
+def test_the_head_says_which_steps_trained_faster_though_the_whole_job_did_not() -> None:
+    """The last step is better in training alone; one verdict a step would deny what the table of gains shows."""
+    _, details = describe_change(compare([build_sampled_run(*run) for run in chain()]))
+    whole, training = [line for line in details if line.startswith("Step by step")]
+    assert whole.startswith("Step by step, whole job: 2-more-workers, better; ")
+    assert whole.endswith(" and 5-larger-batch, no clear change.")
+    assert training.startswith("Step by step, training alone: 2-more-workers, better; ")
+    assert training.endswith("; 5-larger-batch, better.")
 
 
 def test_the_chain_of_steps_is_judged() -> None:

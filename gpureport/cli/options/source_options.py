@@ -26,7 +26,7 @@ _INPUT = (
         type=FILE,
         multiple=True,
         metavar="FILE",
-        help="Metrics that the training loop wrote: CSV or JSON (repeatable).",
+        help="Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
     ),
     click.option(
         "--source-kind", type=click.Choice(IMPORTERS.kinds), help="Read files as this, whatever they look like."
@@ -198,14 +198,19 @@ class SourceOptions:
     def for_each(self, sources: Sequence[str]) -> "list[tuple[str, SourceOptions]]":
         """Return every source with the options for it: of several step labels or amounts of work its own.
 
+        Of several sources each has a training log of its own, for a log says nothing of another run.
+
         Raises:
-            SettingsError: when there are several of either, and not as many as sources.
+            SettingsError: when there are several of either, or training logs, and not as many as sources.
         """
         steps = _one_for_each("--step", self.labels.step, "labels", len(sources))
         works = _one_for_each("--work", self.labels.work, "amounts", len(sources))
+        logs = [self.input.training] * len(sources)
+        if len(sources) > 1 and self.input.training:
+            logs = _match_in_order("--training", self.input.training, "training logs", len(sources))
         return [
-            (source, self.with_labels(step=step, work=work))
-            for source, step, work in zip(sources, steps, works, strict=True)
+            (source, replace(self.with_labels(step=step, work=work), input=replace(self.input, training=training)))
+            for source, step, work, training in zip(sources, steps, works, logs, strict=True)
         ]
 
     def with_labels(self, **labels: Any) -> "SourceOptions":  # noqa: ANN401 - the values of LabelOptions
@@ -221,9 +226,21 @@ def _one_for_each(option: str, values: tuple[T, ...], noun: str, sources: int) -
     """
     if len(values) <= 1:
         return [values] * sources
+    return _match_in_order(option, values, noun, sources, otherwise="one, or ")
+
+
+def _match_in_order(
+    option: str, values: tuple[T, ...], noun: str, sources: int, otherwise: str = ""
+) -> list[tuple[T, ...]]:
+    """Return one value for each source, in their order.
+
+    Raises:
+        SettingsError: when there are not as many as sources.
+    """
     if len(values) != sources:
-        what = f"{len(values)} {noun} for {sources} source{'' if sources == 1 else 's'}"
-        raise SettingsError(option, what, "give one, or one for each source in their order")
+        known = f"{len(values)} {noun if len(values) > 1 else noun.removesuffix('s')}"
+        what = f"{known} for {sources} source{'' if sources == 1 else 's'}"
+        raise SettingsError(option, what, f"give {otherwise}one for each source in their order")
     return [(value,) for value in values]
 
 

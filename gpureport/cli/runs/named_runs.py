@@ -34,8 +34,6 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
-    if options.input.training and len(found) > 1:
-        raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
     window = options.window.window
     parts: list[Reading | TrackedReading | CutReading] = [*found]
     if window is not None:
@@ -70,6 +68,8 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         runs = [
             (source, inputs) for source in sources for inputs in find_runs(source, options.input.host, options.kind)
         ]
+    if options.input.training and len(runs) > 1:
+        raise SettingsError("--training", f"one training log for {len(runs)} runs", "name one source for each run")
     named, one, strict = identify_training_logs(options.input.training), options.input.as_one_run, options.input.strict
     return [
         Reading(

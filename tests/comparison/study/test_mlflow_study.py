@@ -162,7 +162,7 @@ def test_every_format_says_the_best_and_the_effects(command: Program, store: Pat
         assert all(row["interval"] for row in chart["rows"])
     assert len({chart["end"] for chart in part["charts"]}) == 1
     facts = [fact for section in part["study"] for fact in section["facts"]]
-    said = [fact["text"] for fact in facts if fact["name"] in {"Cheapest", "Fastest"}]
+    said = [fact["text"] for fact in facts if fact["name"] in {"Least GPU time", "Fastest"}]
     assert len(said) == 2
     changes = [
         row["cells"][1]["text"] for section in part["study"] if section["table"] for row in section["table"]["rows"]

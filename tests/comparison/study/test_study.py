@@ -152,6 +152,15 @@ def test_several_runs_without_repetition_are_not_called_one_run_each() -> None:
     assert "workers=4 against 2 | 2 | +200 % |  | unconfirmed\n" in text
 
 
+def test_the_least_gpu_time_is_not_called_cheap_without_a_price() -> None:
+    """A faster GPU may cost more an hour: between kinds of GPU the least time says nothing of money."""
+    text = said(repeated(("8", 100), ("16", 200)), Factor(kind="gpu", key=""))
+    assert "Cheapest" not in text
+    assert "Least GPU time: batch=16: " in text
+    assert "Not known: Which GPU is cheapest: state the price of each under [prices]." in text
+    assert "Which GPU is cheapest" not in said(repeated(("8", 100), ("16", 200)))
+
+
 def test_a_group_far_behind_is_no_rival_of_the_best() -> None:
     """Two groups overlap; a single run at half their rate is named as worse, unconfirmed, not as good as they."""
     runs = [*repeated(("16", 200), ("32", 202), between=0.03), run(60, 99, batch="8")]

@@ -17,6 +17,8 @@ _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
 _FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
 _FASTEST = "fastest in training"
+_NAMES = {COST_PER_WORK: "Cheapest", PER_WORK: "Least GPU time"}
+_NO_PRICES = "Which GPU is cheapest: state the price of each under [prices]."
 _NAMED = 6
 """Settings that are named at most."""
 
@@ -54,10 +56,12 @@ def _describe_headline(best: BestGroup) -> str:
 
 
 def list_best_facts(study: Study) -> Iterator[Fact]:
-    """Yield the cheapest and the fastest group, and what else varied."""
-    for name, best in (("Cheapest", study.best_by_cost), ("Fastest", study.best_by_speed)):
+    """Yield the group that takes the least money or GPU time and the fastest one, and what else varied."""
+    for best in (study.best_by_cost, study.best_by_speed):
         if best is not None:
-            yield Fact(name=name, text=describe_best_group(best))
+            yield Fact(name=_NAMES.get(best.metric, "Fastest"), text=describe_best_group(best))
+    if study.best_by_cost and study.best_by_cost.metric == PER_WORK and "gpu" in {factor.kind for factor in study.by}:
+        yield Fact(name="Not known", text=_NO_PRICES)
     if study.best_by_cost is None and study.best_by_speed is None:
         yield Fact(name="Not known", text=_NO_BEST)
     if study.mixed_in:

@@ -1,6 +1,6 @@
 """The result in one sentence and four figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -148,7 +148,7 @@ def _describe_other_figures(others: Sequence[Delta], comparison: Comparison) -> 
     if moved:
         yield f"Beside it: {'; '.join(moved)}."
     if len(comparison.steps) > 2:  # noqa: PLR2004 - of two steps the sentence says it
-        yield f"Step by step: {_steps(comparison)}."
+        yield from _describe_links(comparison)
 
 
 def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
@@ -176,9 +176,20 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     return f"{shown.noun}{settled} {moved} ({delta.verdict.value})"
 
 
-def _steps(comparison: Comparison) -> str:
-    links = ((step, comparison.judged(base.label, step.label)) for base, step in pairwise(comparison.steps))
-    told = [(describe_verdict(judged), display.clean(step.label)) for step, judged in links if judged]
+def _describe_links(comparison: Comparison) -> Iterator[str]:
+    """Yield the verdict on each step against the one before; on training alone apart where it is another one."""
+    pairs = [(base.label, step.label) for base, step in pairwise(comparison.steps)]
+    whole = _join_verdicts(comparison.judged(*pair) for pair in pairs)
+    rates = [comparison.judged_training(*pair) for pair in pairs]
+    training = _join_verdicts(rate for rate in rates if rate and rate.difference is not None)
+    apart = training not in {"", whole}
+    yield f"Step by step{', whole job' if apart and comparison.primary == PER_WORK else ''}: {whole}."
+    if apart:
+        yield f"Step by step, training alone: {training}."
+
+
+def _join_verdicts(links: Iterable[Delta | None]) -> str:
+    told = [(describe_verdict(link), display.clean(link.step)) for link in links if link]
     return "; ".join(_alike(verdict, [step for _, step in group]) for verdict, group in groupby(told, itemgetter(0)))
 
 
