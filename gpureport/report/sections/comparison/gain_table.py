@@ -13,8 +13,6 @@ from gpureport.report.sections.comparison import figure_formats, gain_facts, pot
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
 
-_ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
@@ -151,8 +149,8 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     return GainCell(
         text=text,
         interval=interval,
-        verdict=change.verdict.value.partition(" (")[0],
-        established=change.verdict in _ESTABLISHED,
+        verdict=change.verdict.short,
+        established=change.verdict.is_established,
     )
 
 
