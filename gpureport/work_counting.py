@@ -42,10 +42,11 @@ class CountedWork:
         return float(last - first)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the work that logged rates come to; None for fewer than two points.
+    """Return the work that logged rates come to; None for fewer than two points, or where no float holds it.
 
     A rate holds for the time since the point before. A pause in that time, as for an evaluation, counts as no more
     work than the step counter says, or without one as no more than five usual distances between points. The first
@@ -75,6 +76,8 @@ def count_by_rates(
     if earliest is not None and earliest < times[0]:
         available = float(times[0] - earliest) / 1e6
         span, work = min(span, available), min(work, float(rates[0]) * available)
+    if not np.isfinite([span, work, amounts.sum()]).all():
+        return None
     return CountedWork(
         times=np.concatenate([[times[0] - round(span * 1e6)], times]), amounts=np.concatenate([[work], amounts])
     )

@@ -94,3 +94,9 @@ def test_rates_of_zero_are_no_work() -> None:
     """Not even at first, and no error."""
     found = by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30])
     assert (found.amount, found.rate) == (0, None)
+
+
+@pytest.mark.parametrize("rates", [[1e308] * 4, [1e-308, 100.0, 100.0, 100.0]], ids=["huge", "tiny"])
+def test_rates_whose_work_no_float_holds_count_none(rates: list[float]) -> None:
+    """Nonsense that a script logged is no work, and no fault."""
+    assert count_by_rates(np.arange(4) * 1_000_000, np.array(rates), np.arange(4, dtype=np.float64)) is None

@@ -250,7 +250,7 @@ def test_charts_tell_too_short_from_absent() -> None:
     for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
         (chart,) = step_charts.charts(comparison, study)
         short, none = chart.rows[2:]
-        assert short.text.replace(GAP, " ") == "90 %, too short to judge"
+        assert short.text.replace(GAP, " ") == "90.0 %, too short to judge"
         assert short.interval is None
         assert [dot.value for dot in short.runs] == pytest.approx([0.9])
         assert (none.text, none.value, none.runs) == ("not recorded", None, ())
@@ -270,7 +270,7 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
         row = chart.rows[0]
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
-        left_out = "short (90 % over 45 s)"
+        left_out = "short (90.0 % over 45 s)"
         assert row.each_run.replace(GAP, " ").endswith(f" %; left out: {left_out}")
         assert f"Cross: a run that the mean leaves out, {left_out}." in step_charts.describe_marks([chart]).replace(
             GAP, " "

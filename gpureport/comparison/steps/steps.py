@@ -25,6 +25,16 @@ class Verdict(StrEnum):
     NO_CLEAR_CHANGE = "no clear change"
     NOT_ENOUGH_DATA = "not enough data"
 
+    @property
+    def is_established(self) -> bool:
+        """Whether repetitions show the difference and it has a direction."""
+        return self in {Verdict.BETTER, Verdict.WORSE}
+
+    @property
+    def short(self) -> str:
+        """The verdict without its explanation in brackets."""
+        return self.value.partition(" (")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:

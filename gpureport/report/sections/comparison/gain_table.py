@@ -14,8 +14,6 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
 from gpureport.report.wording.comparison_reasons import describe_left_out
 
-_ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
@@ -152,8 +150,8 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     return GainCell(
         text=text,
         interval=interval,
-        verdict=change.verdict.value.partition(" (")[0],
-        established=change.verdict in _ESTABLISHED,
+        verdict=change.verdict.short,
+        established=change.verdict.is_established,
     )
 
 

@@ -59,7 +59,8 @@ class _Format:
 
 def _percent(ratio: float) -> str:
     """Return a share in per cent with a decimal, so that both ends of a narrow interval can be told apart."""
-    return f"{round(ratio * 100, 1):g}"
+    text = f"{ratio * 100:.1f}"
+    return text.removesuffix(".0") if text in {"0.0", "100.0"} else text
 
 
 _NUMBER = _Format(number=display.precise_number)
