@@ -228,7 +228,11 @@ def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
     assert "longest run: short (14 s); a run counts from 20 s on." in text(view)
     measured = [build_sampled_run(*each) for each in runs]
     found = json.loads(comparison_json.render(compare(measured)))["groups"]
-    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 14.0, "least": 20.0}]
+    assert [each["brief"] for each in found] == [
+        None,
+        None,
+        {"run": "short", "seconds": 14.0, "least": 20.0, "stopped": False},
+    ]
 
 
 def test_many_that_are_too_short_are_counted_together() -> None:

@@ -12,6 +12,7 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
+from gpureport.report.wording.comparison_reasons import describe_left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,9 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)
+    stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
+    if stopped:
+        yield display.clean_sentence(describe_left_out(list(stopped.values())))
     yield from (column.absent for column in _COLUMNS if column.absent and column.metric not in metrics)
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:

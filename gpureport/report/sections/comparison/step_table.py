@@ -68,8 +68,10 @@ def build_step_table(comparison: Comparison) -> Table:
 
 
 def _left_out_note(comparison: Comparison) -> str:
-    """Return which runs are too short for figures of the steady state; empty where all count."""
-    runs = {run.run: run for delta in comparison.deltas for run in delta.left_out}
+    """Return which runs stopped early or are too short for figures of the steady state; empty where all count."""
+    short = [run for delta in comparison.deltas for run in delta.left_out]
+    # of a run that stopped early the little steady state goes without saying
+    runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
     return display.clean_sentence(describe_left_out(list(runs.values())))
 
 
