@@ -77,7 +77,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     relative = limit.threshold.unit == SHARE
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
-        return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
+        return not_observed(f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = (end / scale for end in _widen_interval(delta, found.noise))
     value = delta.difference / scale
     return ObservedValue(
@@ -141,7 +141,7 @@ def _explain_low_precision(limit: Limit, low: float, high: float) -> str:
     if isfinite(half) and half <= abs(limit.threshold.value) * (1 + 1e-9):
         return ""
     shown = _format_change(limit, half).removeprefix("+") if isfinite(half) else "any size"
-    return f"a change below {shown} cannot be told from chance here: record longer, repeat the run, or limit more"
+    return f"a change below {shown} cannot be told from chance here: record longer, repeat the run, or widen the limit"
 
 
 def _format_interval(limit: Limit, low: float, high: float) -> str:

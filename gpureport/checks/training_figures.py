@@ -159,9 +159,9 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
         return not_observed(f"{limit.name} was not recorded in {' and in '.join(sides)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
     if scale is None:
-        return not_observed(f"{limit.name} is no share, so its change has no points: limit it in per cent of before")
+        return not_observed(f"{limit.name} is not a share, so it has no change in points: state the limit in %")
     if scale == 0:
-        return not_observed(f"{limit.name} was 0 in the baseline, of which no change is a share")
+        return not_observed(f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     difference = after - before
     low, high = change.interval or (difference - change.margin, difference + change.margin)
     if limit.statistic == BEST:
@@ -184,7 +184,7 @@ def _explain_width(limit: Limit, half: float) -> str:
     if half <= abs(limit.threshold.value) * (1 + 1e-9):
         return ""
     size = _format_change(limit, half).removeprefix("+")
-    return f"a change below {size} cannot be told from chance here: repeat the run, or limit more"
+    return f"a change below {size} cannot be told from chance here: repeat the run, or widen the limit"
 
 
 def _describe_basis(change: QualityChange) -> str:

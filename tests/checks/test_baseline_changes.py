@@ -48,7 +48,7 @@ def test_a_size_within_the_noise_cannot_be_judged() -> None:
     """Where chance alone changes more than the limit allows, quiet is no proof."""
     (check,) = changed("change gpu_utilization_ratio >= -1 points", [night("old", 85.0)], [night("new", 85.0, seed=1)])
     assert check.outcome is CANNOT
-    assert "cannot be told from chance here: record longer, repeat the run, or limit more" in check.reason
+    assert "cannot be told from chance here: record longer, repeat the run, or widen the limit" in check.reason
 
 
 def test_measured_noise_takes_the_place_of_common_noise() -> None:

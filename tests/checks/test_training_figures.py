@@ -160,7 +160,7 @@ def test_changes_since_a_baseline(limit: str, ends: tuple[float, float], outcome
 
 
 def test_an_accuracy_in_per_cent_is_a_share_all_the_same() -> None:
-    """A limit of 78 % means 78 of 100; points of what is no share mean nothing."""
+    """A limit of 78 % means 78 of 100; points of what is not a share mean nothing."""
     curves = {"val_accuracy": [value * 100 for value in ACCURACY], "my metric": LOSS}
     assert held("val_accuracy >= 78 %", trained(curves)).outcome is PASSED
     assert held("val_accuracy >= 80 %", trained(curves)).outcome is BROKEN
@@ -171,7 +171,7 @@ def test_an_accuracy_in_per_cent_is_a_share_all_the_same() -> None:
     assert check.value == pytest.approx(-0.19)
     losses = [[run_with_curves(name, val_loss=(MINUTES, LOSS))] for name in "ab"]
     (check,) = changed("change val_loss <= 5 points", losses[0], losses[1])
-    assert (check.outcome, "is no share" in check.reason) == (CANNOT, True)
+    assert (check.outcome, "is not a share" in check.reason) == (CANNOT, True)
 
 
 def test_repetitions_narrow_a_change() -> None:

@@ -53,8 +53,8 @@ STEPS = (
         do="Fine-tune a model that was trained on similar data: first its new last layers with the others frozen, then "
         "all of them at a low learning rate.",
         when="The run trains from scratch, and a model trained on similar data exists.",
-        risk="What it saves is not known beforehand. The weights need their own preprocessing, may lack the domain, "
-        "and bring their licence.",
+        risk="What it saves is not known beforehand. The weights need their own preprocessing, may not fit your "
+        "domain, and come with a licence of their own.",
         check="The same validation value is reached in fewer GPU-hours.",
         source=references.join_sources(references.TORCH_TRANSFER, references.KERAS_TRANSFER),
         conditions=(conditions.FROM_SCRATCH,),

@@ -149,7 +149,7 @@ STEPS = (
         title="An input pipeline for JAX",
         do="JAX has no loader of its own: use Grain's DataLoader with a worker_count above 0, its default, tf.data "
         "or PyTorch's DataLoader, and put the next batch on the GPU (jax.device_put) before the current step's result "
-        "is asked for.",
+        "is read.",
         when="The GPU waits for batches in a job that runs JAX.",
         risk="Worker processes must compute with NumPy: one that is forked after JAX has started threads may hang. A "
         "second batch in GPU memory.",

@@ -25,9 +25,9 @@ _WORDS = {
     "flax": Framework.JAX,
 }
 """Words that name a framework or a library of one alone; Keras runs on all three."""
-_SHORT = {"tf": Framework.TENSORFLOW}
+_VALUE_WORDS = {"tf": Framework.TENSORFLOW}
 """Words that name a framework as the value of a param alone: `tf_ratio` may be teacher forcing."""
-_ASKED = {"framework", "frameworks", "library", "flavor", "flavors", "autologging", "backend"}
+_FRAMEWORK_PARAMS = {"framework", "frameworks", "library", "flavor", "flavors", "autologging", "backend"}
 """Last words of the names of params whose value is a framework."""
 
 
@@ -45,8 +45,8 @@ def _read_param(name: str, value: str) -> Iterator[Framework]:
     words = _split_words(name)
     if value.strip().lower() not in OFF:
         yield from (_WORDS[word] for word in words if word in _WORDS)
-    if words and words[-1] in _ASKED:
-        known = _WORDS | _SHORT
+    if words and words[-1] in _FRAMEWORK_PARAMS:
+        known = _WORDS | _VALUE_WORDS
         yield from (known[word] for word in _split_words(value) if word in known)
 
 

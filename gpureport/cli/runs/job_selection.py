@@ -30,7 +30,7 @@ def select_readings(
         with show_progress(reading):
             whole = reading.recording()
     except SourceError:
-        # whoever reads it meets the same error, and says whose it is
+        # the caller reads it again, and reports the error with the name of its source
         yield reading
         return
     for window in _windows(whole, job):

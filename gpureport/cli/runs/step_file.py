@@ -72,11 +72,11 @@ def _step(entry: Any, path: Path) -> NamedStep:  # noqa: ANN401 - whatever the f
 def _read_work(texts: Any, runs: int, path: Path) -> tuple[tuple[float, str], ...]:  # noqa: ANN401 - as above
     """Return the amounts of work that a step states, none, one, or one for each run."""
     if not isinstance(texts, list) or len(texts) not in {0, 1, runs}:
-        raise SettingsError(str(path), f"work is not one text, or one for each of {runs} runs: {texts!r}", _FORM)
+        raise SettingsError(str(path), f"work must be one text, or one for each of {runs} runs: {texts!r}", _FORM)
     amounts = [parse_amount(text) if isinstance(text, str) else None for text in texts]
     known = tuple(amount for amount in amounts if amount is not None)
     if len(known) < len(amounts):
-        raise SettingsError(str(path), f"work is no amount and its unit: {texts!r}", _FORM)
+        raise SettingsError(str(path), f"work is not an amount with its unit: {texts!r}", _FORM)
     return known
 
 
@@ -84,7 +84,7 @@ def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as a
     """Return a value as trackers write it: `True`, `14`, `bf16`."""
     if isinstance(value, str | int | float):
         return str(value)
-    raise SettingsError(str(path), f"param {key} is no text, number or truth value: {value!r}", _FORM)
+    raise SettingsError(str(path), f"param {key} is not a text, a number or a truth value: {value!r}", _FORM)
 
 
 def _resolve_run(path: Path, run: str) -> str:

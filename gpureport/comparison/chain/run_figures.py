@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from gpureport.comparison.chain.step_summaries import Mean
-from gpureport.comparison.steps.counted_runs import count_runs
+from gpureport.comparison.steps.counted_runs import count_jobs, count_runs
 from gpureport.comparison.steps.sampled_run import SampledRun, find_coarsest_interval
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Step
@@ -48,12 +48,13 @@ def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
     """Return how fast each run trained, by what the rate of the step rests on; nothing where that is not known."""
     if step.training_source is None:
         return ()
-    basis = step.training_source.basis
+    basis, jobs = step.training_source.basis, {run.analysis.run.id for run in count_jobs(step.runs).counted}
     return tuple(
         RunFigure(
             run=run.analysis.run.name,
             value=training_rate(run, basis),
             seconds=run.rate_seconds if basis is TrainingBasis.SERIES else run.analysis.seconds,
+            counted=run.analysis.run.id in jobs,
         )
         for run in step.runs
     )
@@ -61,14 +62,15 @@ def read_training_rates(step: Step) -> tuple[RunFigure, ...]:
 
 def read_work_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
     """Return a figure per unit of work of each run, over its whole recording."""
-    return tuple(_work_figure(run, metric) for run in step.runs)
+    jobs = {run.analysis.run.id for run in count_jobs(step.runs).counted}
+    return tuple(_work_figure(run, metric, counted=run.analysis.run.id in jobs) for run in step.runs)
 
 
-def _work_figure(run: SampledRun, metric: str) -> RunFigure:
+def _work_figure(run: SampledRun, metric: str, *, counted: bool) -> RunFigure:
     name = run.analysis.run.name
     whole = measures([run.analysis], [run.gpu_hour_price])
     value = next((each.value for each in whole if each.metric == metric), None)
-    return RunFigure(run=name, value=value, seconds=run.analysis.seconds)
+    return RunFigure(run=name, value=value, seconds=run.analysis.seconds, counted=counted)
 
 
 def average_counted(figures: tuple[RunFigure, ...], *, settled: bool) -> Mean | None:

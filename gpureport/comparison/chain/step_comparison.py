@@ -139,7 +139,9 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         whole=found.whole,
         primary=is_primary,
         family="primary" if is_primary else "training" if training else None,
-        runs=(len(entry.base.runs), len(entry.step.runs)),
+        runs=(len(found.figures[0]), len(found.figures[1]))
+        if found.left_out and all(found.figures)
+        else (len(entry.base.runs), len(entry.step.runs)),
         needed=estimate_needed_data(found),
         unseen_gap_seconds=None if found.unseen is None else found.unseen / UNSEEN,
         left_out=found.left_out,

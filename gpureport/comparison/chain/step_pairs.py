@@ -42,6 +42,11 @@ class StepPair:
         return tuple(side for side in sides if recorded_seconds(side.analyses) < SHORTEST_REPETITION_SECONDS)
 
     @property
+    def doubts(self) -> tuple[Comparability, ...]:
+        """What must agree between the two and does not."""
+        return tuple(check for check in self.comparability if check.comparable is False)
+
+    @property
     def comparable(self) -> bool:
         """Whether any figure has a verdict, or at least an interval."""
         measured = any(delta.interval for delta in self.deltas) and not self.too_short_steps

@@ -11,19 +11,19 @@ VERDICT_LEVEL = 0.99
 """Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
 
 _SHARE_NOISE = 0.04
-"""What repeating a run plausibly changes a share by at 50 %, less towards 0 and 1 as the deviation of a share is."""
+"""What repeating a run plausibly changes a share by at 50 % (pragmatic); less towards 0 and 1, as its deviation is."""
 
 _PERCENT = 100.0
 """The whole in per cent."""
 
 _RELATIVE_NOISE = 0.1
-"""What repeating a run plausibly changes any other metric by, as a part of it."""
+"""What repeating a run plausibly changes any other metric by, as a part of it (pragmatic)."""
 
 _ERRORS = 2.5
-"""Standard errors of final values that a difference of single runs must exceed besides."""
+"""Standard errors of final values that a difference of single runs must exceed as well (pragmatic)."""
 
 _INDEPENDENT = 4
-"""Last values that count as independent at most: neighbours are alike where a metric is smoothed or wanders."""
+"""Last values that count as independent at most (pragmatic): neighbours are alike where a metric is smoothed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

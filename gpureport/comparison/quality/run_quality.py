@@ -11,13 +11,13 @@ from gpureport.comparison.steps.training_curves import TrainingCurve
 from gpureport.findings import Interval
 
 _LAST = 0.1
-"""Share of the values, from the end, that the final value is the mean of."""
+"""Share of the values, from the end, that the final value is the mean of (pragmatic)."""
 
 _FEWEST = 3
 """Values that the final value is the mean of where there are twice as many: one alone scatters."""
 
 _SPREAD_SHARE = 0.2
-"""Share of the values, from the end, whose scatter about a line is the spread."""
+"""Share of the values, from the end, whose scatter about a line is the spread (pragmatic)."""
 
 _SPREAD_VALUES = 5
 """Values that show the spread at least, where there are as many: fewer tell scatter from trend badly."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import observed_seconds
 
 STEADY_SECONDS = 60.0
 """Steady time from which a run counts whatever the others hold (pragmatic: start and end weigh little in a minute)."""
@@ -30,13 +31,15 @@ class ShortRun:
 
     Attributes:
         run: its name.
-        seconds: steady time it holds.
-        least: steady time it needs to count in its step.
+        seconds: steady time it holds; how long it is recorded where it stopped early.
+        least: time it needs to count in its step.
+        stopped: whether it ended early, with a small part of the work of others.
     """
 
     run: str
     seconds: float
     least: float
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,27 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
             ShortRun(run=run.analysis.run.name, seconds=min(held, _length(run)), least=least)
             for run, held in pairs
             if held < least
+        ),
+    )
+
+
+def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
+    """Return which runs of a step count as observations of a whole job: none that stopped long before the others.
+
+    In less than a minute, less than a third of the longest recording and less than a third of the most work, start-up
+    weighs otherwise than in the others. A run that did all the work counts, however fast it was.
+    """
+    seconds = [observed_seconds([run.analysis]) for run in runs]
+    works = [run.analysis.run.work for run in runs]
+    amounts = [work.amount if work else 0.0 for work in works]
+    least = min(STEADY_SECONDS, max(seconds) * _LIKE)
+    stopped = [held < least and amount < max(amounts) * _LIKE for held, amount in zip(seconds, amounts, strict=True)]
+    return CountedRuns(
+        counted=tuple(run for run, early in zip(runs, stopped, strict=True) if not early),
+        left_out=tuple(
+            ShortRun(run=run.analysis.run.name, seconds=held, least=least, stopped=True)
+            for run, held, early in zip(runs, seconds, stopped, strict=True)
+            if early
         ),
     )
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.counted_runs import ShortRun
+from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
+from gpureport.comparison.steps.counted_runs import ShortRun, count_jobs
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
@@ -23,6 +24,16 @@ class Verdict(StrEnum):
     UNCONFIRMED = "unconfirmed (one run each)"
     NO_CLEAR_CHANGE = "no clear change"
     NOT_ENOUGH_DATA = "not enough data"
+
+    @property
+    def is_established(self) -> bool:
+        """Whether repetitions show the difference and it has a direction."""
+        return self in {Verdict.BETTER, Verdict.WORSE}
+
+    @property
+    def short(self) -> str:
+        """The verdict without its explanation in brackets."""
+        return self.value.partition(" (")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,10 +205,18 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
     for group, source in zip(groups.values(), sources, strict=True):
         first = group[0].analysis.run
         label = _unique(first.step or first.name, taken)
-        prices = [run.gpu_hour_price for run in group]
-        training = Measure(metric=TRAINING_RATE, unit="1/s", value=mean_training_rate(group, source))
-        found = (*measures([run.analysis for run in group], prices), training)
-        yield Step(label=label, runs=tuple(group), measures=found, training_source=source)
+        yield Step(label=label, runs=tuple(group), measures=_measure(group, source), training_source=source)
+
+
+def _measure(group: Sequence[SampledRun], source: TrainingSource | None) -> tuple[Measure, ...]:
+    """Return the figures of a step; those per unit of work are of runs that count as whole jobs."""
+    jobs = count_jobs(group).counted
+    training = Measure(metric=TRAINING_RATE, unit="1/s", value=mean_training_rate(jobs, source))
+    every, whole = (
+        measures([run.analysis for run in runs], [run.gpu_hour_price for run in runs]) for runs in (group, jobs)
+    )
+    per_work = {each.metric: each for each in whole if BY_METRIC[each.metric].kind is FigureRole.WORK}
+    return (*(per_work.get(each.metric, each) for each in every), training)
 
 
 def _unique(label: str, taken: set[str]) -> str:

@@ -10,9 +10,6 @@ from gpureport.recording import Run
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
 """Names of params that tell repetitions apart."""
 
-_NAME_PARTS = 2
-"""Values from which a param differs at all."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
@@ -40,7 +37,7 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
     differing = [Factor(kind="param", key=key) for key in keys]
     if all(factor.kind != "gpu" for factor in by):
         differing.append(Factor(kind="gpu"))
-    differing = [factor for factor in differing if len({factor.value(run) for run in runs}) >= _NAME_PARTS]
+    differing = [factor for factor in differing if len({factor.value(run) for run in runs}) > 1]
     repetitions = [factor for factor in differing if _REPETITION.search(factor.key.lower())]
     names = [factor for factor in differing if factor not in repetitions and _is_name(factor, runs, by)]
     used = [factor for factor in differing if factor not in repetitions and factor not in names]

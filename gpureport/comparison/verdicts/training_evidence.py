@@ -1,6 +1,9 @@
 """The training rate of two steps: work a second without start-up and tail, compared as a ratio."""
 
+from dataclasses import replace
+
 from gpureport.comparison.steps.compared_figures import Figure
+from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.training_rate import TrainingBasis, steady_seconds, training_rate
 from gpureport.comparison.steps.verdict_reason import ReasonKind
@@ -10,7 +13,14 @@ from gpureport.comparison.verdicts.work_evidence import FINEST_RATIO, compare_ra
 
 
 def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return how fast two steps trained."""
+    """Return how fast two steps trained, by runs that count as whole jobs."""
+    jobs = [count_jobs(side.runs) for side in (base, step)]
+    left_out = (*jobs[0].left_out, *jobs[1].left_out)
+    base, step = (replace(side, runs=each.counted) for side, each in zip((base, step), jobs, strict=True))
+    return replace(_compare_training(base, step, figure), left_out=left_out)
+
+
+def _compare_training(base: Step, step: Step, figure: Figure) -> Evidence:
     if None in {base.work_unit, step.work_unit} or base.training_source is None or step.training_source is None:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if base.work_unit != step.work_unit:

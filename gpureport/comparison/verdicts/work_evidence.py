@@ -1,10 +1,12 @@
 """Figures per unit of work in two steps, compared as ratios."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, log
 
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate, estimate_between_runs
 from gpureport.comparison.steps.compared_figures import Figure
+from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
@@ -22,7 +24,14 @@ FINEST_RATIO = 0.003
 
 
 def gather_work_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
-    """Return a figure per unit of work, compared as a ratio."""
+    """Return a figure per unit of work, compared as a ratio, of runs that count as whole jobs."""
+    jobs = [count_jobs(side.runs) for side in (base, step)]
+    left_out = (*jobs[0].left_out, *jobs[1].left_out)
+    base, step = (replace(side, runs=each.counted) for side, each in zip((base, step), jobs, strict=True))
+    return replace(_compare_work(base, step, figure), left_out=left_out)
+
+
+def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
     runs = (*base.runs, *step.runs)
     if None in {base.work_unit, step.work_unit}:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)

@@ -140,13 +140,21 @@ def _short_run(reason: Reason, least: str, amount: str) -> str:
 
 
 def describe_left_out(runs: Sequence[ShortRun]) -> str:
-    """Return which runs a figure leaves out because they are too short, as a sentence; empty without any."""
-    if not runs:
-        return ""
-    if len(runs) == 1:
-        return f"{runs[0].run} holds {display.duration(runs[0].seconds)} of steady state and was left out."
-    named = display.join_words([f"{run.run} ({display.duration(run.seconds)})" for run in runs])
-    return f"Left out, for too little steady state: {named}."
+    """Return which runs a figure leaves out because they are too short, in sentences; empty without any."""
+    stopped, brief = [run for run in runs if run.stopped], [run for run in runs if not run.stopped]
+    said = []
+    if stopped:
+        verb = "were" if len(stopped) > 1 else "was"
+        said.append(f"{_name_lengths(stopped)} did less than a third of the work and {verb} left out.")
+    if len(brief) == 1:
+        said.append(f"{brief[0].run} holds {display.duration(brief[0].seconds)} of steady state and was left out.")
+    elif brief:
+        said.append(f"Left out, for too little steady state: {_name_lengths(brief)}.")
+    return " ".join(said)
+
+
+def _name_lengths(runs: Sequence[ShortRun]) -> str:
+    return display.join_words([f"{run.run} ({display.duration(run.seconds)})" for run in runs])
 
 
 def describe_memory_reason(reason: PeakDoubt | BatchDoubt | None) -> str:

@@ -1,6 +1,6 @@
 """GPUs that work only part of the time, though nothing that was recorded of the machine holds them back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,16 +90,9 @@ class Underutilised(LowUseRule):
         too_brief = [_CORE] if low.is_short_job and figures.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
         unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
-        means = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
-        open_causes = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
-        unknown_causes = f"; whether {open_causes} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if too_brief else "beside a machine"
+        means = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
         cores = _find_core_count(context, figures)
-        wanted = [
-            *([missing_metrics.recording_command(absent)] if absent else []),
-            *(["a minute or more of the job"] if too_brief else []),
-        ]
-        advice_to_record = [f"To tell more, record {'; '.join(wanted)}."] if wanted else []
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -121,11 +114,33 @@ class Underutilised(LowUseRule):
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
             summary=core_count.append_core_count(
-                f"{figures.describe(context.gpus())} {machine} that was not full (means: {means}){unknown_causes}.",
+                f"{figures.describe(context.gpus())} {machine} that was not full (means: {means})"
+                f"{_describe_open_causes(unknown)}.",
                 cores,
             ),
-            recommendation=" ".join([_SERVING if cause else _ADVICE, *advice_to_record]),
+            recommendation=" ".join([_SERVING if cause else _ADVICE, *_advise_recording(absent, too_brief)]),
         )
+
+
+def _describe_open_causes(unknown: Sequence[str]) -> str:
+    """Return which causes the log leaves open; empty where it leaves none."""
+    causes = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
+    return f"; whether {causes} holds it back this log cannot tell" if causes else ""
+
+
+def _advise_recording(absent: Sequence[str], too_brief: Sequence[str]) -> Iterator[str]:
+    """Yield what to record to leave fewer causes open.
+
+    Args:
+        absent: metrics of causes that were not recorded.
+        too_brief: those of causes that the job was too short for.
+    """
+    wanted = [
+        *([missing_metrics.recording_command(absent)] if absent else []),
+        *(["a minute or more of the job"] if too_brief else []),
+    ]
+    if wanted:
+        yield f"To tell more, record {'; '.join(wanted)}."
 
 
 _RULED_OUT = {_CORE: "waiting for one core", _IOWAIT: "waiting for storage"}

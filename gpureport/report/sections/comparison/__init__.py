@@ -1,1 +1,5 @@
-"""Steps of an optimization side by side."""
+"""Steps of an optimization side by side: their tables, charts, gains and quality, and what a study of groups says.
+
+Imports the comparison, the model of the report and its wording; no format and no chart.
+A new statement on steps is a module here that returns rows, facts or a table, and a call in `comparison_content.py`.
+"""

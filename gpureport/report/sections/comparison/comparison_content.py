@@ -10,27 +10,23 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
-from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
-from gpureport.comparison.verdicts.setup_changes import SetupChange
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.model.shapes import HEADING, Cell, Fact, ReportSection, Row, Table
+from gpureport.report.model.shapes import HEADING, Fact, ReportSection, Table
 from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
-    finding_change_lines,
     gain_table,
-    quality_rows,
     remaining_loss_facts,
     step_charts,
-    step_pair_tables,
+    step_pair_view,
     step_summary_table,
     step_table,
     target_facts,
@@ -38,29 +34,16 @@ from gpureport.report.sections.comparison import (
 from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.head import verdict
-from gpureport.report.wording import difference_wording, display, numbered_labels, setup_wording
+from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (
     CHECKS,
-    describe_check,
-    describe_left_out,
     describe_reason,
 )
 from gpureport.report.wording.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
-_VALUE = 22
-"""Most characters of a value, so that two stand side by side on a terminal."""
-_NAME = 36
-"""Most characters of the name of a setting or a metric: its last part often tells it from others."""
-_APART = 5
-"""Names of what only tells runs apart that are listed."""
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
-"""Checks that are shown only when they fail."""
-_HARMLESS = {"timezone"}
-"""Checks on which no figure depends."""
-
-_ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_AGREE = {True: "yes", False: "doubtful", None: "unknown"}
+_LABEL = 22
+"""Most characters of the name of a step before a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,74 +103,68 @@ def build_comparison_view(
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
-    sentence, beside = verdict.describe_outcome(comparison, study)
-    if not any(link.comparable for link in found):
-        sentence = verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison)
+    cards = finding_cards.build_cards(inputs)
+    sentence, details = _describe_outcome(comparison, found, study)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=step_chain.build_subtitle(inputs),
         sentence=sentence,
-        notes=tuple(_notes(comparison, found, noise, beside)),
+        notes=tuple(_notes(comparison, found, noise, details)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
-        steps=step_table.overview(comparison) if several else None,
-        links=build_step_pair_views(comparison, found, inputs),
+        steps=step_table.build_overview(comparison) if several else None,
+        links=step_pair_view.build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
-        charts=step_charts.charts(comparison, study) if several else (),
+        charts=step_charts.build_step_charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         study=build_study_sections(comparison, study) if study else (),
         remaining=tuple(_remaining(comparison, inputs)),
         across=tuple(_describe_all_steps(comparison)),
-        advice=tuple(
-            open_findings.build_open_finding_facts(finding_cards.build_cards(inputs), len(comparison.steps[-1].runs))
-        ),
+        advice=tuple(open_findings.build_open_finding_facts(cards, len(comparison.steps[-1].runs))),
     )
 
 
+def _describe_outcome(
+    comparison: Comparison, found: Sequence[StepPair], study: Study | None
+) -> tuple[str, tuple[str, ...]]:
+    """Return what may be said of the first and the last step, and the details of that sentence."""
+    sentence, details = verdict.describe_outcome(comparison, study)
+    if any(link.comparable for link in found):
+        return sentence, details
+    return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison), details
+
+
 def build_comparison_part(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], study: Study | None
+    comparison: Comparison, inputs: Sequence[ReportRun], cards: tuple[FindingCard, ...], study: Study | None
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
     Args:
         comparison: the steps.
         inputs: the runs step by step.
-        told: the findings of the report.
+        cards: the findings of the report.
         study: the groups; None where the steps are a chain.
     """
     found = pair_steps(comparison)
-    charts = step_charts.charts(comparison, study)
+    charts = step_charts.build_step_charts(comparison, study)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=step_charts.describe_marks(charts),
         study=build_study_sections(comparison, study) if study else (),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
-        links=build_step_pair_views(comparison, found, inputs),
-        remaining=tuple(_remaining(comparison, inputs, told)),
+        links=step_pair_view.build_step_pair_views(comparison, found, inputs),
+        remaining=tuple(_remaining(comparison, inputs, cards)),
         across=tuple(_describe_all_steps(comparison)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
     )
 
 
-def build_step_pair_views(
-    comparison: Comparison, found: Sequence[StepPair], inputs: Sequence[ReportRun]
-) -> tuple[StepPairView, ...]:
-    """Return every step against the one before, and where that is another one against the first."""
-    first = comparison.steps[0].label
-    since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
-    in_seconds = figure_formats.uses_seconds(comparison)
-    return tuple(
-        _build_step_pair_view(link, inputs, deltas, in_seconds=in_seconds)
-        for link, deltas in zip(found, since, strict=True)
-    )
-
-
 def _remaining(
-    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
+    comparison: Comparison, inputs: Sequence[ReportRun], cards: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
     if recorded_seconds(comparison.steps[-1].analyses) >= SHORTEST_SECONDS:
-        yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], told)
+        yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], cards)
 
 
 def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
@@ -197,17 +174,17 @@ def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
 
 
 def _notes(
-    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, beside: Sequence[str]
+    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what to know of a comparison, with what stands beside its sentence."""
+    """Yield what to know of a comparison, with the details of its sentence."""
     short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
     if short:
         steps = numbered_labels.list_labels(list(short))
         yield f"Less than 20{display.GAP}s was recorded of {steps}: too short to compare."
     if not any(link.comparable for link in found):
         return
-    yield from beside
-    doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
+    yield from details
+    doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in link.doubts))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
     yield from verdict.caution(comparison)
@@ -219,13 +196,13 @@ def _notes(
 
 def _noise(noise: Noise) -> str:
     """Return what repetitions in the store differ by."""
-    told = noise_margins(noise)
+    told = list_noise_margins(noise)
     if not told:
         return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
     return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(told)}."
 
 
-def noise_margins(noise: Noise) -> list[str]:
+def list_noise_margins(noise: Noise) -> list[str]:
     """Return for each figure how far two runs of one step commonly lie apart."""
     return [_margin(each, figure_formats.choose_format(each.metric, None)) for each in noise.metrics]
 
@@ -246,7 +223,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
         if len(deltas) > 1:
             yield Fact(name=Verdict.NOT_ENOUGH_DATA.value.capitalize(), text=_withheld(deltas, shown))
         else:
-            name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
+            name = display.shorten_middle(display.clean(deltas[0].step), _LABEL)
             yield Fact(name=name, text=difference_wording.difference_sentence(deltas[0], shown))
 
 
@@ -264,98 +241,3 @@ def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
     base = display.clean(deltas[0].base)
     return f"{names}: there is not enough data to say whether {shown.noun} changed since {base}. {why}"
-
-
-def _doubts(link: StepPair) -> Iterator[Comparability]:
-    return (check for check in link.comparability if check.comparable is False)
-
-
-def _build_step_pair_view(
-    link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, in_seconds: bool
-) -> StepPairView:
-    figures = step_pair_tables.pair_formats_with_deltas(link.base, link.step, link.deltas, in_seconds=in_seconds)
-    doubtful = {("hardware", check.check) for check in _doubts(link)}
-    return StepPairView(
-        label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-        changes=tuple(_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
-        figures=quality_rows.add_difference_rows(
-            step_pair_tables.differences(figures, (link.base, link.step)), link.quality
-        ),
-        effects=quality_rows.add_verdict_rows(
-            step_pair_tables.build_verdict_table(figures, since, (link.base, link.step)),
-            link.quality,
-            link.quality_since_first,
-        ),
-        whole=step_pair_tables.build_whole_recording_table(figures),
-        verdicts=(*_verdicts(figures), *quality_rows.build_verdict_facts(link.quality)),
-        training=tuple(quality_rows.build_quality_facts(link)),
-        findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
-        checks=_checks(link.comparability),
-        doubts=tuple(_doubt(check) for check in _doubts(link)),
-        unknown=_unknown(link.comparability),
-    )
-
-
-def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
-    """Yield the verdict on each figure; why no more is said once where it is the same of several."""
-    first: dict[Reason, str] = {}
-    named: set[str] = set()
-    for shown, delta in figures:
-        name, verdict = shown.for_delta(delta).title, difference_wording.describe_verdict(delta).capitalize()
-        reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
-        precision = list(difference_wording.describe_precision(delta, shown))
-        if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
-            if reason in first:
-                yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
-                continue
-            first[reason] = shown.noun
-        why = [display.clean_sentence(describe_reason(reason))] if reason else []
-        new = [run for run in delta.left_out if run.run not in named]
-        named.update(run.run for run in new)
-        left_out = [display.clean_sentence(describe_left_out(new))] if new else []
-        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *left_out, *precision]))
-
-
-def _changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
-    """Yield what changed, and the names of what only tells runs apart."""
-    for change in changes:
-        if not change.of_one_run:
-            name = setup_wording.name_setting(change)
-            name = name if change.kind == "hardware" else f"{change.kind} {name}"
-            before, after = map(setup_wording.describe_values, (change.values_before, change.values_after))
-            yield Fact(name=display.shorten_middle(name, _NAME), text=f"{before}, then {after}")
-    apart = [setup_wording.name_setting(change) for change in changes if change.of_one_run]
-    if apart:
-        more = [f"{len(apart) - _APART} more"] if len(apart) > _APART else []
-        yield Fact(name="Of each run", text=f"{display.join_words([*apart[:_APART], *more])} tell runs apart.")
-
-
-def _checks(checks: Sequence[Comparability]) -> Table:
-    shown = [check for check in checks if check.check not in _SILENT or not check.comparable]
-    rows = tuple(
-        Row(
-            head=Cell(text=CHECKS[check.check]),
-            cells=tuple(
-                Cell(text=display.shorten_middle(text, _VALUE))
-                for text in (_value(check, check.before), _value(check, check.after), _AGREE[check.comparable])
-            ),
-        )
-        for check in shown
-    )
-    return Table(columns=("", "Before", "After", "Comparable"), numeric=(False,) * 3, rows=rows)
-
-
-def _value(check: Comparability, value: str | float | None) -> str:
-    if value is None:
-        return _ABSENT.get(check.check, display.NOT_RECORDED)
-    return display.clean(value) if isinstance(value, str) else display.quantity(value, check.unit)
-
-
-def _doubt(check: Comparability) -> str:
-    values = f"{_value(check, check.before)} against {_value(check, check.after)}"
-    return f"{CHECKS[check.check]}: {values}. {describe_check(check)}"
-
-
-def _unknown(checks: Sequence[Comparability]) -> str:
-    names = [CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
-    return f"Whether they agree cannot be told from what was recorded: {display.join_words(names)}." if names else ""

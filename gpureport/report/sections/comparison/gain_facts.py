@@ -6,7 +6,6 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.step_gains import RelativeChange, StepGain
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, summarize_by_kind
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison import quality_rows
@@ -18,7 +17,6 @@ _FATES = {
     ChangeKind.PERSISTING: "Still there",
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
-_ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
 
 
 def list_gain_facts(gain: StepGain) -> Iterator[Fact]:
@@ -61,7 +59,7 @@ def _describe_metric(change: QualityChange) -> str:
     before, after = quality_rows.format_pair(change)
     values = f"{quality_rows.shown_name(change.name)} {before} → {after}"
     known = change.before.runs and change.after.runs
-    return f"{values}, {change.verdict.value.partition(' (')[0]}" if known else values
+    return f"{values}, {change.verdict.short}" if known else values
 
 
 def _describe_findings(gain: StepGain) -> str:
@@ -96,20 +94,16 @@ def _describe_outcome(gain: StepGain) -> str:
     job = None if since is None else since.gpu_time
     if since is None or (job is None and since.training is None):
         return "outcome not known, as the work was not stated"
-    told = [f"GPU time {relative_changes.format_percent_change(job.ratio)}, {_verdict(job)}"] if job else []
+    outcomes = [f"GPU time {relative_changes.format_percent_change(job.ratio)}, {job.verdict.short}"] if job else []
     if since.training and (job is None or _is_surer(since.training, job)):
         times = relative_changes.format_times(since.training.ratio)
-        told.append(f"training alone {times} as fast, {_verdict(since.training)}")
+        outcomes.append(f"training alone {times} as fast, {since.training.verdict.short}")
     if since.energy and job and _is_surer(since.energy, job):
         change = relative_changes.format_percent_change(since.energy.ratio)
-        told.append(f"energy {change}, {_verdict(since.energy)}")
+        outcomes.append(f"energy {change}, {since.energy.verdict.short}")
     fell = [quality_rows.shown_name(change.name) for change in gain.quality if change.fell]
-    return "; ".join([*told, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
+    return "; ".join([*outcomes, *([f"but worse: {display.join_words(fell)}"] if fell else [])])
 
 
 def _is_surer(change: RelativeChange, job: RelativeChange) -> bool:
-    return change.verdict in _ESTABLISHED and job.verdict not in _ESTABLISHED
-
-
-def _verdict(change: RelativeChange) -> str:
-    return change.verdict.value.partition(" (")[0]
+    return change.verdict.is_established and not job.verdict.is_established

@@ -12,8 +12,7 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
-
-_ESTABLISHED = {Verdict.BETTER, Verdict.WORSE}
+from gpureport.report.wording.comparison_reasons import describe_left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +150,8 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     return GainCell(
         text=text,
         interval=interval,
-        verdict=change.verdict.value.partition(" (")[0],
-        established=change.verdict in _ESTABLISHED,
+        verdict=change.verdict.short,
+        established=change.verdict.is_established,
     )
 
 
@@ -174,13 +173,16 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
         yield _NO_WORK
         return
     metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
-    per = f"per {figure_formats.batch({unit})}" if unit else "per unit of work"
+    per = f"per {figure_formats.name_work_batch({unit})}" if unit else "per unit of work"
     yield (
         "Each row is against the row above. Whole job and training alone: how many times as fast. "
         f"GPU time, cost and energy are {per}. Below each change stands its 95% interval."
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)
+    stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
+    if stopped:
+        yield display.clean_sentence(describe_left_out(list(stopped.values())))
     yield from (column.absent for column in _COLUMNS if column.absent and column.metric not in metrics)
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
