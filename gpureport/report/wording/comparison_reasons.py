@@ -120,9 +120,7 @@ def describe_reason(reason: Reason | None) -> str:
     if reason.kind in _COUNTED:
         least = f"{reason.least:.0f} {_COUNTED[reason.kind]}"
         return _short_run(reason, least, f"holds {reason.amount:.0f} {_COUNTED[reason.kind]}")
-    return _REASONS[reason.kind].format(
-        amount=reason.amount, least=reason.least, share=display.percent(reason.amount)
-    )
+    return _REASONS[reason.kind].format(amount=reason.amount, least=reason.least, share=display.percent(reason.amount))
 
 
 def _short_steady_state(reason: Reason) -> str:
