@@ -248,7 +248,7 @@ def test_charts_tell_too_short_from_absent() -> None:
     measured = [*(build_sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 14))), absent]
     comparison = compare(measured)
     for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
-        (chart,) = step_charts.charts(comparison, study)
+        (chart,) = step_charts.build_step_charts(comparison, study)
         short, none = chart.rows[2:]
         assert short.text.replace(GAP, " ") == "90.0 %, too short to judge"
         assert short.interval is None
@@ -266,7 +266,7 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
     ]
     comparison = compare(named)
     for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
-        (chart,) = step_charts.charts(comparison, study)
+        (chart,) = step_charts.build_step_charts(comparison, study)
         row = chart.rows[0]
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]

@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.chain.step_means import work_mean
+from gpureport.comparison.chain.step_means import average_work_figure
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Work
@@ -130,7 +130,7 @@ def test_shares_below_each_other_have_the_same_decimals() -> None:
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     assert made.steps is not None
     assert made.comparison is not None
-    overview = step_table.overview(compare(examples.sampled(*(analysis for _, analysis in runs))))
+    overview = step_table.build_overview(compare(examples.sampled(*(analysis for _, analysis in runs))))
     for table in (made.steps, made.comparison.estimates, overview):
         place = next(number for number, name in enumerate(table.columns) if name.startswith("GPU utilisation")) - 1
         texts = [plain(row.cells[place].text) for row in table.rows]
@@ -290,13 +290,13 @@ def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
     """Of several runs their geometric mean; of one without a training log it has no interval."""
     pairs = [busy(f"r{run}", 0.6, "s", 400 * 2**run) for run in range(3)]
     (step,) = compare(examples.sampled(*(analysis for _, analysis in pairs))).steps
-    mean = work_mean(step, PER_WORK)
+    mean = average_work_figure(step, PER_WORK)
     assert mean is not None
     assert mean.value == pytest.approx(1600)
     assert mean.interval is not None
     assert mean.interval[0] * mean.interval[1] == pytest.approx(1600**2)
     (lone,) = compare(examples.sampled(pairs[0][1])).steps
-    alone = work_mean(lone, PER_WORK)
+    alone = average_work_figure(lone, PER_WORK)
     assert alone is not None
     assert alone.interval is None
     assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800
@@ -309,9 +309,9 @@ def test_a_figure_per_unit_of_work_is_one_mean_everywhere() -> None:
     (delta,) = [each for each in comparison.deltas if each.metric == PER_WORK]
     assert comparison.steps[0].value(PER_WORK) == pytest.approx(1600)
     assert delta.before == pytest.approx(1600)
-    assert "are the geometric mean of the runs" in step_table.overview(comparison).note
+    assert "are the geometric mean of the runs" in step_table.build_overview(comparison).note
     single = compare(examples.sampled(*(analysis for _, analysis in runs[::2])))
-    assert step_table.overview(single).note == ""
+    assert step_table.build_overview(single).note == ""
 
 
 def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
@@ -326,7 +326,7 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
         for seed, name in enumerate(("before", "after"))
     ]
     comparison = compare(runs)
-    table = step_table.overview(comparison)
+    table = step_table.build_overview(comparison)
     place = table.columns.index("GPU-hours per 1000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
     place = table.columns.index("Steps a second, training alone") - 1

@@ -65,13 +65,13 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
 
 def _print_noise(noise: "Noise") -> int:
     """Print the noise of the store alone."""
-    from gpureport.report.sections.comparison.comparison_content import noise_margins  # noqa: PLC0415 - loads the report
+    from gpureport.report.sections.comparison.comparison_content import list_noise_margins  # noqa: PLC0415 - loads the report
 
     if not noise.metrics:
         click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
         return _CANNOT_JUDGE
     click.echo("Two runs of one step of this store differ by less than this in 19 of 20 cases:")
-    for line, each in zip(noise_margins(noise), noise.metrics, strict=True):
+    for line, each in zip(list_noise_margins(noise), noise.metrics, strict=True):
         click.echo(f"  {line} ({each.degrees + each.groups} runs of {each.groups} steps)")
     return 0
 

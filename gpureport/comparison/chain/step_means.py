@@ -10,7 +10,7 @@ from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
 
 
-def work_mean(step: Step, metric: str) -> Mean | None:
+def average_work_figure(step: Step, metric: str) -> Mean | None:
     """Return a rate, or what a batch of work took, a mean of logarithms over runs; None where it is not known.
 
     Args:

@@ -288,7 +288,7 @@ def test_a_panel_keeps_a_place_for_a_setting_without_a_run() -> None:
         for one in (made[place],)
     ]
     comparison = compared(*runs)
-    panels = step_charts.charts(comparison, build_study(comparison, by))
+    panels = step_charts.build_step_charts(comparison, build_study(comparison, by))
     assert [panel.title for panel in panels] == [
         "Thousand samples per GPU-hour: framework=torch",
         "Thousand samples per GPU-hour: framework=jax",

@@ -111,10 +111,10 @@ def build_comparison_view(
         sentence=sentence,
         notes=tuple(_notes(comparison, found, noise, details)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
-        steps=step_table.overview(comparison) if several else None,
+        steps=step_table.build_overview(comparison) if several else None,
         links=step_pair_view.build_step_pair_views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
-        charts=step_charts.charts(comparison, study) if several else (),
+        charts=step_charts.build_step_charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         study=build_study_sections(comparison, study) if study else (),
         remaining=tuple(_remaining(comparison, inputs)),
@@ -145,7 +145,7 @@ def build_comparison_part(
         study: the groups; None where the steps are a chain.
     """
     found = pair_steps(comparison)
-    charts = step_charts.charts(comparison, study)
+    charts = step_charts.build_step_charts(comparison, study)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
@@ -196,13 +196,13 @@ def _notes(
 
 def _noise(noise: Noise) -> str:
     """Return what repetitions in the store differ by."""
-    told = noise_margins(noise)
+    told = list_noise_margins(noise)
     if not told:
         return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
     return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(told)}."
 
 
-def noise_margins(noise: Noise) -> list[str]:
+def list_noise_margins(noise: Noise) -> list[str]:
     """Return for each figure how far two runs of one step commonly lie apart."""
     return [_margin(each, figure_formats.choose_format(each.metric, None)) for each in noise.metrics]
 

@@ -62,7 +62,7 @@ def uses_seconds(comparison: Comparison) -> bool:
     return bool(known) and max(known) < _BRIEF
 
 
-def per_work(seconds: float, *, in_seconds: bool) -> float:
+def convert_gpu_time(seconds: float, *, in_seconds: bool) -> float:
     """Return GPU time per unit of work in the unit in which it is printed."""
     return seconds if in_seconds else seconds / _HOUR
 
@@ -81,14 +81,14 @@ def choose_format(metric: str, unit: str | None, currency: str = "", *, in_secon
     if metric == COST_PER_WORK:
         found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1.0),)))
     counted = _unit(unit).capitalize() if unit else "Work"
-    return replace(found, title=found.title.format(batch=batch(units), unit=counted))
+    return replace(found, title=found.title.format(batch=name_work_batch(units), unit=counted))
 
 
 def _unit(name: str) -> str:
     return display.shorten(display.clean(name), LABEL)
 
 
-def batch(units: set[str]) -> str:
+def name_work_batch(units: set[str]) -> str:
     """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
     return f"{WORK_BATCH} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
 
@@ -104,12 +104,20 @@ def describe_training_source(steps: Sequence[Step]) -> str:
     return f"Training alone: by {display.join_words([display.clean(name) for name in names])} of the training loop."
 
 
-ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
-"""Figures that only the table of one link has room for."""
+PAIR_FIGURES = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+"""Figures that only the tables of a pair of steps have room for."""
 
 
-def select_formats(steps: Sequence[Step], aside: Collection[str] = (), *, in_seconds: bool) -> dict[str, FigureFormat]:
-    """Return the figures to show of some steps, by name."""
+def select_formats(
+    steps: Sequence[Step], pair_figures: Collection[str] = (), *, in_seconds: bool
+) -> dict[str, FigureFormat]:
+    """Return how each figure that a table of steps shows is printed, by its name.
+
+    Args:
+        steps: the steps of the table.
+        pair_figures: those of `PAIR_FIGURES` to show as well.
+        in_seconds: whether GPU time per unit of work is printed in seconds.
+    """
     known = any(step.work_unit for step in steps)
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
     if all(step.training_source is None for step in steps):
@@ -118,7 +126,7 @@ def select_formats(steps: Sequence[Step], aside: Collection[str] = (), *, in_sec
         left_out.add(COST_PER_WORK)
     if not any(measure.metric == SECONDS_TO_TARGET for step in steps for measure in step.measures):
         left_out.add(SECONDS_TO_TARGET)
-    metrics = [name for name in SHOWN if name not in left_out and (name not in ASIDE or name in aside)]
+    metrics = [name for name in SHOWN if name not in left_out and (name not in PAIR_FIGURES or name in pair_figures)]
     return choose_formats(steps, metrics, in_seconds=in_seconds)
 
 

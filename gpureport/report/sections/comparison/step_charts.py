@@ -10,7 +10,7 @@ from gpureport.comparison.chain.run_figures import (
     read_training_rates,
     read_work_figures,
 )
-from gpureport.comparison.chain.step_means import work_mean
+from gpureport.comparison.chain.step_means import average_work_figure
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.compared_figures import UTILISATION
 from gpureport.comparison.steps.step_figures import HOUR, PER_WORK, TRAINING_RATE, WORK_BATCH
@@ -18,7 +18,7 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
-from gpureport.report.sections.comparison.step_summary_table import ends, utilisation_absent
+from gpureport.report.sections.comparison.step_summary_table import cut_interval, explain_missing_utilisation
 from gpureport.report.sections.comparison.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
@@ -67,7 +67,7 @@ _NUMBER = _Format(number=display.precise_number)
 _SHARE = _Format(number=_percent, unit=_PERCENT, most=1.0)
 
 
-def charts(comparison: Comparison, study: Study | None) -> tuple[IntervalChart, ...]:
+def build_step_charts(comparison: Comparison, study: Study | None) -> tuple[IntervalChart, ...]:
     """Return the charts of a chain, or of groups beside each other; none without a figure to show.
 
     Args:
@@ -114,13 +114,13 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     if comparison.primary == PER_WORK:
         in_seconds = figure_formats.uses_seconds(comparison)
         figures = [
-            figure.convert(lambda value: figure_formats.per_work(value, in_seconds=in_seconds))
-            for figure in _per_work(steps, [work_mean(step, PER_WORK) for step in steps])
+            figure.convert(lambda value: figure_formats.convert_gpu_time(value, in_seconds=in_seconds))
+            for figure in _per_work(steps, [average_work_figure(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
         yield _chart(f"{title}, whole job", figures, _NUMBER, "dots")
         rates = [
-            _StepFigure(step=step, mean=work_mean(step, TRAINING_RATE), runs=read_training_rates(step))
+            _StepFigure(step=step, mean=average_work_figure(step, TRAINING_RATE), runs=read_training_rates(step))
             for step in steps
         ]
         yield _chart(figure_formats.choose_format(TRAINING_RATE, unit).title, rates, _NUMBER, "dots")
@@ -165,7 +165,7 @@ def _utilisation(steps: Sequence[Step], found: Sequence[StepSummary]) -> Iterato
         mean = group.utilisation
         if mean is None and group.too_short_run is not None:
             mean = average_counted(runs, settled=True)
-        yield _StepFigure(step=step, mean=mean, runs=runs, absent=utilisation_absent(group))
+        yield _StepFigure(step=step, mean=mean, runs=runs, absent=explain_missing_utilisation(group))
 
 
 def _chart(
@@ -183,7 +183,7 @@ def _row(figure: _StepFigure, shown: _Format) -> IntervalRow:
     mean, each_run = figure.mean, _each_run(dots, shown) if count > 1 else ""
     if mean is None:
         return IntervalRow(label=label, value=None, interval=None, text=figure.absent, runs=dots, each_run=each_run)
-    interval = ends(mean, shown.most)
+    interval = cut_interval(mean, shown.most)
     beside = f" ({shown.number(interval[0])} to {shown.number(interval[1])}{shown.unit})" if interval else ""
     if not interval and figure.absent != display.NOT_RECORDED:
         beside = f", {figure.absent}"

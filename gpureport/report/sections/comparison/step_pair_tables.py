@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpureport.comparison.steps.steps import Delta, Step, WholeRecordingFigure
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison.figure_formats import (
-    ASIDE,
+    PAIR_FIGURES,
     format_difference,
     join_notes,
     list_pair_reasons,
@@ -29,13 +29,15 @@ def pair_formats_with_deltas(
         in_seconds: whether GPU time per unit of work is printed in seconds.
     """
     found = {delta.metric: delta for delta in deltas}
-    aside = {metric for metric in ASIDE if found[metric].whole.difference is not None or found[metric].interval}
+    recorded = {
+        metric for metric in PAIR_FIGURES if found[metric].whole.difference is not None or found[metric].interval
+    }
     return [
-        (each, found[metric]) for metric, each in select_formats((base, step), aside, in_seconds=in_seconds).items()
+        (each, found[metric]) for metric, each in select_formats((base, step), recorded, in_seconds=in_seconds).items()
     ]
 
 
-def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[Step] = ()) -> Table:
+def build_difference_table(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[Step] = ()) -> Table:
     """Return one row a figure: before, after, and how far apart, of what had settled where it had.
 
     Args:
@@ -63,7 +65,7 @@ def build_verdict_table(
     Args:
         figures: of two neighbouring steps.
         first: the later of them against the first step; empty where that is the earlier one.
-        steps: both neighbours, as `differences` takes them.
+        steps: both neighbours, as `build_difference_table` takes them.
     """
     since = {delta.metric: delta for delta in first}
     heads = ("Since first", "Verdict since first") if since else ()
@@ -78,7 +80,7 @@ def build_verdict_table(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
-        notes=join_notes(*differences(figures, steps).notes, list_reasons(reasons)),
+        notes=join_notes(*build_difference_table(figures, steps).notes, list_reasons(reasons)),
     )
 
 

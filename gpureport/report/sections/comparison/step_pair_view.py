@@ -52,7 +52,7 @@ def _build_step_pair_view(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_list_changes([each for each in link.changes if (each.kind, each.key) not in doubtful])),
         figures=quality_rows.add_difference_rows(
-            step_pair_tables.differences(figures, (link.base, link.step)), link.quality
+            step_pair_tables.build_difference_table(figures, (link.base, link.step)), link.quality
         ),
         effects=quality_rows.add_verdict_rows(
             step_pair_tables.build_verdict_table(figures, since, (link.base, link.step)),

@@ -47,7 +47,7 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
             head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_format_mean(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
+                *_format_mean(group.utilisation, busy, 1.0, limit=1.0, absent=explain_missing_utilisation(group)),
                 *(_format_mean(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
                 *(_format_mean(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
@@ -92,7 +92,7 @@ def _label(label: str) -> str:
     return display.shorten_middle(display.clean(label), _LABEL)
 
 
-def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
+def cut_interval(mean: Mean, most: float | None) -> tuple[float, float] | None:
     """Return the ends of an interval, cut at nothing and at the most that a figure can be; None without one.
 
     Args:
@@ -105,7 +105,7 @@ def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
     return max(low, 0.0), high if most is None else min(high, most)
 
 
-def utilisation_absent(group: StepSummary) -> str:
+def explain_missing_utilisation(group: StepSummary) -> str:
     """Return what stands in the place of a utilisation that is not told."""
     return TOO_SHORT if group.too_short_run else display.NOT_RECORDED
 
@@ -134,11 +134,11 @@ def _together(short: Sequence[tuple[str, ShortRun]]) -> str:
 
 def _printed(mean: Mean) -> tuple[float, ...]:
     """Return a mean share and the ends of its interval."""
-    return (mean.value, *(ends(mean, 1.0) or ()))
+    return (mean.value, *(cut_interval(mean, 1.0) or ()))
 
 
 def _cut(mean: Mean | None, most: float | None) -> bool:
-    return mean is not None and ends(mean, most) not in {None, mean.interval}
+    return mean is not None and cut_interval(mean, most) not in {None, mean.interval}
 
 
 def _format_mean(
@@ -154,7 +154,7 @@ def _format_mean(
         yield from (Cell(text=absent), Cell(text=""), Cell(text=""))
         return
     yield Cell(text=text(mean.value), value=mean.value)
-    interval = ends(mean, limit)
+    interval = cut_interval(mean, limit)
     yield Cell(text=f"{text(interval[0])} to {text(interval[1])}" if interval else "")
     yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 

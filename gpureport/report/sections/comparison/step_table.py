@@ -58,7 +58,7 @@ def build_step_table(comparison: Comparison) -> Table:
         rows=tuple(rows),
         notes=join_notes(
             _note(title.noun, several=several),
-            allowance(comparison),
+            describe_allowance(comparison),
             list_reasons(reasons),
             _left_out_note(comparison),
             note_prices(steps, figures),
@@ -75,7 +75,7 @@ def _left_out_note(comparison: Comparison) -> str:
     return display.clean_sentence(describe_left_out(list(runs.values())))
 
 
-def allowance(comparison: Comparison) -> str:
+def describe_allowance(comparison: Comparison) -> str:
     """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
     if comparison.tested <= 1:
         return ""
@@ -107,7 +107,7 @@ def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
     return Cell(text=describe_verdict(judged), small=_small(judged, shown) if shown else "")
 
 
-def overview(comparison: Comparison) -> Table:
+def build_overview(comparison: Comparison) -> Table:
     """Return one row a step with its figures, and under a step of several runs one row a run."""
     named: list[tuple[str, Callable[[str], float | None]]] = []
     for step in comparison.steps:

@@ -236,7 +236,7 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
 def caution(comparison: Comparison) -> Iterator[str]:
     """Yield what to mind about the verdicts on a chain of steps."""
     yield from single_runs(comparison)
-    yield from filter(None, (step_table.allowance(comparison),))
+    yield from filter(None, (step_table.describe_allowance(comparison),))
 
 
 def _runs(step: Step) -> Iterator[Run]:
