@@ -7,9 +7,8 @@ from gpureport.api.analyzing import analyze
 from gpureport.api.notebook_results import Analysis, Comparison
 from gpureport.comparison.chain import step_comparison
 from gpureport.comparison.steps.sampled_run import build_sampled_run
-from gpureport.comparison.steps.step_folders import step_folders
 from gpureport.comparison.steps.training_goals import make_goals
-from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
+from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
 from gpureport.recording import Recording
 
 Run = Recording | Analysis
@@ -38,13 +37,13 @@ def compare(
 
     Raises:
         ValueError: when there are fewer than two steps, `by` names no settings, or `better` or `target` says nothing.
-        SettingsError: when a run lacks a param or tag of `by`.
+        SettingsError: when a run lacks a param or tag of `by`, or its log lies in no folder that tells its step.
     """
     grouping = parse_factors(by)
     if isinstance(runs, Mapping) and by != "step":
-        msg = "a dict names its steps itself: give a list of runs with by"
+        msg = "a dict names its steps itself: with by, give a list of runs"
         raise ValueError(msg)
-    analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else _grouped([*map(_analysed, runs)], grouping))
+    analyses = tuple(_in_steps(runs) if isinstance(runs, Mapping) else _label_steps([*map(_analysed, runs)], grouping))
     factors = tuple(factor for factor in grouping if factor.kind not in CHAIN_KINDS)
     goals = make_goals(better or {}, target)
     sampled = [build_sampled_run(each.recording, each, throughput) for each in analyses]
@@ -63,15 +62,12 @@ def _in_steps(steps: Mapping[str, Run | Sequence[Run]]) -> Iterator[Analysis]:
             yield _labelled(_analysed(run), label)
 
 
-def _grouped(analyses: Sequence[Analysis], by: Sequence[Factor]) -> list[Analysis]:
+def _label_steps(analyses: Sequence[Analysis], by: Sequence[Factor]) -> list[Analysis]:
     """Return the runs with what `by` names as their step, groups in the order of their values."""
-    runs = [analysis.run for analysis in analyses]
-    if by[0].kind == "step":
-        return list(analyses)
-    if by[0].kind == "folder":
-        named = list(enumerate(step_folders(runs)))
-        return [analyses[place] if label is None else _labelled(analyses[place], label) for place, label in named]
-    return [_labelled(analyses[place], label) for place, label in group_runs(runs, by)]
+    return [
+        analyses[place] if label is None else _labelled(analyses[place], label)
+        for place, label in assign_steps([analysis.run for analysis in analyses], by)
+    ]
 
 
 def _analysed(run: Run) -> Analysis:

@@ -83,11 +83,18 @@ class Prices:
         best = max(fitting, key=lambda rate: rate.rank)
         return GpuPrice(device=device.id, amount=best.amount, source=best.source)
 
-    def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None) -> "Prices":
-        """Return these prices with those of the command line in their place: its price holds today, for every GPU."""
+    def with_overrides(self, gpu_hour: float | None, carbon_intensity: float | None, currency: str = "") -> "Prices":
+        """Return these prices with those of the command line in their place: its price holds today, for every GPU.
+
+        Args:
+            gpu_hour: the price; None where none is given.
+            carbon_intensity: grams of CO2 equivalent per kWh; None where it is not given.
+            currency: of that price; empty where it is that of these prices.
+        """
         prices = self
         if gpu_hour is not None:
-            prices = replace(prices, date="", rates=(Rate(amount=gpu_hour, source=OPTION),))
+            rates = (Rate(amount=gpu_hour, source=OPTION),)
+            prices = replace(prices, date="", rates=rates, currency=currency or self.currency)
         if carbon_intensity is not None:
             prices = replace(prices, carbon_intensity=carbon_intensity, carbon_source=CARBON_OPTION)
         return prices

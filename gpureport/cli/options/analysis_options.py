@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
-from gpureport.cli.options.option_values import Direction, Price, Target
+from gpureport.cli.options.option_values import Direction, GpuHourPrice, MoneyPrice, Price, Target
 from gpureport.comparison.steps.training_goals import QualityTarget
 
 config_option = click.option(
@@ -18,9 +18,9 @@ _OPTIONS = (
     click.option("--ignore", multiple=True, metavar="KIND", help="Leave out this kind of finding (repeatable)."),
     click.option(
         "--gpu-hour-price",
-        type=Price(),
+        type=MoneyPrice(),
         metavar="PRICE",
-        help="Price of a GPU-hour (default: [prices] of the settings).",
+        help="Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).",
     ),
     click.option(
         "--carbon-intensity",
@@ -51,7 +51,7 @@ class AnalysisOptions:
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    gpu_hour_price: float | None = None
+    gpu_hour_price: GpuHourPrice | None = None
     carbon_intensity: float | None = None
     better: tuple[tuple[str, bool], ...] = ()
     target: QualityTarget | None = None

@@ -1,5 +1,7 @@
 """The values that options take, read from what was typed."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +167,31 @@ class Price(click.ParamType[float]):
         if not 0 <= price < float("inf"):
             self.fail(f"{value!r} is not a price", param, ctx)
         return price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuHourPrice:
+    """The price of a GPU-hour; an empty currency is that of the settings."""
+
+    amount: float
+    currency: str
+
+
+class MoneyPrice(click.ParamType[GpuHourPrice]):
+    """A price with or without its currency: `2.49`, `2.49 EUR`."""
+
+    name = "price"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuHourPrice:  # noqa: ANN401 - click's signature
+        """Take the number and the currency apart."""
+        number, currency = str(value), ""
+        if match := re.fullmatch(r"(\S+)\s+([A-Z]{3}|[€$£¥])", number):
+            number, currency = match.groups()
+        try:
+            amount = Price().convert(number, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a price, such as 2.49 or '2.49 EUR'", param, ctx)
+        return GpuHourPrice(amount=amount, currency=currency)
 
 
 class Export(click.ParamType[tuple[str, Path]]):

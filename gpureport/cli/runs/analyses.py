@@ -62,7 +62,9 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     for text in list_ignored_settings(RULES, settings):
         print_note(text)
     goals = read_goals(settings).with_overrides(options.better, options.target)
-    prices = read_prices(settings).with_overrides(options.gpu_hour_price, options.carbon_intensity)
+    price = options.gpu_hour_price
+    amount, currency = (price.amount, price.currency) if price else (None, "")
+    prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
     with click.progressbar(recordings, label="Analysing", file=sys.stderr, hidden=not _is_long(recordings)) as bar:
         results = [(recording, analyzer.try_analysis(recording)) for recording in bar]

@@ -10,7 +10,7 @@ import click
 
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.runs import named_runs, step_file
-from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, group_runs, parse_factors
+from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_steps(
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
         found = named_runs.read_recordings(source, options, tolerant=tolerant)
-        return _labelled(_with_gpus(found) if tolerant else found, chain.by)
+        return _label_steps(_with_gpus(found) if tolerant else found, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [
@@ -130,25 +130,9 @@ def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceO
     return options.with_labels(param=joined, work=step.work or options.labels.work)
 
 
-def _labelled(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
+def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
     """Return the runs with what `--by` names as their step, groups in the order of their values."""
-    if by[0].kind == "step":
-        return list(found)
-    if by[0].kind == "folder":
-        return _in_folders(found)
     return [
-        replace(found[place], run=replace(found[place].run, step=label))
-        for place, label in group_runs([one.run for one in found], by)
+        found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
+        for place, label in assign_steps([one.run for one in found], by)
     ]
-
-
-def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
-    """Return the runs with the folders of their logs as steps: the first below those that all logs share."""
-    from gpureport.comparison.steps.step_folders import step_folders  # noqa: PLC0415 - loads numpy
-
-    folders = step_folders([one.run for one in found])
-    for one, folder in zip(found, folders, strict=True):
-        if folder is None:
-            what = f"the log of run {one.run.name} lies in no folder of its own"
-            raise SettingsError("--by", what, "name a folder that holds one for each step")
-    return [replace(one, run=replace(one.run, step=folder)) for one, folder in zip(found, folders, strict=True)]

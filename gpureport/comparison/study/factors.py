@@ -1,7 +1,7 @@
 """What runs are grouped by: one or two settings, the value of each in a run, and the order of the values."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,31 @@ def _parse_factor(part: str) -> Factor:
 def describe_factors(factors: Sequence[Factor]) -> str:
     """Return what groups are made by, in words: `framework and batch_size`."""
     return " and ".join(factor.name for factor in factors)
+
+
+def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
+    """Return the place of every run and the label of its step or group, groups in the order of their values.
+
+    The label is None where runs keep their own.
+
+    Raises:
+        SettingsError: when a run lacks a param or tag, or its log lies in no folder that tells its step.
+    """
+    kind = factors[0].kind
+    if kind == "step":
+        return [(place, None) for place in range(len(runs))]
+    return [*(_label_by_folder(runs) if kind == "folder" else group_runs(runs, factors))]
+
+
+def _label_by_folder(runs: Sequence["Run"]) -> Iterator[tuple[int, str]]:
+    """Yield the place of every run and the folder of its log, the first one below those that all logs share."""
+    from gpureport.comparison.steps.step_folders import step_folders  # noqa: PLC0415 - loads numpy
+
+    for place, (run, folder) in enumerate(zip(runs, step_folders(runs), strict=True)):
+        if folder is None:
+            what = f"the log of run {run.name} lies in no folder of its own"
+            raise SettingsError("--by", what, "name a folder that holds one for each step")
+        yield place, folder
 
 
 def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:

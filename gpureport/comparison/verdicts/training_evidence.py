@@ -9,7 +9,12 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, steady_secon
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
 from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings, read_whole_recordings
-from gpureport.comparison.verdicts.work_evidence import FINEST_RATIO, compare_ratios, convert_to_amounts
+from gpureport.comparison.verdicts.work_evidence import (
+    FINEST_RATIO,
+    compare_ratios,
+    convert_to_amounts,
+    find_unit_obstacle,
+)
 
 
 def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -21,10 +26,10 @@ def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence
 
 
 def _compare_training(base: Step, step: Step, figure: Figure) -> Evidence:
-    if None in {base.work_unit, step.work_unit} or base.training_source is None or step.training_source is None:
+    if base.training_source is None or step.training_source is None:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
-    if base.work_unit != step.work_unit:
-        return compare_whole_recordings(base, step, figure, ReasonKind.OTHER_WORK_UNIT)
+    if obstacle := find_unit_obstacle(base, step):
+        return compare_whole_recordings(base, step, figure, obstacle)
     basis = base.training_source.basis
     sides = [[rate for run in side.runs if (rate := training_rate(run, basis))] for side in (base, step)]
     single = len(base.runs) == len(step.runs) == 1

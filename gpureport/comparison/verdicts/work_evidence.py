@@ -33,10 +33,8 @@ def gather_work_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
 
 def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
     runs = (*base.runs, *step.runs)
-    if None in {base.work_unit, step.work_unit}:
-        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
-    if base.work_unit != step.work_unit:
-        return compare_whole_recordings(base, step, figure, ReasonKind.OTHER_WORK_UNIT)
+    if obstacle := find_unit_obstacle(base, step):
+        return compare_whole_recordings(base, step, figure, obstacle)
     if figure.metric == COST_PER_WORK and None in {run.gpu_hour_price for run in runs}:
         return compare_whole_recordings(base, step, figure, ReasonKind.NO_PRICE)
     sides = [read_each_run(side, figure.metric) for side in (base, step)]
@@ -49,6 +47,13 @@ def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
         if whole
         else compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
     )
+
+
+def find_unit_obstacle(base: Step, step: Step) -> ReasonKind | None:
+    """Return why the work of two steps cannot be set side by side; None where it can."""
+    if None in {base.work_unit, step.work_unit}:
+        return ReasonKind.NOT_RECORDED
+    return ReasonKind.OTHER_WORK_UNIT if base.work_unit != step.work_unit else None
 
 
 def compare_ratios(

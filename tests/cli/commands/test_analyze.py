@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row, stamp
 
@@ -80,6 +82,21 @@ def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
     cost = document["runs"][0]["cost"]
     assert (cost["price"], round(cost["total"], 3)) == (3.6, 0.299)
     assert 0.02 < cost["idle"] < 0.04
+    assert cost["currency"] is None
+
+
+@pytest.mark.parametrize(
+    ("price", "named"), [("3.6 EUR", "EUR"), ("3.6 $", "$"), ("3.6", "CHF")], ids=["code", "sign", "settings"]
+)
+def test_a_price_names_its_currency_or_takes_that_of_the_settings(
+    gpureport: Program, tmp_path: Path, price: str, named: str
+) -> None:
+    """A table of costs is handed over with it; the option wins over the settings."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "CHF"\ndate = 2026-03-01\n')
+    document = json.loads(gpureport("analyze", "gpu.csv", "--gpu-hour-price", price, "--format", "json").out)
+    cost = document["runs"][0]["cost"]
+    assert (cost["price"], cost["currency"]) == (3.6, named)
 
 
 def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> None:

@@ -354,6 +354,11 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
             "--by: run before has no param 'lr'; give it with --param",
         ),
         (("before.csv", "after.csv", "--gpu-hour-price", "dear"), 2, "Invalid value for '--gpu-hour-price': 'dear' "),
+        (
+            ("before.csv", "after.csv", "--gpu-hour-price", "2 euro"),
+            2,
+            "Invalid value for '--gpu-hour-price': '2 euro' ",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(

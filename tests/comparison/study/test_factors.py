@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.comparison.study.factors import Factor, describe_factors, group_runs, order_values, parse_factors
+from gpureport.comparison.study.factors import (
+    Factor,
+    assign_steps,
+    describe_factors,
+    group_runs,
+    order_values,
+    parse_factors,
+)
 from gpureport.errors import SettingsError
 from gpureport.recording import Run
 from tests import builders
@@ -84,3 +91,11 @@ def test_a_run_without_the_setting_is_named() -> None:
     """What it has instead is said."""
     with pytest.raises(SettingsError, match="has no param 'precision'; it has batch_size, framework"):
         group_runs([run("jax", "8")], (Factor(kind="param", key="precision"),))
+
+
+def test_a_run_in_no_folder_is_named() -> None:
+    """A run whose log lies in no folder has no step by folder; by its step label it keeps its own."""
+    loose = replace(run("jax", "8"), sources=())
+    with pytest.raises(SettingsError, match="lies in no folder of its own"):
+        assign_steps([loose, loose], (Factor(kind="folder"),))
+    assert assign_steps([loose, loose], (Factor(kind="step"),)) == [(0, None), (1, None)]

@@ -59,6 +59,7 @@ _COLUMNS = (
         absent="Energy: power was not recorded throughout.",
     ),
 )
+_NO_CURRENCY = "Cost: no currency given (--gpu-hour-price '2.49 EUR')."
 _NO_WORK = "Gains are per unit of work, and the work is not known: state it with --work N:UNIT."
 _UNCONFIRMED = "Unconfirmed: one run each; repeat the step before you rely on it."
 
@@ -184,6 +185,10 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     if stopped:
         yield display.clean_sentence(describe_left_out(list(stopped.values())))
     yield from (column.absent for column in _COLUMNS if column.absent and column.metric not in metrics)
+    if COST_PER_WORK in metrics and not spending.currency(
+        [analysis for step in comparison.steps for analysis in step.analyses]
+    ):
+        yield _NO_CURRENCY
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
         yield _UNCONFIRMED

@@ -79,6 +79,7 @@ def test_prices_make_a_column() -> None:
     found = table(compare([*runs("2", 400, price=2.0), *runs("14", 200, price=2.0)]))
     assert found.columns[-1] == "Cost"
     assert found.rows[1].cells[-1].text == found.rows[1].cells[-2].text
+    assert "Cost: no currency given (--gpu-hour-price '2.49 EUR')." in found.notes
 
 
 def test_all_steps_together() -> None:
