@@ -287,7 +287,8 @@ def test_totals_need_the_same_work() -> None:
     assert found["none"].reason == Reason(kind=ReasonKind.UNKNOWN_WORK)
     unequal = found["other"].reason
     assert unequal is not None
-    assert (unequal.kind, unequal.amount) == (ReasonKind.UNEQUAL_WORK, pytest.approx(0.2))
+    assert unequal.kind is ReasonKind.UNEQUAL_WORK
+    assert unequal.amount == pytest.approx(0.2)
     assert "not known" in describe_reason(found["none"].reason)
     assert describe_reason(unequal).endswith("the work of these runs differs by 20\u00a0%.")
 
