@@ -185,6 +185,22 @@ def test_one_step_cannot_be_compared(count: int, hot: gpureport.Analysis) -> Non
         gpureport.compare([hot] * count)
 
 
+def test_a_comparison_has_a_frame_of_gains(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
+    """Of each step against the one before and the first, in ratios; without work there are none."""
+    gains = chain.gains_frame()
+    assert set(zip(gains["base"], gains["step"], strict=True)) == {
+        ("1-baseline", "2-more-workers"),
+        ("2-more-workers", "3-mixed-precision"),
+        ("1-baseline", "3-mixed-precision"),
+    }
+    inverse = gains[gains["step"] == "2-more-workers"].set_index("figure")["ratio"]
+    assert inverse["whole_job"] == pytest.approx(1 / inverse["gpu_time"])
+    assert (gains["interval_low"].dropna() < gains["ratio"][gains["interval_low"].notna()]).all()
+    unknown = gpureport.compare({"a": hot, "b": hot})
+    assert (unknown.gains_frame().empty, unknown.quality_frame().empty) == (True, True)
+    assert {"primary", "training"} <= set(chain.deltas_frame()["family"])
+
+
 def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     """Differences, findings of all runs, and the GPU time of each step."""
     deltas = chain.deltas_frame()

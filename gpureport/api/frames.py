@@ -1,10 +1,13 @@
 """Results as pandas frames. pandas is imported where a frame is made."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, MetricSummary
+from gpureport.comparison.chain.step_pairs import pair_steps
+from gpureport.comparison.gains.step_gains import StepGain, build_gains
+from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.findings import Finding
 from gpureport.report.wording.comparison_reasons import describe_reason
@@ -40,6 +43,20 @@ _DELTA = (
     "basis",
     "verdict",
     "reason",
+    "family",
+)
+_GAIN = ("base", "step", "figure", "ratio", "interval_low", "interval_high", "verdict", "reason")
+_QUALITY = (
+    "base",
+    "step",
+    "metric",
+    "higher_is_better",
+    "before",
+    "after",
+    "difference",
+    "interval_low",
+    "interval_high",
+    "verdict",
 )
 _STATISTICS = ("device", *(name for name in MetricSummary.__dataclass_fields__ if name != "below"))
 
@@ -99,6 +116,54 @@ def deltas(comparison: Comparison) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - as above
 
     return pd.DataFrame([_delta(each) for each in comparison.deltas], columns=list(_DELTA))
+
+
+def gains(comparison: Comparison) -> "pd.DataFrame":
+    """Return what each step was worth against the step before and the first one."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    return pd.DataFrame(_gains(build_gains(comparison)), columns=list(_GAIN))
+
+
+def quality(comparison: Comparison) -> "pd.DataFrame":
+    """Return the final training metrics of each step against the step before."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    rows = [_quality(change) for pair in pair_steps(comparison) for change in pair.quality]
+    return pd.DataFrame(rows, columns=list(_QUALITY))
+
+
+def _gains(rows: Sequence[StepGain]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        since = {gain.base: gain for gain in (row.since_before, row.since_first) if gain is not None}
+        for gain in since.values():
+            for figure in ("whole_job", "training", "gpu_time", "cost", "energy"):
+                change = getattr(gain, figure)
+                if change is not None:
+                    low, high = change.interval or (None, None)
+                    yield {
+                        "base": gain.base,
+                        "step": row.step.label,
+                        "figure": figure,
+                        "ratio": change.ratio,
+                        "interval_low": low,
+                        "interval_high": high,
+                        "verdict": change.verdict.value,
+                        "reason": describe_reason(change.reason),
+                    }
+
+
+def _quality(change: QualityChange) -> dict[str, Any]:
+    low, high = change.interval or (None, None)
+    values = {name: getattr(change, name, None) for name in _QUALITY}
+    return values | {
+        "metric": change.name,
+        "before": change.before.final,
+        "after": change.after.final,
+        "interval_low": low,
+        "interval_high": high,
+        "verdict": change.verdict.value,
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

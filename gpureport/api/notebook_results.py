@@ -78,8 +78,19 @@ class Comparison(ComparisonResult):
     by: tuple[Factor, ...] = ()
 
     def deltas_frame(self) -> "pd.DataFrame":
-        """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict."""
+        """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict.
+
+        With a target, the time to it is one of the figures.
+        """
         return frames.deltas(self)
+
+    def gains_frame(self) -> "pd.DataFrame":
+        """Return one row for each figure of the table of gains: the later step as a multiple of the earlier one."""
+        return frames.gains(self)
+
+    def quality_frame(self) -> "pd.DataFrame":
+        """Return one row for each training metric of a step and the one before: final values and the verdict."""
+        return frames.quality(self)
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""

@@ -231,7 +231,7 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
         reason=reason,
         origin=entry.origin,
         metric=" ".join(filter(None, (limit.name, limit.statistic))),
-        value=None if seen.is_lower_bound else seen.value,
+        value=None if seen.is_lower_bound or seen.value is None or not isfinite(seen.value) else seen.value,
         unit=seen.unit,
         bounds=seen.bounds if seen.bounds and all(map(isfinite, seen.bounds)) else None,
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 
 from gpureport.analysis.results import Analysis
 from gpureport.checks import limit_units
@@ -36,10 +37,16 @@ class TrainedRun:
     goals: TrainingGoals
 
 
-def read_training(recording: Recording, analysis: Analysis) -> SampledRun:
-    """Return a run with its training metrics and its price alone, without the series that comparisons need."""
+def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
+    """Return a run with its work, training metrics and price alone, without the series that comparisons need.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found out about it.
+        throughput: training metric that counts its work, whatever its name.
+    """
     return replace(
-        count_work(recording, analysis),
+        count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
         gpu_hour_price=mean_gpu_hour_price(analysis),
     )
@@ -65,11 +72,16 @@ def observe_training_metric(limit: Limit, trained: TrainedRun) -> ObservedValue:
     found = measure_run_quality(trained.run, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
-        return not_observed(f"{limit.name} diverged: its last value is not a number")
+        return _observe_divergence(limit, "the last value is not a number")
     if limit.threshold.unit == SHARE:
         # many log an accuracy in per cent
         value /= find_full_scale([value], higher_is_better=higher) or 1.0
     return ObservedValue(value=value, unit=_unit(limit), text=limit_units.format_against_limit(value, limit.threshold))
+
+
+def _observe_divergence(limit: Limit, why: str) -> ObservedValue:
+    """Return a value that breaks every limit: training that diverged is worse than any bound."""
+    return ObservedValue(value=inf if limit.is_upper else -inf, unit=_unit(limit), text=f"diverged: {why}")
 
 
 def _unit(limit: Limit) -> str:
@@ -139,6 +151,8 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
     change = next((each for each in changes if each.name == limit.name), None)
     if change is None:
         return not_observed(f"{limit.name} was not recorded")
+    if limit.statistic != BEST and change.after.diverged > change.before.diverged:
+        return _observe_divergence(limit, "a last value of this run is not a number")
     before, after = (_read_side(limit, side) for side in (change.before, change.after))
     if before is None or after is None:
         sides = [name for name, value in (("the baseline", before), ("this run", after)) if value is None]

@@ -80,6 +80,15 @@ def test_limits_on_training_metrics_hold_a_gate(gpureport: Program, steps: Path)
 
 
 @pytest.mark.usefixtures("steps")
+def test_limits_on_rates_count_the_work_that_was_logged(gpureport: Program) -> None:
+    """Of the whole job as of training alone, and by the throughput that is named."""
+    Path("pace.csv").write_text("elapsed,step,pace\n" + "".join(f"{k * 10},{k},50\n" for k in range(1, 60)))
+    for limit in ("training_rate_hertz >= 40 /s", "work_rate_hertz >= 40 /s"):
+        checked = ("check", "before", "--training", "pace.csv", "--fail-on", limit)
+        assert [gpureport(*checked, *key).code for key in ((), ("--throughput", "pace"))] == [1, 0]
+
+
+@pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize(
     ("options", "what"),
     [
@@ -99,6 +108,8 @@ def test_the_python_api_takes_the_same(steps: Path) -> None:
     runs = [*gpureport.read(steps / "before"), *gpureport.read(steps / "after")]
     found = gpureport.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
     assert "seconds_to_target" in found.deltas_frame()["metric"].tolist()
+    (quality,) = found.quality_frame().query("metric == 'val_accuracy'").to_dict("records")
+    assert (quality["after"], quality["verdict"]) == (pytest.approx(0.61), "unconfirmed (one run each)")
     page = gpureport.report(found, format="md").replace("\\", "")
     assert "quality fell: regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61 (unconfirmed" in page
     with pytest.raises(SettingsError):

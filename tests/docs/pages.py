@@ -262,9 +262,11 @@ the findings. Steps are compared in the order given, or by name:
 ```python
 import gpureport
 
-baseline, more_workers, mixed_precision = gpureport.read("sample_logs/input_starved")
+runs = gpureport.read("sample_logs/input_starved", labels={{"work": "1000:steps"}})
+baseline, more_workers, mixed_precision = runs
 comparison = gpureport.compare({{"before": baseline, "after": [more_workers, mixed_precision]}})
 print(comparison.deltas_frame()[["metric", "before", "after", "verdict"]])
+print(comparison.gains_frame()[["step", "figure", "ratio", "verdict"]])
 print(gpureport.report(comparison, format="md"))
 gpureport.report(comparison, "steps.html")
 ```

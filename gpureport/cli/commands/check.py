@@ -83,7 +83,10 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     analysed = analyze_runs(found, analysis, fewest_runs=0)
     unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
     against, why = _against(wanted, baseline, analysed, analysis, options)
-    checks = (*unread, *limit_checks.check_limits(wanted, analysed, against, why))
+    checks = (
+        *unread,
+        *limit_checks.check_limits(wanted, analysed, against, why, throughput=options.tracker.throughput),
+    )
     _write(checks, analysed, options.tracker.throughput, _Outputs(junit=junit, summary=summary, exports=exports))
     return _show(checks, form, notify=notify)
 

@@ -103,7 +103,11 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     fresh = analyses.analyze_runs(recordings, analysis, fewest_runs=0) if recordings else None
     if fresh is not None:
         tonight.leave_out(fresh.faults)
-    checks = limit_checks.check_limits(wanted, fresh) if fresh is not None and wanted.entries else ()
+    checks = (
+        limit_checks.check_limits(wanted, fresh, throughput=options.tracker.throughput)
+        if fresh is not None and wanted.entries
+        else ()
+    )
     if source:
         parts = [*_measured(tonight, fresh, options.tracker.throughput), *tonight.parts]
         history.append(_night(date, label, parts, checks, now))

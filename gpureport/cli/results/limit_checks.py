@@ -47,6 +47,8 @@ def check_limits(
     analysed: "AnalysedRuns",
     against: "Mapping[str, BaselineComparison] | None" = None,
     no_baseline: str = "",
+    *,
+    throughput: str | None = None,
 ) -> "tuple[Check, ...]":
     """Return the check of every limit of a policy.
 
@@ -55,21 +57,20 @@ def check_limits(
         analysed: the runs.
         against: steps set against their baseline, by label.
         no_baseline: why there is nothing to set them against; empty where none was named.
+        throughput: training metric that counts the work, whatever its name.
     """
     from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
     from gpureport.checks.training_figures import TrainedRun, read_training  # noqa: PLC0415 - as above
 
+    trained = [read_training(recording, analysis, throughput) for recording, analysis in analysed.runs]
     checked_runs = CheckInput(
-        analyses=tuple(analysis for _, analysis in analysed.runs),
+        analyses=tuple(run.analysis for run in trained),
         selected_kinds=analysed.kinds,
         today=night_date.today(),
         comparisons=against or {},
         why_no_baseline=no_baseline or NO_BASELINE_NAMED,
-        training={
-            analysis.run.id: TrainedRun(run=read_training(recording, analysis), goals=analysed.goals)
-            for recording, analysis in analysed.runs
-        },
+        training={run.analysis.run.id: TrainedRun(run=run, goals=analysed.goals) for run in trained},
     )
     return checked(wanted, checked_runs)
 

@@ -84,8 +84,9 @@ def _single(base: Step, step: Step, figure: Figure) -> Evidence:
     if None in sides[0] or None in sides[1]:
         return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     before, after = (tuple(value for value in side if value is not None) for side in sides)
-    if figure.metric in {GPU_SECONDS, ENERGY} and not _same_work(base, step):
-        return compare_whole_recordings(base, step, figure, ReasonKind.UNEQUAL_WORK)
+    different_work = _explain_different_work(base, step) if figure.metric in {GPU_SECONDS, ENERGY} else None
+    if different_work is not None:
+        return compare_whole_recordings(base, step, figure, different_work)
     contrast = estimate_between_runs(before, after, figure.finest)
     return Evidence(
         figure=figure,
@@ -101,6 +102,11 @@ def _single(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
-def _same_work(base: Step, step: Step) -> bool:
-    works = {run.analysis.run.work for run in (*base.runs, *step.runs)}
-    return len(works) == 1 and None not in works
+def _explain_different_work(base: Step, step: Step) -> Reason | None:
+    """Return why totals of two steps are not for the same work; None where they are."""
+    works = [run.analysis.run.work for run in (*base.runs, *step.runs)]
+    amounts = [work.amount for work in works if work is not None and work.amount > 0]
+    if len(amounts) < len(works) or len({work.unit for work in works if work is not None}) > 1:
+        return Reason(kind=ReasonKind.UNKNOWN_WORK)
+    least, most = min(amounts), max(amounts)
+    return None if least == most else Reason(kind=ReasonKind.UNEQUAL_WORK, amount=most / least - 1)

@@ -14,6 +14,7 @@ from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.repetition_noise import Noise, pool_noise
 from gpureport.recording import Device, Work
+from gpureport.report.wording.comparison_reasons import describe_reason
 from tests.comparison.processes import autoregressive
 from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
 
@@ -283,7 +284,13 @@ def test_totals_need_the_same_work() -> None:
         runs = [sampled(f"{name}{k}", util=level(80, 300 + 90 * k, k), work=work) for k, work in enumerate(given)]
         found[name] = delta(compared(*runs), "gpu_seconds")
     assert [found[name].verdict for name in works] == [Verdict.NOT_ENOUGH_DATA] * 2 + [Verdict.UNCONFIRMED]
-    assert found["none"].reason == Reason(kind=ReasonKind.UNEQUAL_WORK)
+    assert found["none"].reason == Reason(kind=ReasonKind.UNKNOWN_WORK)
+    unequal = found["other"].reason
+    assert unequal is not None
+    assert unequal.kind is ReasonKind.UNEQUAL_WORK
+    assert unequal.amount == pytest.approx(0.2)
+    assert "not known" in describe_reason(found["none"].reason)
+    assert describe_reason(unequal).endswith("the work of these runs differs by 20\u00a0%.")
 
 
 def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
