@@ -23,7 +23,6 @@ from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
-    gain_table,
     remaining_loss_facts,
     step_charts,
     step_pair_view,
@@ -31,9 +30,10 @@ from gpureport.report.sections.comparison import (
     step_table,
     target_facts,
 )
-from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
+from gpureport.report.sections.gains import gain_table
 from gpureport.report.sections.head import verdict
+from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (
     CHECKS,

@@ -8,9 +8,9 @@ from gpureport.report.wording import display, relative_changes, terms
 _NAMED = 3
 """Classes of lost time that the sentence names."""
 _NOTABLE = 0.005
-"""Share below which a loss is not worth a word."""
+"""Share below which a loss is not worth a word (pragmatic)."""
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Start-up that matters, and the length of a run from which it does so in practice too."""
+"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 
 
 def describe_potential(comparison: Comparison) -> str:
@@ -22,11 +22,15 @@ def describe_potential(comparison: Comparison) -> str:
     if found.unmeasured:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
-    if found.lost_ratio < _NOTABLE:
+    if found.lost_ratio + found.unseen_ratio < _NOTABLE:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:
-        return f"{label} lost all of its GPU time."
-    lost = display.join_words([f"{terms.CLASSES[loss.name]} {_percent(loss.lost_ratio)}" for loss in _named(found)])
+        unseen = " that was observed" if found.unseen_ratio >= _NOTABLE else ""
+        return f"{label} lost all of its GPU time{unseen}."
+    parts = [f"{terms.CLASSES[loss.name]} {_percent(loss.lost_ratio)}" for loss in _named(found)]
+    if found.unseen_ratio >= _NOTABLE:
+        parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
+    lost = display.join_words(parts)
     sentences = [
         f"At most {relative_changes.format_times(found.at_most)} as fast if all that {label} loses went: {lost}.",
         "This is an upper bound for the whole job, not a promise.",
