@@ -177,15 +177,18 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
 
 
 def _describe_links(comparison: Comparison) -> Iterator[str]:
-    """Yield the verdict on each step against the one before; on training alone apart where it is another one."""
+    """Yield the verdict on each step against the one before; on training alone apart where it shows something else."""
     pairs = [(base.label, step.label) for base, step in pairwise(comparison.steps)]
-    whole = _join_verdicts(comparison.judged(*pair) for pair in pairs)
-    rates = [comparison.judged_training(*pair) for pair in pairs]
-    training = _join_verdicts(rate for rate in rates if rate and rate.difference is not None)
-    apart = training not in {"", whole}
-    yield f"Step by step{', whole job' if apart and comparison.primary == PER_WORK else ''}: {whole}."
+    whole = [comparison.judged(*pair) for pair in pairs]
+    training = [comparison.judged_training(*pair) for pair in pairs]
+    shown = {Verdict.BETTER, Verdict.WORSE}
+    apart = comparison.primary == PER_WORK and any(
+        job and rate and job.verdict is not rate.verdict and shown & {job.verdict, rate.verdict}
+        for job, rate in zip(whole, training, strict=True)
+    )
+    yield f"Step by step{', whole job' if apart else ''}: {_join_verdicts(whole)}."
     if apart:
-        yield f"Step by step, training alone: {training}."
+        yield f"Step by step, training alone: {_join_verdicts(training)}."
 
 
 def _join_verdicts(links: Iterable[Delta | None]) -> str:
