@@ -176,8 +176,8 @@ def test_steps_held_back_by_one_reason_are_told_together() -> None:
     assert "b/1 to /3, c/1 to /2 and d, not enough data" in text(view)
 
 
-def test_what_the_gpu_table_lacks_is_said_once() -> None:
-    """Steps of different peaks fit different kinds, of one table."""
+def test_kinds_of_gpu_are_those_that_hold_the_last_step() -> None:
+    """Not the peaks of steps that nobody runs any more."""
     recorded, found = busy("b", 0.6)
     small = tuple(replace(gpu, memory_peak_bytes=2**30) for gpu in found.statistics)
     words = text(
@@ -185,7 +185,7 @@ def test_what_the_gpu_table_lacks_is_said_once() -> None:
             [busy("a", 0.6), (recorded, replace(found, statistics=small)), busy("c", 0.6)]
         )
     )
-    assert words.count("left free.") == 2
+    assert words.count("left free.") == 1
     assert words.count("the table does not know the memory.") == 1
 
 

@@ -16,7 +16,7 @@ from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Table
+from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP
@@ -392,6 +392,19 @@ def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
         assert "still lost" in text.lower()
         assert "Idle gaps, GPU 0: up to 0.011" in " ".join(plain(text).split())
         assert "Persisting" in text
+
+
+def test_losses_and_advice_are_of_the_best_group() -> None:
+    """Wherever it stands among the groups, and named."""
+    named = [
+        busy(f"{step}{run}", level + run / 200, f"framework={step}", SECONDS[step] + 3 * run)
+        for step, level in reversed(STEPS)
+        for run in range(3)
+    ]
+    view = comparison_content.build_comparison_view(named, by=(Factor(kind="param", key="framework"),))
+    assert view.advice[0] == Fact(name="Group", text="framework=new")
+    lost = next(fact.text for fact in view.remaining if fact.name == "Still lost")
+    assert plain(lost) == "Up to 10 % of 0.224 GPU-h a run in framework=new: all of it idle."
 
 
 def test_the_largest_is_no_consequence_of_another() -> None:

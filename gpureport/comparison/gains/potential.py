@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
 _UNSEEN = 0.5
-"""Share of the GPU time without utilisation above which nothing is said of what could be gained."""
+"""Share of the GPU time without utilisation above which nothing is said of what could be gained (pragmatic)."""
 _ALWAYS_LOSING = {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time}
 """Kinds of findings that lost GPU time also where they do not say how much."""
 

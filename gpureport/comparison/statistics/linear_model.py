@@ -51,7 +51,7 @@ class LinearModel:
 
     @cached_property
     def _projection(self) -> FloatArray:
-        """Onto what the design tells: a contrast that it changes is not told."""
+        """Onto the contrasts that the design can estimate: it leaves those as they are and changes all others."""
         return np.asarray(self._inverse @ self.design, dtype=np.float64)
 
     @cached_property

@@ -44,7 +44,7 @@ class ShortRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRuns:
-    """The runs of a step, those that count apart from those that do not, each in order."""
+    """The runs of a step that count, and those that are left out, each in order."""
 
     counted: tuple[SampledRun, ...]
     left_out: tuple[ShortRun, ...]

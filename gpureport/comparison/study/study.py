@@ -44,6 +44,12 @@ class Study:
     effects: tuple[FigureEffects, ...]
 
     @property
+    def best_label(self) -> str | None:
+        """The group with the best figures: the cheapest, else the fastest; None where neither is known."""
+        best = self.best_by_cost or self.best_by_speed
+        return best.label if best else None
+
+    @property
     def mixed_in(self) -> tuple[Factor, ...]:
         """Settings that varied beside those that make the groups, so that their effects are mixed into the groups."""
         return self.varied.factors[len(self.by) :]
@@ -73,6 +79,15 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
         best_by_speed=find_best_group(steps, TRAINING_RATE, comparison.goals),
         effects=tuple(each for each in found if each is not None),
     )
+
+
+def select_focus(comparison: Comparison, study: Study | None) -> Step:
+    """Return the step that remaining losses and advice are of: the last of a chain, of groups the best.
+
+    Where no best group is known it is the last one.
+    """
+    best = study.best_label if study else None
+    return next((step for step in comparison.steps if step.label == best), comparison.steps[-1])
 
 
 def _read_values(step: Step, by: Sequence[Factor]) -> tuple[str | None, ...]:

@@ -20,8 +20,9 @@ from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import study_tiles, tiles, verdict
+from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
 _TITLE = 120

@@ -13,8 +13,8 @@ from gpureport.comparison.study.factors import Factor, group_runs
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.report.formats.json import comparison_json
 from gpureport.report.sections.comparison import step_charts
-from gpureport.report.sections.comparison.study_content import build_study_sections
-from gpureport.report.sections.comparison.study_headline import describe_study
+from gpureport.report.sections.study.study_content import build_study_sections
+from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
 

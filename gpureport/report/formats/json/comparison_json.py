@@ -15,12 +15,13 @@ from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.quality.time_to_target import TimeToTarget, measure_time_to_target
+from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
 from gpureport.comparison.steps.training_rate import TrainingSource, mean_training_rate
 from gpureport.comparison.study.factors import Factor
-from gpureport.comparison.study.study import build_study
+from gpureport.comparison.study.study import build_study, select_focus
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange
 from gpureport.comparison.verdicts.repetition_noise import Noise
@@ -48,6 +49,9 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         by: settings whose values make the groups; none where the steps are a chain.
     """
     found = pair_steps(comparison)
+    study = build_study(comparison, by) if by else None
+    focus = select_focus(comparison, study)
+    remaining = measure_remaining_loss(focus.label, focus.analyses)
     document = {
         "schema": SCHEMA,
         "primary": comparison.primary,
@@ -63,11 +67,11 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "findings": {change.value: _finding_changes(found, change) for change in ChangeKind},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
         "groups": [_group(group) for group in summarize_steps(comparison.steps)],
-        "study": study_json(build_study(comparison, by) if by else None),
+        "study": study_json(study),
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
-        "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
+        "remaining": asdict(remaining) | {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},
         "gains": gains_json(comparison, found),
-        "potential": potential_json(comparison),
+        "potential": potential_json(remaining, focus),
         "across_runs": across_runs_json(comparison.steps),
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }

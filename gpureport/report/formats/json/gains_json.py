@@ -9,7 +9,8 @@ from gpureport.comparison.chain.step_pairs import StepPair
 from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
-from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.steps.remaining_loss import RemainingLoss
+from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, summarize_by_kind
 from gpureport.report.wording.comparison_reasons import describe_reason
 
@@ -19,9 +20,9 @@ def gains_json(comparison: Comparison, pairs: Sequence[StepPair]) -> list[dict[s
     return [_gain(gain) for gain in build_gains(comparison, pairs)]
 
 
-def potential_json(comparison: Comparison) -> dict[str, Any]:
-    """Return what the last step could gain at most."""
-    return asdict(estimate_potential(comparison.remaining, comparison.steps[-1].analyses))
+def potential_json(remaining: RemainingLoss, step: Step) -> dict[str, Any]:
+    """Return what a step could gain at most."""
+    return asdict(estimate_potential(remaining, step.analyses))
 
 
 def _gain(gain: StepGain) -> dict[str, Any]:

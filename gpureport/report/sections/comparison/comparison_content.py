@@ -8,11 +8,11 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
-from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.study.factors import Factor, describe_factors
-from gpureport.comparison.study.study import Study, build_study
+from gpureport.comparison.study.study import Study, build_study, select_focus
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView
@@ -23,7 +23,6 @@ from gpureport.report.runs import step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
-    gain_table,
     remaining_loss_facts,
     step_charts,
     step_pair_view,
@@ -31,9 +30,10 @@ from gpureport.report.sections.comparison import (
     step_table,
     target_facts,
 )
-from gpureport.report.sections.comparison.study_content import build_study_sections
 from gpureport.report.sections.findings import finding_cards, open_findings
+from gpureport.report.sections.gains import gain_table
 from gpureport.report.sections.head import verdict
+from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (
     CHECKS,
@@ -103,7 +103,6 @@ def build_comparison_view(
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
-    cards = finding_cards.build_cards(inputs)
     sentence, details = _describe_outcome(comparison, found, study)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
@@ -117,9 +116,9 @@ def build_comparison_view(
         charts=step_charts.build_step_charts(comparison, study) if several else (),
         groups=step_summary_table.build_step_summary_table(comparison.steps) if several else None,
         study=build_study_sections(comparison, study) if study else (),
-        remaining=tuple(_remaining(comparison, inputs)),
-        across=tuple(_describe_all_steps(comparison)),
-        advice=tuple(open_findings.build_open_finding_facts(cards, len(comparison.steps[-1].runs))),
+        remaining=tuple(_remaining(comparison, inputs, study)),
+        across=tuple(_describe_all_steps(comparison, study)),
+        advice=tuple(_advise(comparison, inputs, study)),
     )
 
 
@@ -153,24 +152,46 @@ def build_comparison_part(
         study=build_study_sections(comparison, study) if study else (),
         estimates=step_summary_table.build_step_summary_table(comparison.steps, bars=False),
         links=step_pair_view.build_step_pair_views(comparison, found, inputs),
-        remaining=tuple(_remaining(comparison, inputs, cards)),
-        across=tuple(_describe_all_steps(comparison)),
+        remaining=tuple(_remaining(comparison, inputs, study, cards)),
+        across=tuple(_describe_all_steps(comparison, study)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
     )
 
 
 def _remaining(
-    comparison: Comparison, inputs: Sequence[ReportRun], cards: tuple[FindingCard, ...] = ()
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
-    """Yield what the last step still loses; nothing where it is too short to tell."""
-    if recorded_seconds(comparison.steps[-1].analyses) >= SHORTEST_SECONDS:
-        yield from remaining_loss_facts.describe_remaining_loss(comparison, inputs[-1], cards)
+    """Yield what the step in focus still loses; nothing where it is too short to tell."""
+    step, runs = _select_focus(comparison, inputs, study)
+    if recorded_seconds(step.analyses) >= SHORTEST_SECONDS:
+        first = None if study else comparison.steps[0]
+        yield from remaining_loss_facts.describe_remaining_loss(step, first, runs[-1], cards)
 
 
-def _describe_all_steps(comparison: Comparison) -> Iterator[Fact]:
+def _advise(comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None) -> Iterator[Fact]:
+    """Yield what is open in the step in focus; of groups, which one that is comes first."""
+    step, runs = _select_focus(comparison, inputs, study)
+    cards = finding_cards.build_cards(runs if study else inputs)
+    facts = tuple(open_findings.build_open_finding_facts(cards, len(step.runs)))
+    if study and facts:
+        yield Fact(name="Group", text=display.clean(step.label))
+    yield from facts
+
+
+def _select_focus(
+    comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None
+) -> tuple[Step, Sequence[ReportRun]]:
+    """Return the step that losses and advice are of, with its runs: the last of a chain; of groups the best known."""
+    step = select_focus(comparison, study)
+    place = [each.label for each in comparison.steps].index(step.label)
+    start = sum(len(each.runs) for each in comparison.steps[:place])
+    return step, inputs[start : start + len(step.runs)]
+
+
+def _describe_all_steps(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     """Yield what all steps together say: the time to the target, and how work scales."""
     yield from target_facts.build_target_facts(comparison)
-    yield from step_summary_table.build_scaling_facts(comparison.steps)
+    yield from step_summary_table.build_scaling_facts(comparison.steps, select_focus(comparison, study))
 
 
 def _notes(

@@ -1,9 +1,9 @@
-"""What the last step of a chain still loses, and the finding that costs most there."""
+"""What the last step of a chain or the best group still loses, and the finding that costs most there."""
 
 from collections.abc import Iterator
 
 from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
-from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs.report_run import ReportRun
@@ -12,19 +12,20 @@ from gpureport.report.wording import display, terms
 
 
 def describe_remaining_loss(
-    comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...] = ()
+    step: Step, first: Step | None, run: ReportRun, cards: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
-    """Yield what the last step of a chain still loses, in words; nothing where no GPU time was held.
+    """Yield what a step still loses, in words; nothing where no GPU time was held.
 
     Args:
-        comparison: the chain.
-        run: a run of its last step, for the names of its devices.
+        step: the last step of a chain, or a group.
+        first: the first step of the chain, to say what that lost; None of groups.
+        run: a run of the step, for the names of its devices.
         cards: findings of the report, to point to the one that is meant.
     """
-    left = comparison.remaining
+    left = measure_remaining_loss(step.label, step.analyses)
     if not left.held_gpu_seconds:
         return
-    yield Fact(name="Still lost", text=_lost(comparison.steps[0], comparison.steps[-1], left))
+    yield Fact(name="Still lost", text=_lost(first, step, left))
     largest = left.largest
     if largest is None:
         yield Fact(name="Largest left", text="No finding says what it costs.")
@@ -50,12 +51,12 @@ def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> Find
     return max(known, key=lambda card: card.lost_seconds or 0.0, default=None)
 
 
-def _lost(first: Step, last: Step, left: RemainingLoss) -> str:
+def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
     ratio = sum(lost.values()) / seconds if seconds else 0.0
     held = loss_wording.format_gpu_hours(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
-    label, was = display.clean(last.label), _before(first)
+    label, was = display.clean(last.label), _before(first) if first else ""
     if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
         whole = loss_wording.format_gpu_hours(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"

@@ -19,7 +19,7 @@ from gpureport.comparison.study.study import Study
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow, RunDot
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.comparison.step_summary_table import cut_interval, explain_missing_utilisation
-from gpureport.report.sections.comparison.study_charts import split_into_panels
+from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
 

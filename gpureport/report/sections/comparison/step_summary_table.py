@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isfinite
 
 from gpureport.comparison.across_runs.across_runs import BatchSize, Scaling, largest_batch, scaling
-from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, PeakDoubt, memory_fits
+from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.chain.step_summaries import Mean, StepSummary, summarize_steps
 from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
@@ -16,7 +16,6 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
 from gpureport.report.wording.comparison_reasons import describe_memory_reason
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
-from gpureport.report.wording.grouping import group_holders
 
 _LABEL = 32
 _BAR = 20
@@ -159,26 +158,22 @@ def _format_mean(
     yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 
 
-def build_scaling_facts(steps: Sequence[Step]) -> Iterator[Fact]:
-    """Yield how work scales with GPUs, and the largest batch that fits, where either can be told."""
+def build_scaling_facts(steps: Sequence[Step], shown: Step) -> Iterator[Fact]:
+    """Yield how work scales with GPUs, the largest batch that fits, and which kinds of GPU would hold one step.
+
+    Args:
+        steps: all steps.
+        shown: the one whose peak of memory is looked at.
+    """
     for found in scaling(steps):
         yield Fact(name="Scaling", text=_scaled(found))
     batch = largest_batch(steps)
     if batch is not None:
         yield Fact(name="Batch size", text=_batch(batch))
-    fits = memory_fits(steps)
-    for alike in group_holders((_fit_key(fit), fit) for fit in fits if fit.peak_bytes is not None).values():
-        names = numbered_labels.list_labels([display.clean(fit.step) for fit in alike])
-        yield Fact(name="GPU kinds", text=f"{names}: {_fitting(alike[0])}")
-    # the table is the same for every step
-    unknown = max((len(fit.unknown) for fit in fits), default=0)
-    if unknown:
-        yield Fact(name="GPU kinds", text=f"Of {unknown} others the table does not know the memory.")
-
-
-def _fit_key(fit: MemoryFit) -> tuple[PeakDoubt | None, str, tuple[str, ...]]:
-    """Return what steps have in common whose GPUs would hold the same, as far as it is printed."""
-    return fit.reason, display.memory(fit.peak_bytes or 0), tuple(kind.model for kind in fit.kinds if kind.fits)
+    (fit,) = memory_fits([shown])
+    if fit.peak_bytes is not None:
+        unknown = f" Of {len(fit.unknown)} others the table does not know the memory." if fit.unknown else ""
+        yield Fact(name="GPU kinds", text=f"{display.clean(fit.step)}: {_fitting(fit)}{unknown}")
 
 
 def _fitting(fit: MemoryFit) -> str:

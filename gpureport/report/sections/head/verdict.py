@@ -18,11 +18,11 @@ from gpureport.recording import Run
 from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import figure_formats, quality_rows, repetition_hint, step_table
-from gpureport.report.sections.comparison.study_headline import describe_study
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
+from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.difference_wording import describe_verdict
 

@@ -8,9 +8,9 @@ from gpureport.report.wording import display, relative_changes, terms
 _NAMED = 3
 """Classes of lost time that the sentence names."""
 _NOTABLE = 0.005
-"""Share below which a loss is not worth a word."""
+"""Share below which a loss is not worth a word (pragmatic)."""
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Start-up that matters, and the length of a run from which it does so in practice too."""
+"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
 
 
 def describe_potential(comparison: Comparison) -> str:

@@ -9,7 +9,8 @@ from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WO
 from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.report.model.gain_table import GainCell, GainRow, GainTable
 from gpureport.report.model.shapes import Cell, Fact
-from gpureport.report.sections.comparison import figure_formats, gain_facts, potential_sentence
+from gpureport.report.sections.comparison import figure_formats
+from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes
 from gpureport.report.wording.comparison_reasons import describe_left_out

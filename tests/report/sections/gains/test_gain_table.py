@@ -15,7 +15,7 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Work
 from gpureport.report.formats.text import terminal_gains
 from gpureport.report.model.gain_table import GainTable
-from gpureport.report.sections.comparison.gain_table import build_gain_table
+from gpureport.report.sections.gains.gain_table import build_gain_table
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.relative_changes import MINUS
 from gpureport.report.wording.terminal_lines import Page, render_lines

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.report.sections.comparison.potential_sentence import describe_potential
+from gpureport.report.sections.gains.potential_sentence import describe_potential
 from tests.comparison.runs import compared, level, sampled
 
 

@@ -8,8 +8,8 @@ from gpureport.comparison.study.main_effects import FigureEffects, LevelEffect, 
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.comparison import figure_formats
-from gpureport.report.sections.comparison.study_headline import list_best_facts, name_settings
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.study.study_headline import list_best_facts, name_settings
 from gpureport.report.wording import display
 
 _EFFECTS = "What each setting did"
