@@ -185,54 +185,51 @@ def _describe_settings(
             plain = LevelEffect(value=value, runs=runs)
             fewest = min(runs, levels[0].runs)
             if key in effects:
-                chance = adjusted.get(key)
-                plain = _judge_level(plain, effects[key], model.degrees, chance, figure, fewest, allowance)
+                estimate, error = effects[key]
+                plain = replace(
+                    plain,
+                    change=_convert(estimate, figure),
+                    interval=_estimate_interval(estimate, error, model.degrees, figure),
+                    verdict=_judge_effect(estimate, adjusted.get(key), figure, fewest=fewest, allowance=allowance),
+                )
             levels.append(plain)
         mixed = () if known[place] else _find_confounded(model, place, known, [factor for factor, _ in columns])
         yield SettingEffect(factor=factor, levels=tuple(levels), confounded_with=mixed)
 
 
-def _judge_level(  # noqa: PLR0913, PLR0917 - what a verdict rests on
-    level: LevelEffect,
-    effect: tuple[float, float | None],
-    degrees: int,
-    chance: float | None,
-    figure: Figure,
-    fewest: int,
-    allowance: float,
-) -> LevelEffect:
-    """Return a level with its change, interval and verdict.
+def _convert(effect: float, figure: Figure) -> float:
+    """Return an effect on a logarithm as a relative change, and one on a share as it is."""
+    return expm1(min(effect, _LARGEST)) if figure.kind is FigureRole.WORK else effect
+
+
+def _estimate_interval(
+    estimate: float, error: float | None, degrees: int, figure: Figure
+) -> tuple[float, float] | None:
+    if error is None:
+        return None
+    half = quantiles.student((1 + LEVEL) / 2, degrees) * error
+    return _convert(estimate - half, figure), _convert(estimate + half, figure)
+
+
+def _judge_effect(estimate: float, chance: float | None, figure: Figure, *, fewest: int, allowance: float) -> Verdict:
+    """Return what may be said of an effect.
 
     Args:
-        level: the level.
-        effect: of the level, with its standard error.
-        degrees: of freedom of that error.
-        chance: probability of such an effect by chance, adjusted for all effects of the figure.
+        estimate: the effect, of a figure per unit of work that on its logarithm.
+        chance: probability of such an effect by chance, adjusted for all effects of the figure; None without scatter.
         figure: the figure.
         fewest: runs of the level, or of the first one where it has fewer.
         allowance: largest effect that slow changes of a load explain, where no scatter is known.
     """
-    relative = figure.kind is FigureRole.WORK
-
-    def convert(value: float) -> float:
-        return expm1(min(value, _LARGEST)) if relative else value
-
-    estimate, error = effect
-    interval = None
-    if error is not None:
-        half = quantiles.student((1 + LEVEL) / 2, degrees) * error
-        interval = (convert(estimate - half), convert(estimate + half))
-    shown = abs(convert(estimate)) > figure.margin(1.0) if chance is None else chance <= 1 - LEVEL
     if chance is None and abs(estimate) <= allowance:
-        verdict = Verdict.NOT_ENOUGH_DATA
-    elif not shown:
-        verdict = Verdict.NO_CLEAR_CHANGE
-    elif chance is None or fewest == 1:
-        verdict = Verdict.UNCONFIRMED
-    else:
-        gain = estimate * figure.better
-        verdict = Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.DIFFERS
-    return replace(level, change=convert(estimate), interval=interval, verdict=verdict)
+        return Verdict.NOT_ENOUGH_DATA
+    is_shown = abs(_convert(estimate, figure)) > figure.margin(1.0) if chance is None else chance <= 1 - LEVEL
+    if not is_shown:
+        return Verdict.NO_CLEAR_CHANGE
+    if chance is None or fewest == 1:
+        return Verdict.UNCONFIRMED
+    gain = estimate * figure.better
+    return Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.DIFFERS
 
 
 def _find_confounded(

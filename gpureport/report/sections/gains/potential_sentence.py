@@ -32,7 +32,7 @@ def describe_potential(comparison: Comparison) -> str:
         parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
     lost = display.join_words(parts)
     sentences = [
-        f"At most {relative_changes.format_times(found.at_most)} as fast if all that {label} loses went: {lost}.",
+        f"At most {relative_changes.format_times(found.at_most)} as fast without what {label} loses: {lost}.",
         "This is an upper bound for the whole job, not a promise.",
     ]
     startup = next((loss.lost_ratio for loss in found.losses if loss.name == "startup"), 0.0)

@@ -129,7 +129,7 @@ def test_the_potential_is_a_bound() -> None:
     """One tenth idle: at most 1.11 times as fast, and no promise."""
     potential = table(compare_configured(configured("a"), configured("b"))).potential
     assert potential == (
-        "At most 1.11 times as fast if all that b loses went: idle 10%. This is an upper bound for the whole job, not "
+        "At most 1.11 times as fast without what b loses: idle 10%. This is an upper bound for the whole job, not "
         "a promise."
     )
 

@@ -11,9 +11,9 @@ from tests.comparison.runs import compared, level, sampled
 @pytest.mark.parametrize(
     ("unseen", "idle", "said"),
     [
-        (0, 20, "At most 1.25 times as fast if all that b loses went: idle 20%. "),
-        (28, 20, "At most 1.92 times as fast if all that b loses went: idle 20% and 28% that was not observed"),
-        (28, 0, "At most 1.39 times as fast if all that b loses went: 28% that was not observed and may be lost. "),
+        (0, 20, "At most 1.25 times as fast without what b loses: idle 20%. "),
+        (28, 20, "At most 1.92 times as fast without what b loses: idle 20% and 28% that was not observed"),
+        (28, 0, "At most 1.39 times as fast without what b loses: 28% that was not observed and may be lost. "),
         (0, 100, "b lost all of its GPU time."),
         (40, 60, "b lost all of its GPU time that was observed."),
         (0, 0, "b loses hardly any GPU time: only faster computing would help it."),
