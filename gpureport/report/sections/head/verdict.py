@@ -61,7 +61,7 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
     if apart:
         steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
         details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
-    details.extend(_details(comparison, findings))
+    details.extend(_details(comparison, findings, place))
     return Result(sentence=sentence, details=tuple(details))
 
 
@@ -173,7 +173,7 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
     settled = " once settled" if delta.window == "steady" else ""
-    return f"{shown.noun}{settled} {moved} ({delta.verdict.value})"
+    return f"{shown.noun}{settled} {moved} ({describe_verdict(delta)})"
 
 
 def _describe_links(comparison: Comparison) -> Iterator[str]:
@@ -206,12 +206,12 @@ def _alike(verdict: str, steps: Sequence[str]) -> str:
     )
 
 
-def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
+def _details(comparison: Comparison, findings: Findings, place: str) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
     yield from job_sentences.sentences(final)
     if not findings.too_short:
-        where = "in the last step" if len(comparison.steps) > 1 else ""
+        where = f"in {place}" if len(comparison.steps) > 1 else ""
         yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
     if not findings.too_short and low_use_sentences.is_low(final):
         yield low_use_sentences.levels_sentence(final)
