@@ -183,6 +183,29 @@ def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Pa
     assert per_work["after"] == pytest.approx(per_work["before"] / 2, rel=1e-6)
 
 
+def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, tmp_path: Path) -> None:
+    """And named with their number; unless two groups are left, the first of them is refused instead."""
+    rates = ("", "0.1", "0.2", "")
+    runs = [
+        Made(
+            id=run_id(place),
+            name=f"run-{place}",
+            params={"lr": rate} if rate else {},
+            series=monitored(_TICKS),
+            start=START + place,
+            end=START + 610_000,
+        )
+        for place, rate in enumerate(rates)
+    ]
+    source = f"mlflow:{database(tmp_path / 'four.db', runs)}"
+    done = gpureport("compare", source, "--by", "param:lr", "--format", "json")
+    assert "gpureport: 2 of 4 runs left out, without param lr: run-" in done.err
+    assert [step["label"] for step in json.loads(done.out)["steps"]] == ["lr=0.1", "lr=0.2"]
+    assert gpureport("report", source, "--by", "param:lr", "-o", str(tmp_path / "r.md")).code == 0
+    refused = gpureport("compare", source, "--by", "param:lr", "--run", "run-0", "--run", "run-1")
+    assert (refused.code, "has no param 'lr'" in refused.err) == (2, True)
+
+
 def test_a_run_of_the_cpu_alone_is_no_step(gpureport: Program, tmp_path: Path) -> None:
     """It would be the first one, which leaves the others without a comparison; alone with one other it stays."""
     cpu = {"cpu_utilization_percentage": 30.0}

@@ -21,7 +21,7 @@ def report_skipped_files(source: str, named: "Collection[Path]") -> None:
     used = {path.resolve() for path in named}
     names = [str(path) for path in list_unrecognised_files(source) if path.resolve() not in used]
     if names:
-        print_note(f"gpureport: {source}: skipped, no GPU log: {_few(names)}")
+        print_note(f"gpureport: {source}: skipped, no GPU log: {list_names(names)}")
 
 
 def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
@@ -31,10 +31,11 @@ def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
     names: dict[str, list[str]] = {}
     for run in found:
         names.setdefault(run.reason, []).append(run.name)
-    reasons = [f"{len(group)} {reason}: {_few(group)}" for reason, group in names.items()]
+    reasons = [f"{len(group)} {reason}: {list_names(group)}" for reason, group in names.items()]
     count = f"{len(found)} run{'' if len(found) == 1 else 's'} skipped"
     print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}); --run NAME reads one")
 
 
-def _few(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """Return the first names of a list, with a sign that more follow."""
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

@@ -10,7 +10,8 @@ import click
 
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.runs import named_runs, step_file
-from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, parse_factors
+from gpureport.cli.runs.skipped_sources import list_names
+from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def read_steps(
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
         found = named_runs.read_recordings(source, options, tolerant=tolerant)
-        return _label_steps(_with_gpus(found) if tolerant else found, chain.by)
+        return _label_steps(_with_settings(_with_gpus(found), chain.factors) if tolerant else found, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [
@@ -121,6 +122,24 @@ def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:
         return found
     left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
     print_note(f"gpureport: left out, no GPU was recorded: {left_out}")
+    return kept
+
+
+def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> Sequence["Recording"]:
+    """Return the runs that have the params and tags of `--by`, where they make two groups; name the others.
+
+    A store often holds runs of other experiments beside those of a study.
+    """
+    ungrouped = find_ungrouped([one.run for one in found], factors)
+    places = {place for lacking in ungrouped.values() for place in lacking}
+    kept = [one for place, one in enumerate(found) if place not in places]
+    if not places or len({tuple(factor.value(one.run) for factor in factors) for one in kept}) < _FEWEST:
+        return found
+    for factor, lacking in ungrouped.items():
+        names = list_names([found[place].run.name for place in lacking])
+        print_note(
+            f"gpureport: {len(lacking)} of {len(found)} runs left out, without {factor.kind} {factor.key}: {names}"
+        )
     return kept
 
 

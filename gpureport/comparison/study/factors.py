@@ -112,7 +112,7 @@ def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[i
     Runs of one group keep their order.
 
     Raises:
-        SettingsError: when a run lacks a param or tag.
+        SettingsError: when a run lacks a param or tag; `find_ungrouped` says which do.
     """
     values = [tuple(_require_value(run, factor) for factor in factors) for run in runs]
     ranks = [{value: rank for rank, value in enumerate(order_values(column))} for column in zip(*values, strict=True)]
@@ -121,6 +121,16 @@ def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[i
         return tuple(rank[value] for rank, value in zip(ranks, values[place], strict=True))
 
     return [(place, label_group(factors, values[place])) for place in sorted(range(len(runs)), key=rank_run)]
+
+
+def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
+    """Return the places of the runs that lack a param or tag, by the first that each lacks."""
+    ungrouped: dict[Factor, list[int]] = {}
+    for place, run in enumerate(runs):
+        lacked = next((factor for factor in factors if factor.value(run) is None), None)
+        if lacked is not None:
+            ungrouped.setdefault(lacked, []).append(place)
+    return ungrouped
 
 
 def label_group(factors: Sequence[Factor], values: Sequence[str]) -> str:

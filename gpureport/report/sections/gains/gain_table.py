@@ -177,8 +177,8 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
     per = f"per {figure_formats.name_work_batch({unit})}" if unit else "per unit of work"
     yield (
-        "Each row is against the row above. Whole job and training alone: how many times as fast. "
-        f"GPU time, cost and energy are {per}. Below each change stands its 95% interval."
+        "Each row is against the row above. Whole job (first to last sample) and training alone: how many times as "
+        f"fast. GPU time, cost and energy are {per}. Below each change stands its 95% interval."
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)

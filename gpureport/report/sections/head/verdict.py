@@ -46,19 +46,19 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
     too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
-    has_short_end = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
-    if several and not has_short_end:
-        sentence, outcome = describe_outcome(comparison, study)
+    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
+    if several and not apart:
+        sentence, aside = describe_outcome(comparison, study)
     else:
-        sentence, outcome = add_quality_warning("", comparison), ()
+        sentence, aside = add_quality_warning("", comparison), ()
     lost = describe_loss(last, findings)
     # the figures are of one step of several, and who reads the head alone must know it
     place = f"{display.clean(last.label)}, the last group" if study else "the last step"
     lost = f"In {place}: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
-    details = [*outcome, lost] if sentence else []
+    details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost
-    if has_short_end:
+    if apart:
         steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
         details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
     details.extend(_details(comparison, findings))
@@ -67,11 +67,11 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
 
 def describe_outcome(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:
     """Return the best group, or what may be said of first and last step, and what to know beside it."""
-    sentence, details = describe_study(study) if study else ("", ())
+    sentence, aside = describe_study(study) if study else ("", ())
     if not sentence:
-        sentence, details = describe_change(comparison)
+        sentence, aside = describe_change(comparison)
         sentence = add_quality_warning(sentence, comparison)
-    return sentence, details
+    return sentence, aside
 
 
 def describe_change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
@@ -118,10 +118,10 @@ def add_quality_warning(sentence: str, comparison: Comparison) -> str:
 
 def _same(other: Delta, judged: Delta) -> bool:
     """Return whether a figure is the one judged, or says the same of the same work; cost where prices are no other."""
-    covered = {WORK_RATE, TRAINING_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
+    said = {WORK_RATE, TRAINING_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
     if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
         return judged.metric == PER_WORK
-    return other.metric in {judged.metric, *covered}
+    return other.metric in {judged.metric, *said}
 
 
 def _list_other_verdicts(others: Sequence[Delta], unit: str | None, *, in_seconds: bool) -> Iterator[str]:
@@ -136,12 +136,12 @@ def _list_other_verdicts(others: Sequence[Delta], unit: str | None, *, in_second
 def _describe_other_figures(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
-    confirmed = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
+    told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
     currency, in_seconds = spending.currency(last.analyses), figure_formats.uses_seconds(comparison)
     named = [
         (delta, figure_formats.choose_format(delta.metric, last.work_unit, currency, in_seconds=in_seconds))
         for delta in others
-        if (delta.verdict in confirmed and not _repeats(delta, others))
+        if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
     ]
     moved = [_moved(delta, shown) for delta, shown in named if not _too_little(delta, shown)]
@@ -177,22 +177,23 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
 
 
 def _describe_links(comparison: Comparison) -> Iterator[str]:
-    """Yield the verdict on each step against the one before; on training alone apart where it is another one."""
+    """Yield the verdict on each step against the one before; on training alone apart where it shows something else."""
     pairs = [(base.label, step.label) for base, step in pairwise(comparison.steps)]
-    whole = _join_verdicts(comparison.judged(*pair) for pair in pairs)
-    rates = [comparison.judged_training(*pair) for pair in pairs]
-    training = _join_verdicts(rate for rate in rates if rate and rate.difference is not None)
-    is_other = training not in {"", whole}
-    yield f"Step by step{', whole job' if is_other and comparison.primary == PER_WORK else ''}: {whole}."
-    if is_other:
-        yield f"Step by step, training alone: {training}."
+    whole = [comparison.judged(*pair) for pair in pairs]
+    training = [comparison.judged_training(*pair) for pair in pairs]
+    shown = {Verdict.BETTER, Verdict.WORSE}
+    apart = comparison.primary == PER_WORK and any(
+        job and rate and job.verdict is not rate.verdict and shown & {job.verdict, rate.verdict}
+        for job, rate in zip(whole, training, strict=True)
+    )
+    yield f"Step by step{', whole job' if apart else ''}: {_join_verdicts(whole)}."
+    if apart:
+        yield f"Step by step, training alone: {_join_verdicts(training)}."
 
 
 def _join_verdicts(links: Iterable[Delta | None]) -> str:
-    verdicts = [(describe_verdict(link), display.clean(link.step)) for link in links if link]
-    return "; ".join(
-        _alike(verdict, [step for _, step in group]) for verdict, group in groupby(verdicts, itemgetter(0))
-    )
+    told = [(describe_verdict(link), display.clean(link.step)) for link in links if link]
+    return "; ".join(_alike(verdict, [step for _, step in group]) for verdict, group in groupby(told, itemgetter(0)))
 
 
 def _alike(verdict: str, steps: Sequence[str]) -> str:
