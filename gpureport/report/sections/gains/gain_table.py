@@ -117,13 +117,13 @@ def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> 
 
 def _describe_since_first(gain: StepGain, columns: Sequence[_Column]) -> Fact | None:
     """Return how many times as fast a step is as the first one, with the verdicts; None where that is not known."""
-    told = [
+    changes = [
         f"{display.lower_first(column.title)} {relative_changes.format_times(change.ratio)} as fast, "
         f"{change.verdict.value.partition(' (')[0]}"
         for column in columns
         if column.times and gain.since_first and (change := column.change(gain.since_first))
     ]
-    return Fact(name="Since first", text="; ".join(told)) if told else None
+    return Fact(name="Since first", text="; ".join(changes)) if changes else None
 
 
 def _build_last_row(gains: Sequence[StepGain], columns: Sequence[_Column]) -> GainRow:
