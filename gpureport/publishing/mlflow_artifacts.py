@@ -36,13 +36,13 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     known = store.artifact_folder(run)
     if known is not None:
         return known
-    said = parse_folder_uri(run.artifact_uri)
+    folder = parse_folder_uri(run.artifact_uri)
     # the store may have been moved here from a machine on which that folder was
-    if said is not None and any(parent.is_dir() and parent.name for parent in list(said.parents)[:3]):
-        return said
+    if folder is not None and any(parent.is_dir() and parent.name for parent in list(folder.parents)[:3]):
+        return folder
     if isinstance(store, SqliteStore) and (beside := resolve_relative_uri(run.artifact_uri, store.path)):
         return beside[0]
-    if said is None and isinstance(store, SqliteStore):
+    if folder is None and isinstance(store, SqliteStore):
         where = urlsplit(run.artifact_uri).scheme or "nowhere"
         raise SourceError(store.where, f"the artifacts of its runs lie in {where}", "give the URL of its server")
     return store.home(run) / "artifacts"

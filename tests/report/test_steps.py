@@ -432,3 +432,4 @@ def test_the_head_of_groups_names_the_best() -> None:
     assert fastest.label == "Steps a second, training alone"
     assert lost.context.startswith("framework=new: ")
     assert any(detail.startswith("In framework=new, the last group: ") for detail in report.verdict.details)
+    assert not any("last step" in detail for detail in report.verdict.details)

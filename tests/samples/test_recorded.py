@@ -241,6 +241,9 @@ def test_the_head_says_which_steps_trained_faster_though_the_whole_job_did_not()
     assert whole.endswith(" and 5-larger-batch, no clear change.")
     assert training.startswith("Step by step, training alone: 2-more-workers, better; ")
     assert training.endswith("; 5-larger-batch, better.")
+    _, single = describe_change(compare([build_sampled_run(*run) for run in chain()[::3]]))
+    (only,) = [line for line in single if line.startswith("Step by step")]
+    assert only.startswith("Step by step: 2-more-workers, unconfirmed (one run each); ")
 
 
 def test_the_chain_of_steps_is_judged() -> None:

@@ -217,10 +217,12 @@ def _notes(
 
 def _noise(noise: Noise) -> str:
     """Return what repetitions in the store differ by."""
-    told = list_noise_margins(noise)
-    if not told:
+    margins = list_noise_margins(noise)
+    if not margins:
         return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
-    return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(told)}."
+    return (
+        f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(margins)}."
+    )
 
 
 def list_noise_margins(noise: Noise) -> list[str]:

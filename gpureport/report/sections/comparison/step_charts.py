@@ -92,15 +92,15 @@ def describe_marks(found: Sequence[IntervalChart]) -> str:
     mark = "Bar: a group" if bars else "Large dot: a step" if several else "Dot: a step"
     interval = f", its 95{display.GAP}% interval as a line across it" if any(row.interval for row in rows) else ""
     hollow = ", hollow where it has no interval" if not all(row.interval for row in rows) else ""
-    said = [f"{mark}{', a mean over its runs' if several else ''}{interval}{'' if bars else hollow}"]
+    sentences = [f"{mark}{', a mean over its runs' if several else ''}{interval}{'' if bars else hollow}"]
     dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]
     if dots:
-        said.append(f"Small dot{'s: its runs' if several else ': its run'}{hollow if bars else ''}")
+        sentences.append(f"Small dot{'s: its runs' if several else ': its run'}{hollow if bars else ''}")
     if left_out := list(dict.fromkeys(dot.text for dot in dots if not dot.counted)):
-        said.append(f"Cross: a run that the mean leaves out, {display.join_words(left_out)}")
+        sentences.append(f"Cross: a run that the mean leaves out, {display.join_words(left_out)}")
     if not bars:
-        said.append("Dashed: the first step")
-    return f"{'. '.join(said)}."
+        sentences.append("Dashed: the first step")
+    return f"{'. '.join(sentences)}."
 
 
 def _unprefixed(row: IntervalRow, prefix: str) -> IntervalRow:

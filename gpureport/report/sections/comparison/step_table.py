@@ -163,7 +163,7 @@ def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None) -> 
     value = step.value(metric)
     text = shown.format_value(value)
     small = _small(delta, shown, text)
-    verdict = f": {delta.verdict.value}" if small and delta is not None and metric == TRAINING_RATE else ""
+    verdict = f": {describe_verdict(delta)}" if small and delta is not None and metric == TRAINING_RATE else ""
     return Cell(text=text, small=f"{small}{verdict}", value=value)
 
 

@@ -117,13 +117,13 @@ def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> 
 
 def _describe_since_first(gain: StepGain, columns: Sequence[_Column]) -> Fact | None:
     """Return how many times as fast a step is as the first one, with the verdicts; None where that is not known."""
-    told = [
+    changes = [
         f"{display.lower_first(column.title)} {relative_changes.format_times(change.ratio)} as fast, "
         f"{change.verdict.value.partition(' (')[0]}"
         for column in columns
         if column.times and gain.since_first and (change := column.change(gain.since_first))
     ]
-    return Fact(name="Since first", text="; ".join(told)) if told else None
+    return Fact(name="Since first", text="; ".join(changes)) if changes else None
 
 
 def _build_last_row(gains: Sequence[StepGain], columns: Sequence[_Column]) -> GainRow:
@@ -177,8 +177,8 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     metrics, unit = {column.metric for column in columns}, comparison.steps[0].work_unit
     per = f"per {figure_formats.name_work_batch({unit})}" if unit else "per unit of work"
     yield (
-        "Each row is against the row above. Whole job and training alone: how many times as fast. "
-        f"GPU time, cost and energy are {per}. Below each change stands its 95% interval."
+        "Each row is against the row above. Whole job (first to last sample) and training alone: how many times as "
+        f"fast. GPU time, cost and energy are {per}. Below each change stands its 95% interval."
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)

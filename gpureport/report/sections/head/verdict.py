@@ -61,7 +61,7 @@ def build_verdict(comparison: Comparison, findings: Findings, study: Study | Non
     if apart:
         steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
         details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
-    details.extend(_details(comparison, findings))
+    details.extend(_details(comparison, findings, place))
     return Result(sentence=sentence, details=tuple(details))
 
 
@@ -173,19 +173,22 @@ def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
     settled = " once settled" if delta.window == "steady" else ""
-    return f"{shown.noun}{settled} {moved} ({delta.verdict.value})"
+    return f"{shown.noun}{settled} {moved} ({describe_verdict(delta)})"
 
 
 def _describe_links(comparison: Comparison) -> Iterator[str]:
-    """Yield the verdict on each step against the one before; on training alone apart where it is another one."""
+    """Yield the verdict on each step against the one before; on training alone apart where it shows something else."""
     pairs = [(base.label, step.label) for base, step in pairwise(comparison.steps)]
-    whole = _join_verdicts(comparison.judged(*pair) for pair in pairs)
-    rates = [comparison.judged_training(*pair) for pair in pairs]
-    training = _join_verdicts(rate for rate in rates if rate and rate.difference is not None)
-    apart = training not in {"", whole}
-    yield f"Step by step{', whole job' if apart and comparison.primary == PER_WORK else ''}: {whole}."
+    whole = [comparison.judged(*pair) for pair in pairs]
+    training = [comparison.judged_training(*pair) for pair in pairs]
+    shown = {Verdict.BETTER, Verdict.WORSE}
+    apart = comparison.primary == PER_WORK and any(
+        job and rate and job.verdict is not rate.verdict and shown & {job.verdict, rate.verdict}
+        for job, rate in zip(whole, training, strict=True)
+    )
+    yield f"Step by step{', whole job' if apart else ''}: {_join_verdicts(whole)}."
     if apart:
-        yield f"Step by step, training alone: {training}."
+        yield f"Step by step, training alone: {_join_verdicts(training)}."
 
 
 def _join_verdicts(links: Iterable[Delta | None]) -> str:
@@ -203,12 +206,12 @@ def _alike(verdict: str, steps: Sequence[str]) -> str:
     )
 
 
-def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
+def _details(comparison: Comparison, findings: Findings, place: str) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unobserved_ratio(final)
     yield from job_sentences.sentences(final)
     if not findings.too_short:
-        where = "in the last step" if len(comparison.steps) > 1 else ""
+        where = f"in {place}" if len(comparison.steps) > 1 else ""
         yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
     if not findings.too_short and low_use_sentences.is_low(final):
         yield low_use_sentences.levels_sentence(final)

@@ -123,13 +123,13 @@ def _list_notes(effects: FigureEffects) -> Iterator[str]:
     yield f"Each row is the change from the first value of a setting{others}; {effects.runs} runs."
     if effects.missing_runs:
         yield f"Left out: {display.plural(effects.missing_runs, 'run')} without this figure."
-    told = sum(level.interval is not None for setting in effects.settings for level in setting.levels)
+    intervals = sum(level.interval is not None for setting in effects.settings for level in setting.levels)
     if effects.degrees < 1:
         yield "No interval: every run is needed to tell one effect from another. Repeat settings."
         if Verdict.UNCONFIRMED in {level.verdict for setting in effects.settings for level in setting.levels}:
             yield "Unconfirmed: more than noise commonly explains, but without repetitions a repeat may not show it."
-    elif told > 1:
-        yield f"Verdicts are adjusted for {told} effects."
+    elif intervals > 1:
+        yield f"Verdicts are adjusted for {intervals} effects."
     if effects.additive is False:
         yield "What one setting does depends on another: go by the groups, not by these means over them."
     elif effects.additive is None and several and effects.degrees > 0:

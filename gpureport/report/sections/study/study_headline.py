@@ -82,14 +82,14 @@ def describe_best_group(best: BestGroup) -> str:
         f"It cannot yet be told from {rivals}.",
     }
     no_clear = f"No clear best. {label} comes first: {margin}{adjusted}. May be as good: {rivals}."
-    said = [sentences.get(best.verdict, no_clear)]
+    parts = [sentences.get(best.verdict, no_clear)]
     if best.unconfirmed and rivals:
         unconfirmed = display.join_words([display.clean(label) for label in best.unconfirmed])
-        said.append(f"Worse, but unconfirmed: {unconfirmed}.")
-    said += [f"Its quality is lower: {_describe_quality(change)}." for change in best.lower_quality]
+        parts.append(f"Worse, but unconfirmed: {unconfirmed}.")
+    parts += [f"Its quality is lower: {_describe_quality(change)}." for change in best.lower_quality]
     if best.unknown:
-        said.append(f"Not known for {display.join_words([display.clean(label) for label in best.unknown])}.")
-    return " ".join(said)
+        parts.append(f"Not known for {display.join_words([display.clean(label) for label in best.unknown])}.")
+    return " ".join(parts)
 
 
 def _describe_quality(change: QualityChange) -> str:

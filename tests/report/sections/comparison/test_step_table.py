@@ -1,0 +1,18 @@
+"""The table of steps: what stands beside the training rate."""
+
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.report.sections.comparison.step_table import build_step_table
+from tests.comparison.runs import compared, level, sampled
+
+
+def logged(name: str, step: str, rate: float) -> SampledRun:
+    """Return a run of eleven minutes that logs how fast it works."""
+    points = [(float(at), at, "samples_per_second", rate + at % 3) for at in range(5, 650, 5)]
+    return sampled(name, step=step, training=points, util=level(80, 650))
+
+
+def test_one_run_against_several_is_not_called_one_run_each() -> None:
+    """The training rate stands with the verdict in the words of every other figure."""
+    table = build_step_table(compared(logged("a", "old", 100), *(logged(f"b{k}", "new", 300 + k) for k in range(3))))
+    place = next(at for at, title in enumerate(table.columns[1:]) if "training" in title)
+    assert table.rows[1].cells[place].small.endswith(": unconfirmed (one run on one side)")
