@@ -114,7 +114,7 @@ class ComparisonPart:
         study: the best group and what each setting did; nothing where the steps are a chain.
         estimates: the same in figures.
         links: every step against the one before.
-        remaining: what the last step still loses, and the largest finding left.
+        remaining: what the last step still loses, of groups the best one, and the largest finding left.
         across: what all steps together say.
         gains: the table of gains; None of groups, which are no chain.
     """

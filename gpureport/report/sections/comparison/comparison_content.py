@@ -61,8 +61,8 @@ class ComparisonView:
         since_first: what may be said of steps between second and last against the first.
         charts: figures of every step with their intervals; none for a pair.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
-        remaining: what the last step still loses, and the largest finding left.
-        advice: what is open in the last step: what follows from it, and the steps to take.
+        remaining: what the last step still loses, of groups the best one, and the largest finding left.
+        advice: what is open in the same step: what follows from it, and the steps to take.
         across: what all steps together say.
     """
 
