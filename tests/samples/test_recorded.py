@@ -25,7 +25,7 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSour
 from gpureport.findings import Finding
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_content
-from gpureport.report.sections.head.verdict import describe_change
+from gpureport.report.sections.head.outcome import describe_change
 from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"

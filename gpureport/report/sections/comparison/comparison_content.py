@@ -32,7 +32,7 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.gains import gain_table
-from gpureport.report.sections.head import verdict
+from gpureport.report.sections.head import outcome, verdict
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (
@@ -126,10 +126,10 @@ def _describe_outcome(
     comparison: Comparison, found: Sequence[StepPair], study: Study | None
 ) -> tuple[str, tuple[str, ...]]:
     """Return what may be said of the first and the last step, and the details of that sentence."""
-    sentence, details = verdict.describe_outcome(comparison, study)
+    sentence, details = outcome.describe_outcome(comparison, study)
     if any(link.comparable for link in found):
         return sentence, details
-    return verdict.add_quality_warning("Nothing can be compared with these recordings.", comparison), details
+    return outcome.add_quality_warning("Nothing can be compared with these recordings.", comparison), details
 
 
 def build_comparison_part(
