@@ -76,7 +76,6 @@ def read_rates(store: Path) -> pd.DataFrame:
 FIGURES = (("training_rate_hertz", 1), ("work_rate_hertz", 1), ("gpu_seconds_per_1000_work", -1))
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize(("place", "figure", "better"), [(at, *each) for at, each in enumerate(FIGURES)])
 def test_effects_are_those_of_another_script(
     store: Path,

@@ -6,7 +6,15 @@ Text from logs is escaped, so that names cannot become markup.
 from collections.abc import Iterator, Sequence
 
 from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
-from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
+from gpureport.report.formats.text.markdown_trimming import (
+    ALWAYS,
+    FINDINGS,
+    GAINS,
+    LAST,
+    MIDDLE,
+    MarkdownPart,
+    trim_to_size,
+)
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainRow, GainTable
 from gpureport.report.model.report_content import Report
@@ -36,7 +44,7 @@ def _parts(report: Report) -> Iterator[MarkdownPart]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield MarkdownPart("the result", ALWAYS, tuple(_head_lines(report)))
     if report.comparison and report.comparison.gains:
-        yield MarkdownPart("the table of gains", FINDINGS, tuple(_gain_lines(report.comparison.gains)))
+        yield MarkdownPart("the table of gains", GAINS, tuple(_gain_lines(report.comparison.gains)))
     study = report.comparison.study if report.comparison else ()
     yield from (_section_part(section, ALWAYS) for section in study)
     if report.steps:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ALWAYS, FINDINGS, MIDDLE, LAST = range(4)
-"""How important a part is: always kept, then findings, then the rest."""
+ALWAYS, GAINS, FINDINGS, MIDDLE, LAST = range(5)
+"""How important a part is: always kept, then the table of gains, then findings, then the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,20 @@ def trim_to_size(parts: Sequence[MarkdownPart], limit: int) -> str:
         parts: from top to bottom; the last is what a reader looks for at the end.
         limit: bytes as UTF-8.
     """
-    shown, missed = parts, _omission_note([])
-    while sum(len(part.text.encode()) for part in shown) + len(missed.encode()) > limit:
-        worst = max((part for part in shown if part.rank != ALWAYS), key=lambda part: part.rank, default=None)
-        if worst is None:
-            return _cut_text("".join(part.text for part in shown), missed, limit)
-        # of one rank the last goes first
-        dropped = next(part for part in reversed(shown) if part.rank == worst.rank)
-        shown = [part for part in shown if part is not dropped]
-        missed = _omission_note([part for part in parts if not any(part is other for other in shown)])
-    return "".join([*(part.text for part in shown[:-1]), missed, shown[-1].text])
+    size = sum(len(part.text.encode()) for part in parts)
+    # the least important first, and of one rank the last
+    order = sorted(range(len(parts)), key=lambda place: (parts[place].rank, place))
+    dropped: set[int] = set()
+    missed = ""
+    while size + len(missed.encode()) > limit:
+        place = order.pop()
+        if parts[place].rank == ALWAYS:
+            return _cut_text("".join(part.text for part in parts if part.rank == ALWAYS), missed, limit)
+        dropped.add(place)
+        size -= len(parts[place].text.encode())
+        missed = _omission_note([parts[each] for each in sorted(dropped)])
+    shown = [part.text for place, part in enumerate(parts) if place not in dropped]
+    return "".join([*shown[:-1], missed, shown[-1]])
 
 
 def _omission_note(parts: Sequence[MarkdownPart]) -> str:

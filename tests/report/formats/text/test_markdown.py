@@ -6,6 +6,7 @@ from itertools import groupby
 
 from gpureport.report import build
 from gpureport.report.formats.text import markdown
+from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, GAINS, MarkdownPart, trim_to_size
 from gpureport.report.model.report_content import Report
 from tests.report import examples, sample_reports
 
@@ -79,3 +80,16 @@ def test_a_result_longer_than_a_summary_is_cut_too(report: Report) -> None:
     text = markdown.render(endless)
     assert len(text.encode()) <= markdown.LIMIT
     assert "Left out" in text
+
+
+def test_the_table_of_gains_outlives_findings() -> None:
+    """What a consultant hands over goes last, and is named by itself."""
+    parts = [
+        MarkdownPart("the result", ALWAYS, ("result",)),
+        MarkdownPart("the table of gains", GAINS, ("gains" * 10,)),
+        *(MarkdownPart(f"F{place}", FINDINGS, ("finding" * 10,)) for place in (1, 2)),
+        MarkdownPart("", ALWAYS, ("end",)),
+    ]
+    assert trim_to_size(parts, 180).splitlines()[:2] == ["result", "gains" * 10]
+    assert "Left out: findings F1 to F2." in trim_to_size(parts, 180)
+    assert "Left out: findings F1 to F2; the table of gains." in trim_to_size(parts, 130)
