@@ -1,6 +1,7 @@
 """Groups by settings: the best of them and its margin, effects of settings, and what a design does not tell."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -112,6 +113,7 @@ def test_no_clear_best_names_the_groups_beside_it() -> None:
     text = said(runs)
     assert "Fastest: No clear best. batch=32 comes first: " in text
     assert "May be as good: batch=16." in text
+    assert re.search(r"\(from [\d.]+ % worse to [\d.]+ % better\) faster in training than the next", text)
 
 
 def test_single_runs_confirm_nothing() -> None:
@@ -193,7 +195,7 @@ def test_settings_that_changed_together_get_no_effect() -> None:
     assert settings["batch"].levels[1].change is None
     text = said(runs)
     assert "batch | 4 |  |  | changed together with lr" in text
-    assert "Also varied: lr, mixed into the groups." in text
+    assert "Also varied: lr; the groups differ in this too." in text
 
 
 def test_what_else_varied_is_held_equal() -> None:
@@ -211,7 +213,7 @@ def test_what_else_varied_is_held_equal() -> None:
     assert workers.levels[1].change == pytest.approx(0.5, abs=0.01)
     assert {level.verdict for level in (batch.levels[1], workers.levels[1])} == {Verdict.BETTER}
     assert [factor.key for factor in found.varied.repetitions] == ["random_seed"]
-    assert "Also varied: workers, mixed into the groups." in said(runs)
+    assert "Also varied: workers; the groups differ in this too." in said(runs)
 
 
 def test_an_effect_that_depends_on_another_is_said_to() -> None:

@@ -49,10 +49,10 @@ def _describe_headline(best: BestGroup) -> str:
     if best.verdict is Verdict.BETTER:
         return f"{size} {_AHEAD.get(best.metric, _FASTER)} with {label} than with the next best group"
     if best.verdict is Verdict.UNCONFIRMED:
-        return f"{label} is {first} by {size} before {following}, unconfirmed: not every group is repeated"
+        return f"{label} is {first}, {size} ahead of {following}; unconfirmed: not every group is repeated"
     if best.verdict is Verdict.NOT_ENOUGH_DATA:
-        return f"Not enough data for a best group: {label} comes first, by {size} before {following}"
-    return f"No group is clearly {first}; {label} comes first, by {size} before {following}"
+        return f"Not enough data for a best group: {label} comes first, {size} ahead of {following}"
+    return f"No group is clearly {first}; {label} comes first, {size} ahead of {following}"
 
 
 def list_best_facts(study: Study) -> Iterator[Fact]:
@@ -66,7 +66,7 @@ def list_best_facts(study: Study) -> Iterator[Fact]:
         yield Fact(name="Not known", text=_NO_BEST)
     if study.mixed_in:
         names = name_settings(study.mixed_in)
-        yield Fact(name="Also varied", text=f"{names}, mixed into the groups.")
+        yield Fact(name="Also varied", text=f"{names}; the groups differ in this too.")
 
 
 def describe_best_group(best: BestGroup) -> str:
@@ -106,4 +106,6 @@ def _format_margin(best: BestGroup) -> str:
     if best.interval is None:
         return size
     low, high = sorted(sign * end for end in best.interval)
+    if low < 0:
+        return f"{size} (from {display.percent(-low)} worse to {display.percent(high)} better)"
     return f"{size} ({display.percent(low).removesuffix(_SUFFIX)} to {display.percent(high)})"
