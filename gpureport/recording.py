@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureport import columns
+from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
-from gpureport.quality import Quality
 from gpureport.series_table import empty_training, local_times
 
 if TYPE_CHECKING:

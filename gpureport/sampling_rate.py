@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
-from gpureport.quality import gap_seconds
+from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
 """Distances in a row, each long enough for a log gap, from which on they are a pace (pragmatic: a collector that hangs

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from gpureport import columns, gpus
 from gpureport.analysis.results import Analysis
+from gpureport.data_quality import LogEvent, Quality
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
-from gpureport.quality import LogEvent, Quality
 from gpureport.recording import HOST, Device, Recording, Run
 from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gpureport.quality import Quality, Rejected
+from gpureport.data_quality import Quality, Rejected
 from gpureport.recording import Recording
 from tests.builders import recording
 

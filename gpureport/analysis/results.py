@@ -163,6 +163,11 @@ Throttled is not the time in which clocks were lowered but what that cost: of a 
 reference clock, a fifth. It stays 0 where no clock tells.
 """
 
+LOST_CLASSES = tuple(
+    name for name in GPU_TIME_CLASSES if name not in {"computing", "short_pauses", "no_samples", "no_job"}
+)
+"""Classes of GPU time that are lost: neither used, nor unknown, nor outside any job."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
@@ -350,6 +355,12 @@ class Analysis:
     def job_gpu_seconds(self) -> float:
         """GPU time in which a job held a GPU, or may have: what shares of GPU time are shares of."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
+
+    @property
+    def lost_ratio(self) -> float | None:
+        """Share of the GPU time of jobs that was lost; None without any."""
+        lost = fsum(amount for gpu in self.gpu_time for name, amount in gpu.seconds if name in LOST_CLASSES)
+        return lost / self.job_gpu_seconds if self.job_gpu_seconds else None
 
     @property
     def no_job_gpu_seconds(self) -> float:

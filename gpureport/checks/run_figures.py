@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator
 from math import fsum
 
-from gpureport.analysis.results import Analysis, DeviceStatistics
+from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
-from gpureport.comparison.steps.remaining_loss import USED
 from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
@@ -170,8 +169,7 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
         whole += analysis.no_job_gpu_seconds
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
         return not_observed("GPU time could not be divided: the utilisation of every GPU is needed over some time")
-    classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]
-    seconds = fsum(_class_seconds(analysis, *(classes if limit.name == LOST else [limit.name])))
+    seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if limit.name == LOST else [limit.name])))
     unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
     share = limit.threshold.unit == SHARE
     scale = whole if share else 1.0

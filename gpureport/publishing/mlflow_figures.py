@@ -11,7 +11,7 @@ from gpureport.importers.trackers.mlflow.mlflow_run import PUBLISHED_PREFIX
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
 from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
-from gpureport.publishing.run_figures import TAG_NAMES, RunFigures, read_run_figures
+from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 
 
 class FolderWriter:

@@ -10,7 +10,7 @@ from gpureport.importers.trackers.mlflow.run_selection import select_runs
 from gpureport.importers.trackers.mlflow.run_store import RunStore
 from gpureport.publishing.mlflow_artifacts import put_artifact
 from gpureport.publishing.mlflow_figures import publish_figures
-from gpureport.publishing.run_figures import is_comparison
+from gpureport.publishing.published_figures import is_comparison
 
 
 def publish_to_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool) -> list[str]:

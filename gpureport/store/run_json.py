@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
+from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.recording import Device, Run, Source, Stage, Work
 
 _FIRST_KEYS = {"importer_version", "columns", "run"}

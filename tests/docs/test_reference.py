@@ -16,9 +16,9 @@ from gpureport.comparison.across_runs.memory_fit import MemoryFit
 from gpureport.comparison.chain.step_summaries import StepSummary
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.steps import Delta, Verdict
+from gpureport.data_quality import Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
-from gpureport.quality import Quality
 from tests.docs import pages
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
+from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
 from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind
-from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import Device, Recording, Run, Source, Stage, Work
 from gpureport.sampling_rate import measure_sampling_rate as pace_of
 from gpureport.series_table import METRIC_TYPES, TRAINING_SCHEMA, arrange_series, empty_training

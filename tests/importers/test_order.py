@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.data_quality import Rejected
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
-from gpureport.quality import Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.two_writers import Line, interleaved, raced

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gpureport.data_quality import LogGap, Rejected
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_run_logs
 from gpureport.importers.merging.device_gaps import find_device_gaps
 from gpureport.importers.protocol.reject_reasons import TWICE
-from gpureport.quality import LogGap, Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import stamp

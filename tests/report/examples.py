@@ -11,6 +11,7 @@ from gpureport import columns
 from gpureport.analysis.results import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
 from gpureport.columns import FloatArray
 from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.findings import (
     Confidence,
     Evidence,
@@ -21,7 +22,6 @@ from gpureport.findings import (
     Severity,
     Threshold,
 )
-from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import Device, Recording, Run, Source, Work
 from gpureport.series_table import KEY_FIELDS, METRIC_TYPES
 

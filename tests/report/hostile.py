@@ -3,8 +3,8 @@
 import unicodedata
 from dataclasses import replace
 
+from gpureport.data_quality import AbsentCells, LogEvent, Rejected
 from gpureport.findings import Finding
-from gpureport.quality import AbsentCells, LogEvent, Rejected
 from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report

@@ -7,8 +7,8 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, Pauses
 from gpureport.analysis.rules.missing_metrics import count_of, length_of, share_of
+from gpureport.data_quality import LogGap
 from gpureport.findings import Amount, NotJudged, Severity
-from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import FORMATS, build, render
 from gpureport.report.model.report_content import Report

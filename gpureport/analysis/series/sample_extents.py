@@ -4,7 +4,7 @@ import numpy as np
 
 from gpureport import sampling_rate
 from gpureport.columns import IntArray
-from gpureport.quality import gap_seconds
+from gpureport.data_quality import gap_seconds
 from gpureport.sampling_rate import SamplingRate
 
 _LONGEST_SIDE_INTERVALS = 1.25

@@ -10,7 +10,7 @@ from gpureport.analysis.rules.kind_description import RootCause, When
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import IntArray
-from gpureport.quality import LogEvent
+from gpureport.data_quality import LogEvent
 
 LIVENESS_METRICS = (
     "gpu_utilization_ratio",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpureport.quality import Quality
+    from gpureport.data_quality import Quality
     from gpureport.recording import Run
 
 _LISTED = 8

@@ -11,10 +11,10 @@ from gpureport.importers.protocol.interpretation import PLACE_IN_TICK
 from gpureport.report.wording import display
 
 if TYPE_CHECKING:
+    from gpureport.data_quality import Quality
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.decoding.raw_file import Account
     from gpureport.importers.protocol.source_summary import SourceSummary
-    from gpureport.quality import Quality
     from gpureport.recording import Device, Run
 
 _DELIMITERS = {",": "commas", ";": "semicolons, decimal commas", "\t": "tabulators"}

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
 from gpureport.findings import Finding, Severity
-
-USED = ("computing", "short_pauses", "no_samples", "no_job")
-"""Classes of GPU time that are used, unknown, or outside any job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +72,7 @@ def measure_remaining_loss(label: str, analyses: Sequence[Analysis]) -> Remainin
         analyses: of its runs.
     """
     seconds = _by_class(analyses)
-    lost = [(name, amount) for name, amount in seconds.items() if name not in USED and amount > 0]
+    lost = [(name, amount) for name, amount in seconds.items() if name in LOST_CLASSES and amount > 0]
     return RemainingLoss(
         step=label,
         runs=len(analyses),

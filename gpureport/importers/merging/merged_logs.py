@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpureport import columns
+from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging import device_gaps
@@ -18,7 +19,6 @@ from gpureport.importers.merging.shared_devices import LogContents, Relation, Sp
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
-from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
 from gpureport.series_table import sort_by_time
 
 _FINEST = 1e-3

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.data_quality import ClockStep
 from gpureport.importers.ordering.backward_clocks import COPY, TORN_ROW, RowTimes
 from gpureport.importers.protocol.reject_reasons import DUPLICATE, TORN
 from gpureport.importers.recorders.same_gpu import Agreement
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.row_order import RowOrder
-from gpureport.quality import ClockStep
 from gpureport.recording import Device
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.timebase.row_order import RowOrder, split_at
-from gpureport.quality import gap_seconds
 
 _NEARLY_ALL = 0.9
 """A copy may lack rows the first time had damaged, and hold rows it had; more than a tenth is no copy (pragmatic)."""

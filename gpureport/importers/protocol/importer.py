@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from gpureport.data_quality import Quality
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.interpretation import Interpretation, InterpretedColumn
 from gpureport.importers.timebase import zones
-from gpureport.quality import Quality
 from gpureport.recording import Device, Run, Work
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
-from gpureport.quality import Quality
 from gpureport.recording import Device, Source, Stage, Work
 from gpureport.series_table import empty_training
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
+from gpureport.data_quality import Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
@@ -15,7 +16,6 @@ from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading import sources
 from gpureport.importers.reading.run_reading import Reading
 from gpureport.importers.trackers.device_tables import add_timing, read_clocks
-from gpureport.quality import Quality, Rejected
 from gpureport.recording import Device, Recording, Source
 
 _QUARTER = 15 * 60 * 1_000_000

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.parallel_logs import ParallelLogs
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.time_bases import check_time_bases, describe_time_zones
-from gpureport.quality import Quality
 from gpureport.recording import HOST, Source
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
@@ -16,7 +17,6 @@ from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.metrics import Scope
-from gpureport.quality import merge_quality
 from gpureport.recording import Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
 

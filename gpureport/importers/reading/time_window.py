@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray
+from gpureport.data_quality import LogGap, Quality, Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.importers.timebase import zones
-from gpureport.quality import LogGap, Quality, Rejected
 from gpureport.recording import Recording, Run, Source, Stage
 from gpureport.series_table import arrange_series
 from gpureport.training_names import choose_throughput

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import GAP_INTERVALS, gap_seconds
 from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_identity import MOST_IDENTITIES, Identity, number_identities
-from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _HANDFUL, _OFTEN = 5, 20
 """Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""

@@ -7,9 +7,9 @@ alternate, and a line is torn wherever a block ends inside it.
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.timebase.row_order import RowOrder, split_at
 from gpureport.importers.timebase.time_index import CoveredTime
-from gpureport.quality import gap_seconds
 
 _OVERLAP = 0.1
 """Share of the rows after the first reversal that lie in time already covered: about a third in a genuine log of two

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport import sampling_rate
 from gpureport.columns import IntArray
-from gpureport.quality import ClockStep, LogGap, gap_seconds
+from gpureport.data_quality import ClockStep, LogGap, gap_seconds
 
 _DISTINCT = 50_000
 _AT_ONCE = 8_192

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.quality import gap_seconds
+from gpureport.data_quality import gap_seconds
 
 _BACKWARD = 0.5
 """A step back by more than this share of the interval is a reversal; a smaller one is jitter (pragmatic)."""

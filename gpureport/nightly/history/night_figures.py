@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from gpureport.comparison.steps import step_figures
@@ -106,10 +106,9 @@ def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     """Yield shares of the GPU time held; None if the time could not be divided."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
-    lost = fsum(gpu_time.lost_seconds_by_class([analysis]).values())
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
-    yield "lost_ratio", lost / held if held else None
+    yield "lost_ratio", analysis.lost_ratio
     yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None

@@ -1,7 +1,7 @@
 """What `gpureport explain` says of a class of GPU time."""
 
 from gpureport.analysis.detectors import RULES
-from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
@@ -23,7 +23,7 @@ def explain_class(key: str) -> Explanation:
     """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
     meaning = dict(terms.DEFINITIONS)[_term(key)]
     apart = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
-    counted = "as lost" if key in terms.LOST_CLASSES else apart.get(key, "not as lost")
+    counted = "as lost" if key in LOST_CLASSES else apart.get(key, "not as lost")
     facts = [Fact(name="Counted", text=counted)]
     if key in KINDS_BY_CLASS:
         facts.append(Fact(name="Findings", text=", ".join(KINDS_BY_CLASS[key])))

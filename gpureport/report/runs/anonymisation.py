@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.quality import ClockStep, LogGap, Quality
+from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.recording import Device, Recording, Run, Source, Stage
 
 _PERSONAL = re.compile(

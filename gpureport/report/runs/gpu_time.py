@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, GpuTime
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
@@ -56,7 +56,7 @@ def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     lost: defaultdict[str, float] = defaultdict(float)
     for analysis in analyses:
         seconds = seconds_by_class(analysis.gpu_time)
-        for name in terms.LOST_CLASSES:
+        for name in LOST_CLASSES:
             lost[name] += seconds.get(name, 0.0)
     return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
 

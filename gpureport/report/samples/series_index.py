@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
-from gpureport.quality import gap_seconds
 from gpureport.recording import Run
 from gpureport.report.charts import plotted_metrics
 from gpureport.report.charts.plotted_metrics import PlottedMetric

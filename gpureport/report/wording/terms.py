@@ -32,9 +32,6 @@ CLASSES = {
 }
 """What each class of GPU time is called."""
 
-LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
-"""Classes of GPU time that are lost."""
-
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     attribution.UNKNOWN: "cause unknown",
     attribution.OUTSIDE: "at rest outside the job",

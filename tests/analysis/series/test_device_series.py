@@ -5,8 +5,8 @@ import pytest
 
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
-from gpureport.quality import gap_seconds
 from tests.builders import START, at, recording, steps
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.results import Analysis
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.steps.remaining_loss import USED, measure_remaining_loss
+from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.wording import terms
 from tests.report import examples
@@ -82,5 +82,13 @@ def test_classes_are_those_that_reports_call_lost() -> None:
     assert amounts == sorted(amounts, reverse=True)
     assert left.runs == 1
     assert left.held_gpu_seconds == pytest.approx(1200)
-    assert {name for name, _ in left.lost_gpu_seconds} <= set(terms.LOST_CLASSES)
-    assert set(terms.LOST_CLASSES) | set(USED) == set(terms.CLASSES)
+    assert {name for name, _ in left.lost_gpu_seconds} <= set(LOST_CLASSES)
+    assert comparison.steps[-1].analyses[0].lost_ratio == pytest.approx(left.lost / left.held_gpu_seconds)
+
+
+def test_every_class_is_lost_used_unknown_or_outside_any_job() -> None:
+    """The classes that count as lost, and those that reports have a name for."""
+    others = {"computing", "short_pauses", "no_samples", "no_job"}
+    lost = {"hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost"}
+    assert set(LOST_CLASSES) == lost
+    assert set(GPU_TIME_CLASSES) == set(terms.CLASSES) == lost | others

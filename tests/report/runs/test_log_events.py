@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.quality import LogEvent
+from gpureport.data_quality import LogEvent
 from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.charts import timeline_strips

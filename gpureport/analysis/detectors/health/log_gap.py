@@ -13,8 +13,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
+from gpureport.data_quality import GAP_INTERVALS, gap_seconds
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
-from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _ADVICE = (
     "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.columns import integers
+from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TORN, TWICE_AT_ONCE
@@ -21,7 +22,6 @@ from gpureport.importers.trackers.mlflow.monitors import Node, find_nodes
 from gpureport.importers.trackers.mlflow.neptune_runs import read_neptune_devices
 from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunInfo, RunLabels, RunStore
 from gpureport.importers.trackers.training_metrics import TrainingMetric
-from gpureport.quality import AbsentCells, Quality, Rejected
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.neptune_hardware.point_series import Series
-from gpureport.quality import Rejected
 
 Scalar = str | int | float | bool
 

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from gpureport.data_quality import AbsentCells, ClockStep, Quality, Rejected
 from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.trackers.device_tables import add_timing
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
 from gpureport.importers.trackers.neptune_hardware.process_samples import ProcessSamples
-from gpureport.quality import AbsentCells, ClockStep, Quality, Rejected
 
 _HOUR = 3600.0
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.columns import BoolArray
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.trackers.device_tables import build_device_table
 from gpureport.importers.trackers.neptune_hardware.process_samples import DeviceRows
-from gpureport.quality import gap_seconds
 from gpureport.recording import HOST, Stage
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.quality import gap_seconds
+from gpureport.data_quality import gap_seconds
 
 GAUGE_NAME = re.compile(r"^(?P<what>cpu|memory|gpu|gpu_memory|gpu_power)(?:_(?P<index>\d+))?$")
 """Names of the client's hardware series, after their namespace; a single GPU has no number."""

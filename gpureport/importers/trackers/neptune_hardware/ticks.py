@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.trackers.neptune_hardware.dropped_zeros import GaugePoints, RestoredSeries
 from gpureport.importers.trackers.neptune_hardware.point_series import Series
 from gpureport.importers.trackers.neptune_hardware.series_meanings import SeriesMeaning
-from gpureport.quality import gap_seconds
 
 _NEVER_DROPPED = {"host_memory_used_bytes", "gpu_memory_used_bytes"}
 """Reported at every tick, since memory is never 0."""

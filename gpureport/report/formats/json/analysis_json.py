@@ -23,8 +23,8 @@ from gpureport.analysis.results import (
 )
 from gpureport.answers import Answer, ChecklistEntry
 from gpureport.comparison.steps.steps import Step
+from gpureport.data_quality import LogEvent
 from gpureport.findings import Finding, Interval, NotJudged
-from gpureport.quality import LogEvent
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json

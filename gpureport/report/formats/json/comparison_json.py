@@ -29,7 +29,6 @@ from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
 from gpureport.report.formats.json.study_json import study_json
-from gpureport.report.runs import gpu_time
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -112,18 +111,12 @@ def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
         "measures": whole | {TRAINING_RATE: mean_training_rate([run], source)},
-        "lost_ratio": _lost_ratio(run.analysis),
+        "lost_ratio": run.analysis.lost_ratio,
         "sample_means": _sample_means(run.analysis),
         "steady": None
         if settled is None
         else {"start_seconds": (settled.start - info.started) / 1e6, "seconds": settled.seconds},
     }
-
-
-def _lost_ratio(analysis: Analysis) -> float | None:
-    """Return the share of the GPU time of the jobs that was lost; None without any."""
-    held = gpu_time.job_gpu_seconds([analysis])
-    return fsum(gpu_time.lost_seconds_by_class([analysis]).values()) / held if held else None
 
 
 def _sample_means(analysis: Analysis) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.comparison.chain.run_figures import (
+from gpureport.comparison.chain.figures_by_run import (
     RunFigure,
     average_counted,
     read_settled_figures,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.results import Pauses
-from gpureport.quality import LogGap, Quality
+from gpureport.data_quality import LogGap, Quality
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import log_events, sampling_wording

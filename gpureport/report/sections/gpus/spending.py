@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import OPTION, Prices
-from gpureport.analysis.results import Analysis, Cost, DeviceStatistics, GpuPrice
+from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.wording import display, terms
+from gpureport.report.wording import display
 
 UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"
 _HOUR, _KILO = 3600, 1000
@@ -52,7 +52,7 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
             amount = amounts.get(time.device)
             if amount is None:
                 return None
-            total += sum(seconds for name, seconds in time.seconds if name in terms.LOST_CLASSES) / _HOUR * amount
+            total += sum(seconds for name, seconds in time.seconds if name in LOST_CLASSES) / _HOUR * amount
     return total
 
 

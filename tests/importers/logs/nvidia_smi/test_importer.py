@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpureport import columns
 from gpureport.analysis import RULES, analyze
+from gpureport.data_quality import AbsentCells, Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
-from gpureport.quality import AbsentCells, Rejected
 from gpureport.recording import Recording
 from tests.importers.written_logs import HEADER, log, read_text, row
 

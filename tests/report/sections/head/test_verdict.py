@@ -8,9 +8,9 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
+from gpureport.data_quality import Rejected
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
-from gpureport.quality import Rejected
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP

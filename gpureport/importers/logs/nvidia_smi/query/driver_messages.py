@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.data_quality import LogEvent
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
-from gpureport.quality import LogEvent
 
 _KINDS = (
     (re.compile(r"Unable to determine the device handle.*(?:is lost|Unknown Error)|.*GPU is lost"), "gpu_lost"),

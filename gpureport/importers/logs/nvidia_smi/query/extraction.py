@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
@@ -53,7 +54,6 @@ from gpureport.importers.protocol.reject_reasons import (
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
-from gpureport.quality import Quality
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,10 +8,10 @@ from itertools import takewhile
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.data_quality import gap_seconds
 from gpureport.importers.devices.column_values import Values
 from gpureport.importers.devices.gpu_identity import DRIVER_FORMS, IDENTITY, Identity
 from gpureport.importers.timebase.row_order import split_at
-from gpureport.quality import gap_seconds
 
 _RARE, _COMMON = 3, 20
 """A text on at most 3 rows beside one on 20 can be damage (pragmatic)."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.importers.trackers.neptune.exports import export_files
@@ -22,7 +23,6 @@ from gpureport.importers.trackers.neptune.exports.export_rows import (
 )
 from gpureport.importers.trackers.neptune.exports.export_survey import RowGroup, RunRows, survey_parts
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
-from gpureport.quality import Rejected
 
 
 def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 from gpureport.importers.trackers.neptune.exports.attributes import EPOCH, run_name
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline, merge_outlines
-from gpureport.quality import Rejected
 
 _LOG = re.compile(r"data-(\d+)\.log")
 _RUN = "run"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.publishing.run_figures import is_comparison, read_run_figures
+from gpureport.publishing.published_figures import is_comparison, read_run_figures
 
 PER_WORK = "gpu_seconds_per_1000_work"
 
