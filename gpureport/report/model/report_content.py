@@ -8,28 +8,14 @@ from dataclasses import dataclass, field
 
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.head import Action, Tile, Verdict
+from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import HEADING, Fact, Table
 from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tile:
-    """One key figure: its name, its value, and a line of context."""
-
-    label: str
-    value: str
-    context: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The result in one sentence, then what to know before acting on it."""
-
-    sentence: str
-    details: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +155,13 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A whole report, in the order it is read; `order` says in which order its findings are."""
+    """A whole report.
+
+    The first screen and the open page show `subtitle` (the quiet line of what was read), `verdict`, `tiles`, `spent`,
+    `use` or `worst`, `actions` and `steps`. Everything else stands in folds, in an appendix, or behind
+    `--detail full`; `folds` says of each fold in one line what is in it. `order` says in which order the finding
+    cards are.
+    """
 
     title: str
     subtitle: str
@@ -193,6 +185,12 @@ class Report:
     answers: tuple[Answers, ...] = ()
     checklists: tuple[Checklist, ...] = ()
     policy: Table | None = None
+    spent: TimeSpent | None = None
+    use: UseOverTime | None = None
+    worst: SignalHistory | None = None
+    actions: tuple[Action, ...] = ()
+    rows: tuple[FindingRow, ...] = ()
+    folds: tuple[Fact, ...] = ()
     schema: str = SCHEMA
 
     @property

@@ -13,7 +13,8 @@ from gpureport.comparison.study.study import Study, build_study
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.report_content import Report, Tile
+from gpureport.report.model.head import Tile
+from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import PER_WORK, idle_ratio
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.report.model.report_content import Tile
+from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import format_gpu_models
 from gpureport.report.sections.comparison import figure_formats

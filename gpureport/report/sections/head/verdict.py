@@ -10,7 +10,7 @@ from gpureport.comparison.steps.step_figures import (
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.recording import Run
-from gpureport.report.model.report_content import Verdict as Result
+from gpureport.report.model.head import Verdict as Result
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording

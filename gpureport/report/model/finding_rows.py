@@ -1,0 +1,51 @@
+"""Findings told once: all of one kind and cause, over every run of the report."""
+
+from dataclasses import dataclass
+
+from gpureport.report.model.pictures import SignalHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMark:
+    """What became of a kind in one run: `found`, `not found` or `not assessed`; `step` is the step of the run."""
+
+    run: str
+    step: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """All findings of one kind and cause, over every run.
+
+    Attributes:
+        id: `R1`, `R2` ... in the order shown; page anchors use it.
+        kind: name of the kind.
+        title: the kind in words.
+        severity: the highest of its findings: `problem`, `warning` or `info`.
+        confidence: the lowest of them.
+        runs: in how many runs it was found, and in which steps: `3 of 3 runs of 1-starved`; for one run, which GPUs.
+        extent: how much, over all runs: `16 to 25 s, 14 to 45% of a run`.
+        summary: one sentence over all runs.
+        cost: what it cost: `55 to 67 GPU-s a run`; empty where it is not known or nothing.
+        advice: what to do, in one or two sentences.
+        caveats: limits it was held against with their origins, doubts, what was ruled out.
+        marks: one a run; none for a single run.
+        history: the crop of the timeline in which it is seen; None where nothing can be drawn.
+        cards: ids of the finding cards it gathers, the worst first.
+    """
+
+    id: str
+    kind: str
+    title: str
+    severity: str
+    confidence: str
+    runs: str
+    extent: str
+    summary: str
+    cost: str
+    advice: str
+    caveats: tuple[str, ...]
+    marks: tuple[RunMark, ...]
+    history: SignalHistory | None
+    cards: tuple[str, ...]

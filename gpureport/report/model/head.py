@@ -1,0 +1,80 @@
+"""What the first screen says: the headline, what to know with it, the tiles, and what to do next."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How a figure changed from one step to another.
+
+    Attributes:
+        text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
+        interval: its 95 % interval in words (`−58 to −45%`); empty where there is none.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`; empty for a
+            figure without direction, whose change is told without judgement.
+        arrow: `up` or `down`; empty where the figure stayed the same.
+        since: which step it is measured from, where it is not the one before; empty where it is.
+    """
+
+    text: str
+    interval: str = ""
+    verdict: str = ""
+    arrow: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One key figure.
+
+    Attributes:
+        label: what it is.
+        value: the figure, of steps that of the last one; its unit apart.
+        context: a line or two to know with it.
+        before: of steps the figure of the first one; empty for a single run.
+        unit: unit of both; empty where `value` has its own.
+        change: from the first step to the last; None for a single run.
+    """
+
+    label: str
+    value: str
+    context: str
+    before: str = ""
+    unit: str = ""
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result.
+
+    Attributes:
+        sentence: the headline, of at most 16 words.
+        details: the lead, one or two sentences: how sure it is, what is left, what to do.
+        notes: what else is worth knowing, shown in a fold.
+    """
+
+    sentence: str
+    details: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A thing to do next; at most three are shown, the most promising first.
+
+    Attributes:
+        title: what to do, in a few words: `Cool GPU 2`.
+        gain: what it saves, or `Gain not known: measure it`.
+        text: why, and how: one or two sentences.
+        certainty: how sure it is, and in how many runs it was seen.
+        finding: id of the row of findings that it rests on; empty where it rests on none.
+        command: a command to copy; empty where none is needed.
+    """
+
+    title: str
+    gain: str
+    text: str
+    certainty: str
+    finding: str = ""
+    command: str = ""
