@@ -7,12 +7,12 @@ from gpureport.report.formats.text import (
     terminal_advice,
     terminal_bars,
     terminal_gains,
+    terminal_head,
     terminal_screen,
     terminal_tables,
     terminal_timeline,
 )
 from gpureport.report.model.finding_card import FindingCard
-from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import NotJudgedLine, Report
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs import gpu_time
@@ -42,7 +42,7 @@ def render(
 
 
 def _lines(report: Report, page: Page) -> Iterator[Line]:
-    yield from head_lines(report, page)
+    yield from terminal_head.head_lines(report, page)
     if report.policy:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
@@ -66,27 +66,6 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from _not_judged(report, page)
     yield from terminal_advice.answer_lines(report.answers, page)
     yield from follow_up.report_lines(report.method.command, page)
-
-
-def head_lines(report: Report, page: Page) -> Iterator[Line]:
-    """Yield the headline, what to know with it, and the key figures."""
-    yield from terminal_screen.head_lines(report, page)
-    for note in report.verdict.notes:
-        yield from page.wrapped(note, 2)
-    yield from _tiles(report.tiles, page)
-
-
-def _tiles(tiles: Sequence[Tile], page: Page) -> Iterator[Line]:
-    """Yield every key figure with all that is said of it."""
-    yield Line()
-    longest = max((display.terminal_width(tile.label) for tile in tiles), default=0) + 1
-    for tile in tiles:
-        figures = " ".join(filter(None, (f"{tile.before} →" if tile.before else "", tile.value, tile.unit)))
-        change = tile.change
-        interval = f"({change.interval})" if change and change.interval else ""
-        said = " ".join(filter(None, (change.text, interval, change.verdict))) if change else ""
-        text = "; ".join(filter(None, (figures, said, tile.context)))
-        yield from page.wrapped(text, 0, tile.label.ljust(longest))
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:

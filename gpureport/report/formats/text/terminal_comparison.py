@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text import follow_up, terminal, terminal_gains, terminal_tables
+from gpureport.report.formats.text import follow_up, terminal_gains, terminal_head, terminal_tables
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
@@ -28,7 +28,7 @@ def _lines(view: ComparisonView, report: Report | None, page: Page) -> Iterator[
             yield Line()
             yield from page.wrapped(view.sentence, style="heading")
     else:
-        yield from terminal.head_lines(report, page)
+        yield from terminal_head.head_lines(report, page)
     head = (*report.verdict.details, *report.verdict.notes) if report else ()
     for note in view.notes:
         if note not in head:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.formats.text import follow_up, terminal_bars, terminal_timeline
+from gpureport.report.formats.text import follow_up, terminal_bars, terminal_head, terminal_timeline
 from gpureport.report.model.head import Action, Tile
 from gpureport.report.model.pictures import SignalHistory, SignalPanel, TimeSpent, UseOverTime
 from gpureport.report.model.report_content import Report
@@ -51,33 +51,8 @@ def screen_lines(report: Report, page: Page) -> list[Line]:
     return lines
 
 
-def head_lines(report: Report, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield the headline, what was read, and what to know with the headline, in at most `most` lines."""
-    yield from page.wrapped(report.verdict.sentence, style="heading")
-    yield Line()
-    yield from page.wrapped(_quiet(report), style="soft")
-    yield from _lead(report.verdict.details, page, most)
-
-
-def _lead(details: Sequence[str], page: Page, most: int | None) -> list[Line]:
-    """Return what to know with the headline: of more than fits, whole sentences from the first on."""
-    lines = list(page.wrapped(" ".join(details)))
-    if most is None or len(lines) <= most:
-        return lines
-    if len(details) > 1:
-        return _lead(details[:-1], page, most)
-    kept = lines[:most]
-    last = display.shorten(f"{kept[-1].text} {'…' * page.width}", page.width - 1) if kept else ""
-    return [*kept[:-1], Line(f"{last.rstrip(' ….')} …")] if kept else []
-
-
-def _quiet(report: Report) -> str:
-    """Return the line of what was read; it begins with the title where it does not hold it."""
-    return report.subtitle if report.title in report.subtitle else f"{report.title} · {report.subtitle}"
-
-
 def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Line]:
-    yield from head_lines(report, page, limits["details"])
+    yield from terminal_head.headline_lines(report, page, limits["details"])
     is_chain = report.steps is not None
     if report.spent and report.spent.bars and limits["bars"]:
         yield from _spent_heading(report.spent, page)
