@@ -84,7 +84,7 @@ def numbers(text: str) -> set[str]:
 
 def shown(content: Report, extension: str) -> str:
     """Return what a reader of a format reads."""
-    text = render(content, extension).decode()
+    text = render(content, extension, detail=0 if extension == ".txt" else None).decode()
     return " ".join(_Words(text).words) if extension == ".html" else text.replace("\\", "")
 
 

@@ -228,11 +228,12 @@ def _measured(
 
 
 def _print_changes(night: "LatestNight") -> None:
-    """Print the changes of the newest night."""
-    from gpureport.nightly.site.night_wording import describe_latest_night  # noqa: PLC0415 - loads numpy
+    """Print the headline of the newest night, and what to know with it."""
+    from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
 
+    click.echo(make_printable(describe_headline(night)))
     for line in describe_latest_night(night):
-        click.echo(make_printable(f"{night.date}  {line}" if night.date else line))
+        click.echo(make_printable(f"  {line}"))
 
 
 def _print_checks(checks: "Sequence[Check]") -> int:

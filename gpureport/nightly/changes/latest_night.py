@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.nightly.changes.change_detection import FEWEST
-from gpureport.nightly.changes.trend import FigureChange, Trend
+from gpureport.nightly.changes.change_events import ChangeEvent, group_changes
+from gpureport.nightly.changes.trend import Trend
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 _VERDICTS = ("worse", "changed", "better")
@@ -18,7 +19,7 @@ class LatestNight:
         date: the night; empty if none is recorded.
         records: its records; parallel jobs write one each.
         groups: step and GPUs of its runs, each once.
-        new_changes: changes that this night first shows, the worse ones first.
+        new_events: events that this night first shows, the worse ones first.
         unrecorded: figures that its runs no longer record.
         nights_needed: groups with too few nights, and how many more each needs before a change can be detected.
     """
@@ -26,7 +27,7 @@ class LatestNight:
     date: str
     records: tuple[NightlyRecord, ...]
     groups: tuple[tuple[str, str], ...]
-    new_changes: tuple[tuple[Trend, FigureChange], ...]
+    new_events: tuple[ChangeEvent, ...]
     unrecorded: tuple[Trend, ...]
     nights_needed: tuple[tuple[tuple[str, str], int], ...]
 
@@ -37,8 +38,8 @@ class LatestNight:
 
     @property
     def has_worse_change(self) -> bool:
-        """Whether any of its new changes is for the worse."""
-        return any(change.verdict == "worse" for _, change in self.new_changes)
+        """Whether any of its new events is for the worse."""
+        return any(event.verdict == "worse" for event in self.new_events)
 
     @property
     def is_fully_compared(self) -> bool:
@@ -60,12 +61,12 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
         group: min((trend.nights_needed for trend in trends if trend.group == group), default=FEWEST)
         for group in groups
     }
-    new = [(trend, change) for trend in trends for change in trend.changes if change.is_new]
+    new = [event for event in group_changes(trends) if event.is_new]
     return LatestNight(
         date=date,
         records=own,
         groups=tuple(groups),
-        new_changes=tuple(sorted(new, key=lambda entry: _VERDICTS.index(entry[1].verdict))),
+        new_events=tuple(sorted(new, key=lambda event: _VERDICTS.index(event.verdict))),
         unrecorded=tuple(trend for trend in trends if trend.is_no_longer_recorded),
         nights_needed=tuple((group, count) for group, count in needed.items() if count),
     )

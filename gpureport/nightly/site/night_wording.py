@@ -2,17 +2,28 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 from hashlib import sha256
 
+from gpureport.checks import check_results
+from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
+from gpureport.nightly.changes.change_events import ChangeEvent
 from gpureport.nightly.changes.latest_night import LatestNight
-from gpureport.nightly.changes.trend import FigureChange, ParamChange, Trend
+from gpureport.nightly.changes.trend import FigureChange, ParamChange
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
+from gpureport.report.wording.relative_changes import MINUS, format_percent_change, format_percent_range
 
 _LABEL = 60
 _GPU_TIME = ("gpu_seconds",)
 _HOUR = 3600.0
+_GONE = 0.005
+"""Share of GPU time that prints as less than one per cent."""
+
+_NAMED = 2
+_CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
+"""Figures that say what lies behind a change of the job's own figure."""
 
 
 def format_value(kind: FigureKind, amount: float | None) -> str:
@@ -31,16 +42,22 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
     return display.quantity(amount, kind.unit)
 
 
-def format_change_size(kind: FigureKind, step: LevelShift) -> str:
-    """Return the size of a change with its interval: in points for shares, absolute for counts, else relative."""
-    if kind.unit == "1":
-        factor, unit = 100.0, f"{display.GAP}points"
-    elif kind.unit == COUNT or step.before <= 0:
-        factor, unit = 1.0, ""
-    else:
-        factor, unit = 100 / step.before, f"{display.GAP}%"
-    middle, low, high = (display.signed(factor * each) for each in (step.difference, step.low, step.high))
-    return f"{middle}{unit} (95{display.GAP}% interval {low} to {high})"
+def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
+    """Return the 95 % interval of a change: in points for shares, absolute for counts, else in per cent."""
+    if kind.unit not in (COUNT, "1") and step.before > 0:
+        return format_percent_range((1 + step.low / step.before, 1 + step.high / step.before))
+    scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
+    low, high = (display.signed(scale * end).replace("-", MINUS) for end in (step.low, step.high))
+    return f"{low} to {high}{unit}"
+
+
+def format_change(kind: FigureKind, step: LevelShift) -> str:
+    """Return how a figure changed, behind its name: `−50%`, `20% → 9%`, `gone`."""
+    if kind.unit == "1" and step.after < _GONE <= step.before:
+        return "gone"
+    if kind.unit in ("1", COUNT) or step.before <= 0:
+        return f"{format_value(kind, step.before)} → {format_value(kind, step.after)}"
+    return format_percent_change(step.after / step.before)
 
 
 def format_param_changes(entries: Sequence[ParamChange]) -> str:
@@ -72,30 +89,78 @@ def figure_page_name(step: str, model: str, kind: FigureKind) -> str:
     return f"{plain or 'gpus'}-{digest}-{kind.name}"
 
 
-def describe_change(trend: Trend, found: FigureChange) -> str:
-    """Return a change as one sentence."""
-    kind, step = trend.kind, found.shift
-    night = f"{found.date} ({format_label(found.label)})" if found.label else found.date
-    way = "drifts" if step.gradual else "changed"
-    before, after = format_value(kind, step.before), format_value(kind, step.after)
-    words = f"{kind.title} {way} from {before} to {after} in the night {night}"
-    beside = f"; changed with it: {format_param_changes(found.changed_params)}" if found.changed_params else ""
-    return f"{words}, {format_change_size(kind, step)}{beside}"
+def describe_event(event: ChangeEvent) -> str:
+    """Return an event as a sentence: the job's own figure first, then the largest part of GPU time behind it."""
+    (trend, change), *others = event.changes
+    words = f"{trend.kind.title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
+    behind = [entry for entry in others if entry[0].kind.name in _CAUSES]
+    if not behind:
+        return f"{words}."
+    kind, shift = max(
+        ((other.kind, found.shift) for other, found in behind), key=lambda entry: abs(entry[1].difference)
+    )
+    return f"{words}, {display.lower_first(kind.title)} {format_change(kind, shift)}."
+
+
+def _format_drift(change: FigureChange) -> str:
+    return "drifts " if change.shift.gradual else ""
+
+
+def format_day(night: str) -> str:
+    """Return a night as people write it, without the year: `7 Oct`."""
+    day = date.fromisoformat(night)
+    return f"{day.day} {day:%b}"
+
+
+def describe_headline(night: LatestNight) -> str:
+    """Return the headline of the latest night: what is missing, what failed, what changed, or that nothing did."""
+    if not night.date:
+        return "No night is recorded yet."
+    return f"{format_day(night.date)}: {_describe_most_important(night)}"
+
+
+def _describe_most_important(night: LatestNight) -> str:
+    if night.missing_runs:
+        sources = list(dict.fromkeys(format_label(run.source) for run in night.missing_runs))
+        return (
+            f"no data from {display.join_words(sources if len(sources) <= _NAMED else [*sources[:_NAMED], 'others'])}."
+        )
+    checks = [check for record in night.records for check in record.checks]
+    failed = check_results.count_outcome(checks, CheckOutcome.BROKEN)
+    if failed:
+        return f"{display.plural(failed, 'rule')} failed."
+    if night.new_events:
+        (event, *_) = night.new_events
+        of = f"{format_group(*event.group)}: " if len(night.groups) > 1 else ""
+        return f"{of}{describe_event(event)}"
+    if night.nights_needed:
+        needed = max(count for _, count in night.nights_needed)
+        return f"{display.plural(needed, 'more night')} needed before changes show."
+    return "no change in the metrics recorded." if night.unrecorded else "no change."
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:
-    """Return what to say of the latest night, the most important first."""
+    """Return what to know of the latest night beside its headline, the most important first."""
     if not night.date:
-        return ["No night is recorded yet."]
-    lines = [
-        f"No data from {format_label(run.source)}: {display.clean_sentence(run.reason)}" for run in night.missing_runs
-    ]
+        return []
+    lines = [f"{format_label(run.source)}: {display.clean_sentence(run.reason)}." for run in night.missing_runs]
     lines += list(_describe_unrecorded_figures(night))
-    lines += [f"{found.verdict.capitalize()}: {describe_change(trend, found)}." for trend, found in night.new_changes]
+    lines += [line for event in night.new_events for line in _describe_new_event(night, event)]
     lines += list(_describe_nights_needed(night))
-    if not night.new_changes and len(night.nights_needed) < len(night.groups):
-        lines.append("No other figure changed." if night.unrecorded else "No figure changed.")
     return lines
+
+
+def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
+    """Yield what an event changed from which level, with its interval, and which params changed with it."""
+    trend, change = event.changes[0]
+    before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
+    of = f" of {format_group(*event.group)}" if len(night.groups) > 1 else ""
+    verdict = f", {event.verdict}" if event.verdict != "changed" else ""
+    interval = format_change_interval(trend.kind, change.shift)
+    since = f"Since {format_day(event.date)}{f' ({format_label(event.label)})' if event.label else ''}"
+    yield f"{since}: {trend.kind.title}{of} {before} → {after} (95% interval {interval}){verdict}."
+    if event.changed_params:
+        yield f"Changed that night: {format_param_changes(event.changed_params)}."
 
 
 def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
@@ -108,7 +173,7 @@ def _describe_unrecorded_figures(night: LatestNight) -> Iterator[str]:
 
 
 def _describe_nights_needed(night: LatestNight) -> Iterator[str]:
-    """Yield how many nights each group still needs."""
-    for key, needed in night.nights_needed:
+    """Yield how many nights each group still needs, unless the headline says so of the only one."""
+    for key, needed in night.nights_needed if len(night.groups) > 1 else ():
         of = f" of {format_group(*key)}" if len(night.groups) > 1 else ""
-        yield f"{display.plural(needed, 'more night')} needed before changes{of} can be told."
+        yield f"{display.plural(needed, 'more night')} needed before changes{of} show."

@@ -6,15 +6,19 @@ from itertools import groupby
 
 from gpureport.checks import check_results
 from gpureport.findings import Check
+from gpureport.nightly.changes.change_events import ChangeEvent, EventVerdicts, group_changes, judge_events, own_trend
 from gpureport.nightly.changes.latest_night import summarize_latest_night
 from gpureport.nightly.changes.trend import FigureChange, Point, Trend
 from gpureport.nightly.history.night_figures import BY_NAME, FigureKind
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.nightly.site import trend_curve
 from gpureport.nightly.site.night_wording import (
+    describe_event,
+    describe_headline,
     describe_latest_night,
     figure_page_name,
-    format_change_size,
+    format_change,
+    format_change_interval,
     format_group,
     format_label,
     format_param_changes,
@@ -22,11 +26,13 @@ from gpureport.nightly.site.night_wording import (
 )
 from gpureport.nightly.site.page_model import (
     ChangeRow,
+    EventRow,
     FigurePage,
     FigureRow,
     Group,
     Index,
     LimitRow,
+    MainCurve,
     NightRow,
     NightTable,
     PointRow,
@@ -42,7 +48,9 @@ KEY_FIGURES = tuple(
 LATEST = 60
 """Nights on the index."""
 
-_CHANGES = 60
+_EVENTS = 30
+_MAIN = 4
+"""Groups whose own figure is drawn on the first page."""
 
 
 def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str]) -> Index:
@@ -56,19 +64,20 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
     table = build_night_table(nights, reports)
     tonight = summarize_latest_night(nights, trends)
     checks = [check for night in tonight.records for check in night.checks]
-    changes = sorted(
-        (row for trend in trends for row in build_change_rows(trend)), key=lambda row: row.date, reverse=True
-    )
+    events = group_changes(trends)
+    verdicts = judge_events(events)
     return Index(
         newest=tonight.date,
+        headline=describe_headline(tonight),
         state=tuple(describe_latest_night(tonight)),
+        main=tuple(_build_main_curves(trends, tonight.groups, verdicts)),
         limits=tuple(_limit_rows(tonight.records, reports)),
         limits_said=check_results.format_outcome_counts(checks),
-        changes=tuple(changes[:_CHANGES]),
+        events=tuple(_event_row(event, named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])),
         unchanged=_explain_no_changes(trends),
-        more_changes=max(len(changes) - _CHANGES, 0),
+        more_events=max(len(events) - _EVENTS, 0),
         groups=tuple(
-            Group(name=format_group(*key), rows=tuple(_figure_row(trend) for trend in held))
+            Group(name=format_group(*key), rows=tuple(_figure_row(trend, verdicts) for trend in held))
             for key, held in groupby(trends, key=lambda trend: trend.group)
         ),
         nights=replace(table, rows=table.rows[:LATEST]),
@@ -146,7 +155,25 @@ def _format_findings(run: NightlyRun) -> str:
     return ", ".join(found) if any(counts.values()) or not counts else "none"
 
 
-def _figure_row(trend: Trend) -> FigureRow:
+def _build_main_curves(
+    trends: Sequence[Trend], groups: Sequence[tuple[str, str]], verdicts: EventVerdicts
+) -> Iterator[MainCurve]:
+    """Yield the course of the own figure of the first groups of the latest night."""
+    for group in groups[:_MAIN]:
+        trend = own_trend([trend for trend in trends if trend.group == group])
+        if trend is not None:
+            drawing = trend_curve.draw_curve(trend, verdicts)
+            yield MainCurve(
+                title=trend.kind.title,
+                group=format_group(*group),
+                curve=drawing,
+                top=format_value(trend.kind, drawing.top),
+                bottom=format_value(trend.kind, drawing.bottom),
+                page=figure_page_name(trend.step, trend.model, trend.kind),
+            )
+
+
+def _figure_row(trend: Trend, verdicts: EventVerdicts) -> FigureRow:
     newest = trend.recorded_points[-1]
     held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.recorded_points)} nights, no change"
     if trend.nights_needed:
@@ -156,43 +183,63 @@ def _figure_row(trend: Trend) -> FigureRow:
         newest=format_value(trend.kind, newest.value),
         late="" if newest.date == trend.points[-1].date else newest.date,
         since=held,
-        curve=trend_curve.draw_small_curve(trend),
+        curve=trend_curve.draw_small_curve(trend, verdicts),
         page=figure_page_name(trend.step, trend.model, trend.kind),
     )
 
 
-def build_change_rows(trend: Trend) -> tuple[ChangeRow, ...]:
-    """Return the changes of a figure, the earliest first."""
-    return tuple(_change_row(trend, found, number) for number, found in enumerate(trend.changes, 1))
+def _event_row(event: ChangeEvent, *, named: bool) -> EventRow:
+    return EventRow(
+        date=event.date,
+        label=format_label(event.label),
+        group=format_group(*event.group) if named else "",
+        sentence=describe_event(event),
+        verdict=event.verdict,
+        altered=format_param_changes(event.changed_params),
+        changes=tuple(
+            _change_row(trend, change, trend.changes.index(change) + 1, event.verdict)
+            for trend, change in event.changes
+        ),
+    )
 
 
-def _change_row(trend: Trend, found: FigureChange, number: int) -> ChangeRow:
+def build_change_rows(trend: Trend, verdicts: EventVerdicts) -> tuple[ChangeRow, ...]:
+    """Return the changes of a figure, the earliest first; `verdicts` are those of their events."""
+    return tuple(
+        _change_row(trend, found, number, verdicts.of(trend, found)) for number, found in enumerate(trend.changes, 1)
+    )
+
+
+def _change_row(trend: Trend, found: FigureChange, number: int, verdict: str) -> ChangeRow:
     kind, step = trend.kind, found.shift
     return ChangeRow(
         number=number,
         date=found.date,
         label=format_label(found.label),
         figure=kind.title,
-        group=format_group(trend.step, trend.model),
         before=format_value(kind, step.before),
         after=format_value(kind, step.after),
-        size=format_change_size(kind, step),
-        verdict=found.verdict,
+        change=format_change(kind, step),
+        interval=format_change_interval(kind, step),
+        verdict=verdict,
         gradual=step.gradual,
         altered=format_param_changes(found.changed_params),
         page=figure_page_name(trend.step, trend.model, kind),
     )
 
 
-def build_figure_page(trend: Trend, reports: Collection[str], pages: dict[str, str]) -> FigurePage:
+def build_figure_page(
+    trend: Trend, verdicts: EventVerdicts, reports: Collection[str], pages: dict[str, str]
+) -> FigurePage:
     """Return the page of one figure.
 
     Args:
         trend: the course of the figure.
+        verdicts: verdict of the event of each of its changes.
         reports: names of the reports there are.
         pages: name of the report of each run, by its id and night.
     """
-    drawing = trend_curve.draw_curve(trend)
+    drawing = trend_curve.draw_curve(trend, verdicts)
     kind = trend.kind
     return FigurePage(
         title=kind.title,
@@ -202,7 +249,7 @@ def build_figure_page(trend: Trend, reports: Collection[str], pages: dict[str, s
         bottom=format_value(kind, drawing.bottom),
         first=trend.points[0].date,
         last=trend.points[-1].date,
-        changes=build_change_rows(trend),
+        changes=build_change_rows(trend, verdicts),
         unchanged=_explain_no_changes([trend]),
         rows=tuple(_point_row(trend, point, reports, pages) for point in reversed(trend.points)),
         note=_format_figure_note(trend),
@@ -212,12 +259,12 @@ def build_figure_page(trend: Trend, reports: Collection[str], pages: dict[str, s
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
     """Return what is said where no change is listed: too few nights are no sign that nothing changed."""
     judged = any(not trend.nights_needed for trend in trends)
-    return "None in the nights recorded." if judged else "None can be told yet: too few nights hold a value."
+    return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
 
 
 def _format_figure_note(trend: Trend) -> str:
     better = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
-    few = f"{display.plural(trend.nights_needed, 'more night')} needed before a change can be told."
+    few = f"{display.plural(trend.nights_needed, 'more night')} needed before changes show."
     return f"{better} {few if trend.nights_needed else ''}".strip()
 
 

@@ -7,19 +7,54 @@ from gpureport.nightly.site.trend_curve import Curve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A change as a row: its number on the page of its figure, and where that is."""
+    """A change of one figure as a row: its number on the page of its figure, and where that is."""
 
     number: int
     date: str
     label: str
     figure: str
-    group: str
     before: str
     after: str
-    size: str
+    change: str
+    interval: str
     verdict: str
     gradual: bool
     altered: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """Changes that begin together.
+
+    Attributes:
+        date: the first night of them.
+        label: another name of it.
+        group: step and GPUs; empty where the history has one group.
+        sentence: what changed.
+        verdict: `worse`, `better` or `changed`, by the job's own figure.
+        altered: which params changed with it; empty where none did.
+        changes: each figure that changed.
+    """
+
+    date: str
+    label: str
+    group: str
+    sentence: str
+    verdict: str
+    altered: str
+    changes: tuple[ChangeRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainCurve:
+    """The course of the job's own figure on the first page."""
+
+    title: str
+    group: str
+    curve: Curve
+    top: str
+    bottom: str
     page: str
 
 
@@ -119,12 +154,14 @@ class Index:
     """The first page."""
 
     newest: str
+    headline: str
     state: tuple[str, ...]
+    main: tuple[MainCurve, ...]
     limits: tuple[LimitRow, ...]
     limits_said: str
-    changes: tuple[ChangeRow, ...]
+    events: tuple[EventRow, ...]
     unchanged: str
-    more_changes: int
+    more_events: int
     groups: tuple[Group, ...]
     nights: NightTable
     more_nights: int

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from gpureport import __version__
 from gpureport.errors import RenderError
+from gpureport.nightly.changes.change_events import group_changes, judge_events
 from gpureport.nightly.changes.trend import Trend
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import night_wording, page_building
@@ -82,8 +83,9 @@ def _render_pages(
 
     yield "index.html", page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
     yield "nights.html", page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
+    verdicts = judge_events(group_changes(trends))
     addresses = page_building.map_report_names(nights)
     for trend in trends:
-        content = page_building.build_figure_page(trend, reports, addresses)
+        content = page_building.build_figure_page(trend, verdicts, reports, addresses)
         name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
         yield f"{_FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
+from gpureport.nightly.changes.change_events import EventVerdicts
 from gpureport.nightly.changes.trend import Point, Trend
 
 WIDE, HIGH = 720, 200
@@ -17,6 +18,10 @@ SMALL_NIGHTS = 90
 """The newest nights in the drawing beside others."""
 
 _MARGIN = 4
+_LEAST_RANGE = 0.1
+"""Least height of a curve as a share of its largest value: without it noise of one per cent looks like a jump."""
+
+_TICKS, _SHORTEST_MONTH = 8, 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,14 @@ class Mark:
     x: str
     number: int
     verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateTick:
+    """A date under the curve: where it is, and what is written there."""
+
+    x: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +54,7 @@ class Curve:
         levels: the levels between changes, as x, y and the x of the end.
         marks: changes.
         absent: x of nights without a value.
+        ticks: dates under the curve.
         top: value at the upper edge.
         bottom: value at the lower edge.
     """
@@ -53,18 +67,19 @@ class Curve:
     levels: tuple[tuple[str, str, str], ...]
     marks: tuple[Mark, ...]
     absent: tuple[str, ...]
+    ticks: tuple[DateTick, ...]
     top: float
     bottom: float
 
 
-def draw_curve(trend: Trend) -> Curve:
-    """Return the drawing of all nights."""
-    return _draw(trend, trend.points, WIDE, HIGH)
+def draw_curve(trend: Trend, verdicts: EventVerdicts) -> Curve:
+    """Return the drawing of all nights; `verdicts` are those of the events of its changes."""
+    return _draw(trend, trend.points, verdicts, WIDE, HIGH)
 
 
-def draw_small_curve(trend: Trend) -> Curve:
+def draw_small_curve(trend: Trend, verdicts: EventVerdicts) -> Curve:
     """Return the drawing of the newest nights."""
-    return _draw(trend, trend.points[-SMALL_NIGHTS:], SMALL_WIDE, SMALL_HIGH)
+    return _draw(trend, trend.points[-SMALL_NIGHTS:], verdicts, SMALL_WIDE, SMALL_HIGH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +106,7 @@ def _format_coordinate(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _draw(trend: Trend, points: Sequence[Point], width: int, height: int) -> Curve:
+def _draw(trend: Trend, points: Sequence[Point], verdicts: EventVerdicts, width: int, height: int) -> Curve:
     values = [point.value for point in points if point.value is not None]
     days = [date.fromisoformat(point.date).toordinal() for point in (points[0], points[-1])]
     bottom, top = _value_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
@@ -99,7 +114,7 @@ def _draw(trend: Trend, points: Sequence[Point], width: int, height: int) -> Cur
     stretches = list(_unbroken_stretches(points, scale))
     shown = {point.date for point in points}
     marks = tuple(
-        Mark(x=scale.x(change.date), number=number, verdict=change.verdict)
+        Mark(x=scale.x(change.date), number=number, verdict=verdicts.of(trend, change))
         for number, change in enumerate(trend.changes, 1)
         if change.date in shown
     )
@@ -112,17 +127,35 @@ def _draw(trend: Trend, points: Sequence[Point], width: int, height: int) -> Cur
         levels=tuple(_levels(trend, points, scale)),
         marks=marks,
         absent=tuple(scale.x(point.date) for point in points if point.value is None),
+        ticks=tuple(
+            DateTick(x=scale.x(day.isoformat()), text=text)
+            for day, text in choose_date_ticks(date.fromisoformat(points[0].date), date.fromisoformat(points[-1].date))
+        ),
         top=top,
         bottom=bottom,
     )
 
 
+def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
+    """Return at most eight dates between two nights: days a round number apart, or first days of months."""
+    days = (last - first).days
+    apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
+    if apart:
+        chosen = [first + timedelta(days=number) for number in range(0, days + 1, apart)]
+        return [(day, f"{day.day} {day:%b}") for day in chosen]
+    months = next(each for each in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if days < _TICKS * _SHORTEST_MONTH * each)
+    firsts = [date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)]
+    chosen = [day for day in firsts[::months] if first <= day <= last]
+    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 or day is chosen[0] else ''}") for day in chosen]
+
+
 def _value_range(values: Sequence[float], most: float) -> tuple[float, float]:
     """Return a range that holds all values, is never empty, and reaches neither below nothing nor above the `most`."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    if high > low:
+    missing = max(abs(low), abs(high)) * _LEAST_RANGE - (high - low)
+    if missing <= 0 and high > low:
         return low, high
-    room = abs(low) * 0.05 or 1.0
+    room = missing / 2 or 1.0
     return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
 
 

@@ -10,6 +10,7 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import Study, build_study
+from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
@@ -19,10 +20,11 @@ from gpureport.report.runs import gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
-from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
+from gpureport.report.sections.findings import finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.pictures import time_spent
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
@@ -44,12 +46,13 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     throughput: str | None = None,
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
+    noise: Noise | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput), goals=goals or NO_GOALS)
+    comparison = compare(step_chain.sample_runs(runs, throughput), noise, goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)
@@ -79,6 +82,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
+        rows=finding_rows.build_finding_rows(inputs, found),
+        spent=time_spent.build_time_spent(comparison, inputs, study),
     )
 
 

@@ -42,9 +42,9 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
     """Each night is recorded with its label, has its report, and the run is in the store."""
     assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
     done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
-    unsaid = "GPU time per 1000 units of work, Work a second, Energy per 1000 units of work"
-    said = (f"Recorded before, but not in this night: {unsaid}.", "8 more nights needed before changes can be told.")
-    assert (done.code, done.out) == (0, "".join(f"2026-03-02  {line}\n" for line in said))
+    unsaid = "GPU time per 1,000 units of work, Throughput, Energy per 1,000 units of work"
+    headline = "2 Mar: 8 more nights needed before changes show."
+    assert (done.code, done.out) == (0, f"{headline}\n  Recorded before, but not in this night: {unsaid}.\n")
     assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]
     first, second = History(tmp_path / ".gpureport").read_latest()
     (run,) = first.measured_runs
@@ -70,7 +70,7 @@ def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
     done = nightly("gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b")
     assert done.code == 4
     assert done.err.startswith("gpureport: gone.csv: no such file")
-    assert "2026-03-01  No data from gone.csv: no such file or run\n" in done.out
+    assert done.out == "1 Mar: no data from gone.csv.\n  gone.csv: no such file or run.\n"
     assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run")]
     assert nightly("no-such-run", "--date", "2026-03-02").code == 4
 
@@ -150,7 +150,7 @@ def test_gate(nightly: Program, tmp_path: Path) -> None:
 def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
     """Too few nights cannot be judged, which a gate says with 4."""
     done = nightly("0.csv", "--date", "2026-03-01", "--fail-on-change")
-    assert (done.code, done.out) == (4, "2026-03-01  9 more nights needed before changes can be told.\n")
+    assert (done.code, done.out) == (4, "1 Mar: 9 more nights needed before changes show.\n")
 
 
 def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Pat
     )
     done = nightly("less.csv", "--date", "2027-01-31", "--fail-on-change")
     assert done.code == 4
-    assert "Recorded before, but not in this night: Energy of the GPUs, Mean power of a GPU." in done.out
-    assert "No other figure changed." in done.out
+    assert "Recorded before, but not in this night: Energy, Power of a GPU." in done.out
+    assert done.out.startswith("31 Jan: no change in the metrics recorded.\n")
     assert nightly("less.csv", "--date", "2027-01-31").code == 0
 
 
@@ -184,7 +184,7 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
     names = [f"node{number}/gpu.csv" for number in range(3)]
     done = nightly(*names, "--date", "2026-03-01")
     assert done.code == 4
-    assert done.out.count("No data from gpu.csv: no such file or run") == 2
+    assert done.out.count("  gpu.csv: no such file or run.") == 2
     assert nightly(*names, "--date", "2026-03-01").code == 4
     assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
     for number in (1, 2):
