@@ -9,7 +9,7 @@ from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.gpus.timeline import accumulate
+from gpureport.report.runs.bucket_means import accumulate
 from tests.report import examples
 
 
