@@ -198,9 +198,7 @@ class FigureWriter:
         document = svg if "xmlns=" in svg else svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
         text = fonts.replace_missing_characters(document, self.drawable)
         (self.folder / f"{name}.svg").write_text(text, encoding="utf-8")
-        return FigureFile(
-            file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", "")
-        )
+        return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
 
     def write_all(self, name: str, drawn: Sequence[str]) -> tuple[FigureFile, ...]:
         """Write several figures, numbered."""
