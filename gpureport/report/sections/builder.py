@@ -24,7 +24,7 @@ from gpureport.report.sections.findings import actions, finding_cards, finding_r
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import time_spent
+from gpureport.report.sections.pictures import signal_history, time_spent
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
@@ -86,6 +86,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
+        worst=signal_history.build_worst_history(inputs[0]) if len(inputs) == 1 else None,
     )
 
 
