@@ -1,4 +1,4 @@
-"""The pictures of the open page and of its rows of findings as SVG elements, each in the place where the page sets it."""
+"""The pictures of the open page and of its rows of findings, as SVG elements in the order that the page sets them."""
 
 from dataclasses import dataclass
 
