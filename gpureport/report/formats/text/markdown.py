@@ -85,9 +85,8 @@ def _change(change: Change | None) -> str:
     if change is None:
         return ""
     since = f" since {change.since}" if change.since else ""
-    return "\n".join(
-        filter(None, (", ".join(filter(None, (f"{change.text}{since}", change.verdict))), change.interval))
-    )
+    words = ", ".join(filter(None, (f"{change.text}{since}", change.verdict)))
+    return "\n".join(filter(None, (words, change.interval)))
 
 
 def _worst_lines(history: SignalHistory) -> Iterator[str]:
@@ -183,10 +182,7 @@ def _table(table: Table) -> Iterator[str]:
 def _rows(columns: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
     """Yield a table of at most `_ROWS` rows, and how many more there are."""
     cells = list(rows)
-    cut = (
-        tuple("\n".join(display.shorten(line, _CELL) for line in text.splitlines()) for text in row) for row in cells
-    )
-    yield from table_lines(columns, list(cut)[:_ROWS])
+    yield from table_lines(columns, (tuple(map(_shorten_lines, row)) for row in cells[:_ROWS]))
     if len(cells) > _ROWS:
         yield from ("", f"{len(cells) - _ROWS} more rows are in the full report.")
 
