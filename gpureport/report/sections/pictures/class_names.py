@@ -9,8 +9,7 @@ from gpureport.report.wording import terms
 
 def name_class(key: str) -> str:
     """Return the name of a class as it stands in a legend."""
-    label = terms.CLASSES.get(key, key.replace("_", " "))
-    return f"{label[:1].upper()}{label[1:]}"
+    return terms.class_title(key)
 
 
 def build_segments(amounts: Mapping[str, float], format_amount: Callable[[float], str]) -> tuple[TimeSegment, ...]:

@@ -27,7 +27,7 @@ def test_result_first(report: Report) -> None:
     assert text.startswith("# Up to 10\N{NO-BREAK SPACE}% of 0.333\N{NO-BREAK SPACE}GPU-h was lost")
     assert "**F1 warning: Idle gaps, both GPUs**, up to" in text
     assert "- Do this: Prefetch the next batch while the GPU computes." in text
-    assert "| Waiting for the CPU, Waiting for storage | No CPU utilisation was recorded. |" in text
+    assert "| Waiting for data: CPU saturated, Waiting for data: storage | No CPU utilisation was recorded. |" in text
 
 
 def test_small_enough_for_a_job_summary(many: Report) -> None:
