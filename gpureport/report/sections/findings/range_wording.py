@@ -248,10 +248,15 @@ def describe_extent(group: RowGroup, *, several: bool) -> str:
     return _fill(wording.extent, group, several=several) or _fill(_LOST, group, several=several)
 
 
-def describe_range(group: RowGroup) -> str:
-    """Return one sentence over several runs; empty where the kind has none, or evidence for it is missing."""
+def describe_range(group: RowGroup, *, several: bool = True) -> str:
+    """Return one sentence over all findings; empty where the kind has none, or evidence for it is missing.
+
+    Args:
+        group: the findings.
+        several: whether the report holds several runs.
+    """
     wording = RANGES.get(group.kind, _FALLBACK)
-    return capitalize(_fill(wording.summary, group, several=True))
+    return capitalize(_fill(wording.summary, group, several=several))
 
 
 def _fill(template: str, group: RowGroup, *, several: bool) -> str:

@@ -54,7 +54,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     place_of = {step.label: place for place, step in enumerate(comparison.steps)}
     bars = [
         _build_bar(comparison, place_of[step.label], unit, is_per_work=is_per_work, study=study)
-        for step in _choose_steps(steps)
+        for step in choose_steps(steps)
     ]
     end = _find_end(bars)
     rate = "While training" if is_per_work else "GPU utilisation"
@@ -89,8 +89,8 @@ def _mean_gpu_seconds(step: Step) -> Mean:
     return mean_over_runs(held) if len(held) > 1 else Mean(value=fsum(held), interval=None, basis=None)
 
 
-def _choose_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that have a bar: of many the first, and the last."""
+def choose_steps(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that are drawn: of many the first, and the last."""
     return list(steps) if len(steps) <= _MOST_BARS else [steps[0], *steps[1 - _MOST_BARS :]]
 
 
