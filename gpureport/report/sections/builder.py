@@ -88,7 +88,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
-        worst=signal_history.build_worst_history(inputs[0]) if len(inputs) == 1 else None,
+        worst=signal_history.build_worst_history(inputs[0], signal_history.find_worst(inputs[0]))
+        if len(inputs) == 1
+        else None,
     )
 
 
