@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, Pauses
-from gpureport.analysis.rules.missing_metrics import count_of, length_of, share_of
+from gpureport.analysis.rules.missing_metrics import count_of, length_of, not_recorded, share_of, too_short
 from gpureport.data_quality import LogGap
 from gpureport.findings import Amount, NotJudged, Severity
 from gpureport.recording import Recording, Work
