@@ -103,12 +103,12 @@ def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
-    judged, missing, _ = judgement.judged_kinds(inputs, asked)
+    counts = judgement.count_checks(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     return Findings(
         cards=found,
-        judged=judged,
-        missing=missing,
+        judged=counts.assessed,
+        missing=counts.missing,
         samples=max(run.samples for run in final),
         seconds=max(run.seconds for run in final),
     )
