@@ -63,7 +63,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
-        verdict=verdict.build_verdict(comparison, findings, study),
+        verdict=verdict.build_verdict(comparison, inputs, findings, study),
         tiles=_build_tiles(comparison, findings, study),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
