@@ -46,12 +46,56 @@ FAR_SECONDS = 300.0
 _ROUNDING = 1e-6
 
 
-@dataclass(slots=True)
-class _Ledger:
-    """The time of one GPU that no class has yet, and what each class and cause has."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassTime:
+    """Time of one GPU that counts to a class.
 
+    Attributes:
+        name: the class.
+        cause: what lies behind it; empty where that is not told.
+        when: the stretches.
+        weight: share of each row's time in them that counts.
+        start: where the time of each row begins, in microseconds.
+        end: where it ends.
+    """
+
+    name: str
+    cause: str
+    when: Spans
+    weight: FloatArray
+    start: IntArray
+    end: IntArray
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return _sum_weighted(self.weight, self.start, self.end, self.when)
+
+    def seconds_until(self, times: IntArray) -> FloatArray:
+        """Return how much of it lies before each of some moments."""
+        weight = np.nan_to_num(self.weight)
+        whole = np.concatenate([[0.0], np.cumsum(weight * intervals.overlap_seconds(self.start, self.end, self.when))])
+        row = np.searchsorted(self.end, times, side="right")
+        inside = np.minimum(row, len(self.end) - 1)
+        begun = np.minimum(self.start[inside], times)
+        part = weight[inside] * intervals.overlap_seconds(begun, times, self.when)
+        found: FloatArray = whole[row] + np.where(row < len(self.end), part, 0.0)
+        return found
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The time of one GPU by class.
+
+    Attributes:
+        window: from the first to the last sample of the run.
+        left: the time that no class has yet.
+        entries: what each class and cause has; computing is what no entry has.
+    """
+
+    window: Interval
     left: Spans
-    taken: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    entries: list[ClassTime] = field(default_factory=list)
 
     def claim(self, held: Spans) -> Spans:
         """Return what is left of some stretches, which is left no longer."""
@@ -61,11 +105,28 @@ class _Ledger:
 
     def take(self, name: str, held: Spans, cause: str = "") -> None:
         """Count all that is left of some stretches to a class."""
-        self.add(name, intervals.total_seconds(self.claim(held)), cause)
+        self.add(name, self.claim(held), cause)
 
-    def add(self, name: str, seconds: float, cause: str = "") -> None:
-        """Count seconds to a class."""
-        self.taken[name, cause] += seconds
+    def add(self, name: str, when: Spans, cause: str = "", share: float = 1.0) -> None:
+        """Count a share of some stretches to a class."""
+        start, end = (np.array([edge]) for edge in (self.window.start, self.window.end))
+        self.add_rows(name, when, np.array([share]), (start, end), cause)
+
+    def add_rows(
+        self, name: str, when: Spans, weight: FloatArray, rows: tuple[IntArray, IntArray], cause: str = ""
+    ) -> None:
+        """Count the share of each row that lies in some stretches to a class."""
+        if len(when) and len(weight):
+            start, end = rows
+            self.entries.append(ClassTime(name=name, cause=cause, when=when, weight=weight, start=start, end=end))
+
+    def divide(self, edges: IntArray) -> dict[str, FloatArray]:
+        """Return the seconds of each class between edges, which together are the time between them."""
+        classes = {name: np.zeros(len(edges) - 1) for name in GPU_TIME_CLASSES}
+        for entry in self.entries:
+            classes[entry.name] = classes[entry.name] + np.diff(entry.seconds_until(edges))
+        taken = np.sum(list(classes.values()), axis=0)
+        return classes | {"computing": np.maximum(np.diff(edges) / 1e6 - taken, 0.0)}
 
 
 def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what two rules say besides
@@ -78,6 +139,20 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     throttled: ThrottledTime | None,
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run."""
+    ledger = fill_ledger(context, findings, rules, device, low=low, throttled=throttled)
+    return _balance_classes(device, context.whole, ledger)
+
+
+def fill_ledger(  # noqa: PLR0913 - as above
+    context: Context,
+    findings: Sequence[Finding],
+    rules: Sequence[Rule],
+    device: str,
+    *,
+    low: Spans,
+    throttled: ThrottledTime | None,
+) -> Ledger:
+    """Return the time of one GPU by class, with the stretches it lies in."""
     kinds = kinds_by_gpu_time_class(rules)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
@@ -101,27 +176,27 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     coarse = series.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
     ledger.take("idle", still, OUTSIDE)
-    unused = 1 - used
+    unused, rows = 1 - used, (start, end)
     for kind, when in waits:
-        ledger.add("waiting_for_input", _sum_weighted(unused, start, end, when), kind)
+        ledger.add_rows("waiting_for_input", when, unused, rows, kind)
     for ratio, when in hollow:
-        ledger.add("hollow", ratio * intervals.total_seconds(when))
-        ledger.add("short_pauses", (1 - ratio) * _sum_weighted(unused, start, end, when))
+        ledger.add("hollow", when, share=ratio)
+        ledger.add_rows("short_pauses", when, (1 - ratio) * unused, rows)
     for name, when, cause in (
         ("low_use", uneven, BELOW_PEERS),
         ("low_use", low, UNKNOWN),
         ("short_pauses", ledger.left, ""),
     ):
-        ledger.add(name, _sum_weighted(unused, start, end, when), cause)
+        ledger.add_rows(name, when, unused, rows, cause)
     working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
     if throttled is not None and throttled.rows.any():
         lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
         if lost is not None:
-            ledger.add("throttled", _sum_weighted(np.minimum(lost, used), start, end, working))
-    return _balance_classes(device, window, ledger)
+            ledger.add_rows("throttled", working, np.minimum(lost, used), rows)
+    return ledger
 
 
-def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSeries) -> _Ledger:
+def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSeries) -> Ledger:
     """Return the ledger of a GPU with the time without samples, without a job and of a GPU that was never used."""
     device, window = series.device.id, context.whole
     never_used = _find_unused_time(findings, device, window)
@@ -130,11 +205,11 @@ def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSe
     if not series.is_recorded(UTILISATION):
         # memory that no process held shows it as well
         left = intervals.intersection(intervals.rows_to_spans(*series.averaging_windows(window), ~is_known), never_used)
-    ledger = _Ledger(left=left)
+    ledger = Ledger(window=window, left=left)
     unseen = intervals.difference(intervals.to_spans([window]), left)
-    gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
-    ledger.add("gpu_lost", gone)
-    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
+    gone = _find_lost_time(findings, device)
+    ledger.add("gpu_lost", intervals.intersection(unseen, gone))
+    ledger.add("no_samples", intervals.difference(unseen, gone))
     # the first sample without a job speaks of the time before its stamp, its memory of the moment
     ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
     ledger.take("unused", never_used)
@@ -161,7 +236,7 @@ def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval
     return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
 
 
-def _take_startup_and_tail(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
+def _take_startup_and_tail(ledger: Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
     at_work = [found for found in findings if found.cause != NO_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
         ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
@@ -198,9 +273,12 @@ def _list_hollow_episodes(
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
 
 
-def _balance_classes(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
+def _balance_classes(device: str, window: Interval, ledger: Ledger) -> GpuTime:
     """Return the classes in whole microseconds, computing being what no other has."""
-    taken = {key: round(seconds * 1e6) for key, seconds in ledger.taken.items()}
+    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for entry in ledger.entries:
+        seconds[entry.name, entry.cause] += entry.seconds
+    taken = {key: round(amount * 1e6) for key, amount in seconds.items()}
     left = window.end - window.start - sum(taken.values())
     if left < 0:
         # shares of moments are rounded each, which can add a few microseconds

@@ -46,6 +46,9 @@ BAR = Colour(stand_in="#01020d", fixed="#9ccbe8", css="bar")
 ALERT = Colour(stand_in="#01020e", fixed="#a33a00", css="alert")
 """Lines and limits of what went wrong."""
 
+HOST = Colour(stand_in="#010210", fixed="#d97a3a", css="host")
+"""Areas of what the machine around the GPUs did."""
+
 SPAN = Colour(stand_in="#01020f", fixed="#f6ebe5", css="span")
 """Ground of the stretches that a finding speaks of."""
 
@@ -86,5 +89,5 @@ CLASSES = {
 OTHER_CLASS = ClassFill(colour="#a9b1ba", hatch="//--")
 """Fill of a class without one of its own."""
 
-COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, ALERT, SPAN, *SEVERITY.values())
+COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, ALERT, HOST, SPAN, *SEVERITY.values())
 """Every colour that has a stand-in."""

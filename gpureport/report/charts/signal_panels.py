@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, MUTED, PAPER, SPAN
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, MUTED, PAPER, SPAN
 from gpureport.report.charts.vector_elements import (
     TEXT,
     HorizontalScale,
@@ -37,7 +37,7 @@ def draw_signal_panels(history: SignalHistory, prefix: str, width: float | None 
 
 
 def _draw_panel(history: SignalHistory, place: int, scale: HorizontalScale) -> str:
-    panel, head = history.panels[place], 0.0 if place else _HEAD
+    panel, head = history.panels[place], 0.0 if place or not history.span_text else _HEAD
     height = head + _HEIGHT + _FOOT
     return write_document(
         [
@@ -72,7 +72,7 @@ def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float, *
 
 def _draw_lines(panel: SignalPanel, scale: HorizontalScale, top: float) -> Iterator[str]:
     """Yield the other GPUs in grey, then the one that the panel is about: a line, or the area below it."""
-    main = ALERT if panel.is_alert else BUSY
+    main = HOST if panel.is_of_host else ALERT if panel.is_alert else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
         plot = Plot(buckets=max(len(line.mean), 1), top=top + 1, height=_HEIGHT - 1, width=scale.width)
         shares = _scale(line.mean, panel)

@@ -40,7 +40,10 @@ _WITH_SAMPLES = ".html"
 _TEXT = ".txt"
 """The format that is one screen unless every detail is wanted."""
 
-_WITH_FULL = {_WITH_SAMPLES, _TEXT, ".pdf"}
+_PAPER = ".pdf"
+"""The format that is a few pages unless every detail is wanted."""
+
+_WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
 """Formats that leave something out unless every detail is wanted."""
 
 _ELSEWHERE = "choose a folder that can be written, or another name"
@@ -110,7 +113,8 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
         report: the content.
         extension: which format.
         templates: folder whose templates stand in for those shipped, for formats made from templates.
-        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
+        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample and for the long form
+            of text and PDF; by size when None.
 
     Raises:
         RenderError: when no format has the extension.
@@ -122,8 +126,10 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
         content = renderer.render(report, templates, detail)
     elif kind == _TEXT:
         content = renderer.render(report, full=detail == 0)
+    elif kind == _PAPER:
+        content = renderer.render(report, templates, full=detail == 0)
     else:
-        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+        content = renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 

@@ -155,6 +155,7 @@ class SignalPanel:
         limit_text: the limit in words.
         is_filled: whether the area under the line is filled, as for shares from zero.
         is_alert: whether what it shows is what went wrong, and worth a colour.
+        is_of_host: whether it is of the machine rather than of a GPU, and has another colour.
         note: what to see, in a few words: `88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
     """
 
@@ -166,6 +167,7 @@ class SignalPanel:
     limit_text: str = ""
     is_filled: bool = False
     is_alert: bool = False
+    is_of_host: bool = False
     note: str = ""
 
 

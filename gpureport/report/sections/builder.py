@@ -20,11 +20,11 @@ from gpureport.report.runs import gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
-from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
+from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import time_spent
+from gpureport.report.sections.pictures import signal_history, time_spent
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
@@ -58,6 +58,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
+    rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
@@ -82,7 +83,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
+        actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
+        rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
+        worst=signal_history.build_worst_history(inputs[0]) if len(inputs) == 1 else None,
     )
 
 

@@ -5,7 +5,7 @@ import math
 from gpureport.report.model.pictures import Tick
 from gpureport.report.wording import display
 
-_MOST = 6
+_MOST, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 """Round lengths of time."""
 
@@ -30,8 +30,8 @@ def place_time_ticks(start: float, end: float) -> tuple[Tick, ...]:
     """Return ticks at round times of an axis of seconds: `0 s`, `30 s`, `1 h`."""
     if not start < end < math.inf:
         return ()
-    days = _SECONDS[-1] * math.ceil((end - start) / _SECONDS[-1] / _MOST)
-    step = next((size for size in _SECONDS if (end - start) / size <= _MOST), days)
+    days = _SECONDS[-1] * math.ceil((end - start) / _SECONDS[-1] / _MOST_TIMES)
+    step = next((size for size in _SECONDS if (end - start) / size <= _MOST_TIMES), days)
     unit, size = next((name, size) for name, size, least in _UNITS if end >= least)
     first = math.ceil(start / step - 1e-9)
     times = range(first * step, int(end * (1 + 1e-9)) + 1, step)

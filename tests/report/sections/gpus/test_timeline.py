@@ -8,8 +8,8 @@ from gpureport.report.formats import html, picture_svg
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
+from gpureport.report.runs.bucket_means import accumulate
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.gpus.timeline import accumulate
 from tests.report import examples
 
 
