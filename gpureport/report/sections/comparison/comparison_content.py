@@ -19,7 +19,7 @@ from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChar
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainTable
 from gpureport.report.model.shapes import HEADING, Fact, ReportSection, Table
-from gpureport.report.runs import step_chain
+from gpureport.report.runs import quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
@@ -106,9 +106,9 @@ def build_comparison_view(
     sentence, details = _describe_outcome(comparison, found, study)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
-        subtitle=step_chain.build_subtitle(inputs),
+        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         sentence=sentence,
-        notes=tuple(_notes(comparison, found, noise, details)),
+        notes=tuple(_notes(comparison, found, noise, details, is_study=study is not None)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
         steps=step_table.build_overview(comparison) if several else None,
         links=step_pair_view.build_step_pair_views(comparison, found, inputs),
@@ -196,7 +196,7 @@ def _describe_all_steps(comparison: Comparison, study: Study | None) -> Iterator
 
 
 def _notes(
-    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str]
+    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str], *, is_study: bool
 ) -> Iterator[str]:
     """Yield what to know of a comparison, with the details of its sentence."""
     short = verdict.describe_short_steps(comparison)
@@ -205,7 +205,7 @@ def _notes(
     if not any(link.comparable for link in found):
         return
     yield from details
-    if study is None:
+    if not is_study:
         yield from change_notes.list_other_changes(comparison)
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in link.doubts))
     if doubts:

@@ -33,17 +33,19 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
 
 def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Describe the idle time that no finding covers, if it is a notable share."""
-    held = gpu_time.job_gpu_seconds(analyses)
+    job_seconds = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
-    seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
-    if not held or seconds / held < loss_wording.NOTABLE:
+    idle = gpu_time.seconds_by_cause(times).get("idle", {})
+    seconds = idle.get(OUTSIDE, 0.0)
+    if not job_seconds or seconds / job_seconds < loss_wording.NOTABLE:
         return
-    share = f"Idle before or after work: {display.percent(seconds / held)}"
+    share = f"Idle before or after work: {display.percent(seconds / job_seconds)}"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
     if unjudged:
         titles = [display.lower_first(terms.kind_title(kind)) for kind in unjudged]
         yield f"{share}; not assessed: {display.join_words(titles)}."
-    else:
+    elif set(idle) != {OUTSIDE}:
+        # the lead tells of idle time, and would say the same where there is no other
         yield f"{share}."
 
 

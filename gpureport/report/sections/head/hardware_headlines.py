@@ -91,8 +91,9 @@ def write_growing_memory(facts: FindingFacts) -> str:
     """Return how fast memory grows, and when it would be full."""
     rate, full = facts.observed(_USED, "growth a second"), facts.observed("time until memory is full")
     fast = f" by {display.memory(60 * rate)} a minute" if rate is not None else ""
-    when = f", full in {format_length(full)}" if full else ""
-    return f"The memory of {facts.gpus} grows{fast}{when}."
+    when = f"; it fills up in {format_length(full)}" if full else ""
+    whose = f"The memory of {facts.gpus}" if facts.is_plural else f"{facts.gpus}'s memory"
+    return f"{whose} grows{fast}{when}."
 
 
 def write_full_host_memory(facts: FindingFacts) -> str:

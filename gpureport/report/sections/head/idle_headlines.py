@@ -76,7 +76,8 @@ def write_no_progress(facts: FindingFacts) -> str:
     share = facts.observed("time after the best value")
     metric = next((each.metric for each in facts.finding.evidence if each.statistic == "best"), "")
     part = f"the last {display.percent(share)} of the job" if share is not None else format_length(facts.seconds)
-    return f"{display.shorten_middle(display.clean(metric), 28) or 'The training metric'} doesn't improve in {part}."
+    name = display.shorten_middle(display.clean(metric), 28) or "the training metric"
+    return f"No progress: {name} doesn't improve in {part}."
 
 
 MAKERS = {

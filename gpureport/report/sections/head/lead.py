@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
-    SHORTEST_SECONDS,
     WORK_RATE,
     recorded_seconds,
 )
@@ -18,11 +17,10 @@ from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import excluded_data, step_headline
 from gpureport.report.sections.head.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
-from gpureport.report.sections.head.run_headline import describe_computing
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
-ONE_RUN_EACH = "One run each: repeat every step before you rely on it."
+REPEAT = "Repeat every step before you rely on it."
 _TIMES = 2.0
 """Ratio from which training is as many times as fast, rather than faster by per cent."""
 _HIDDEN = 1.1
@@ -60,11 +58,11 @@ def write_run_lead(
 
 
 def describe_checks(findings: Findings) -> str:
-    """Return how many checks were made and how many could not be: `28 of 33 checks made, 5 not assessed.`"""
+    """Return how many checks were assessed, and that the data does not allow the others."""
     whole = findings.judged + findings.missing
     if not findings.missing:
         return f"All {whole} checks were assessed."
-    return f"{findings.judged} of {whole} checks assessed: the data allows no more."
+    return f"{findings.judged} of {whole} checks were assessed; the other {findings.missing} need more data."
 
 
 def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterator[str]:
@@ -77,8 +75,7 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
     delta = comparison.judged(first.label, last.label)
     left = describe_largest_loss(last) if with_loss else ""
     if are_single_runs(comparison) or (delta is not None and delta.verdict is Verdict.UNCONFIRMED):
-        yield ONE_RUN_EACH if are_single_runs(comparison) else "Repeat every step before you rely on it."
-        yield from filter(None, (f"{left}." if left else "",))
+        yield REPEAT + (f" {left}." if left else "")
         yield from filter(None, (describe_training(comparison),))
         return
     if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:

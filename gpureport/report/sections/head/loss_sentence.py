@@ -81,7 +81,7 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return how much GPU time some runs lost and to what: `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%.`
+    """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%`.
 
     Empty where GPU time is not known. Where most of the time holds no utilisation, the share is of the rest.
     """

@@ -82,6 +82,7 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
+    name = display.lower_first(terms.CLASSES[_PAUSES])
+    took = f"; {name} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
     return f"Mean utilisation{runs} {display.percent(mean)}: {display.join_words(below)}{took}."

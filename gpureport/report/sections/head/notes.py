@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
-from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import repetition_hint
 from gpureport.report.sections.findings import loss_wording
@@ -36,7 +35,7 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         yield from change_notes.list_other_changes(comparison)
     yield from job_sentences.sentences(last.analyses)
     if not findings.too_short:
-        yield from _describe_use(comparison, f"in {place}" if several else "", lead)
+        yield from _describe_use(comparison, f"in {place}" if several else "")
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     yield from (line for line in excluded_data.rejections(runs) if line not in lead)
     if are_single_runs(comparison):
@@ -49,7 +48,7 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."
 
 
-def _describe_use(comparison: Comparison, where: str, lead: Sequence[str]) -> Iterator[str]:
+def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
     """Yield how the GPUs of the last step were used, where that is worth a word."""
     final = comparison.steps[-1].analyses
     lost = describe_loss(final)
@@ -66,5 +65,4 @@ def _describe_use(comparison: Comparison, where: str, lead: Sequence[str]) -> It
 
 def suggest_repetitions(comparison: Comparison) -> str:
     """Return how to give runs as repetitions, where their folders look like it; else empty."""
-    runs: list[Run] = [analysis.run for step in comparison.steps for analysis in step.analyses]
-    return repetition_hint.suggest_by_folder(runs)
+    return repetition_hint.suggest_by_folder([analysis.run for step in comparison.steps for analysis in step.analyses])

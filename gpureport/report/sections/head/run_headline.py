@@ -6,14 +6,13 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import finding_headlines, low_use_sentences
 from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
-from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, explain_unknown_loss
+from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 
-_UNSEEN = 0.05
-"""Share of the GPU time without utilisation above which a run is not called healthy."""
+_UNSEEN, _LOST = 0.05, 0.1
+"""Shares of the GPU time without utilisation, and of that lost, above which a run is not called healthy."""
 
 
 def describe_run(step: Step, runs: Sequence[ReportRun], findings: Findings) -> tuple[str, FindingFacts | None]:
@@ -33,17 +32,26 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     held = gpu_time.job_gpu_seconds(analyses)
     if not held or (not findings.judged and findings.missing):
         return "Nothing could be assessed with this data."
-    if loss_wording.loss_bound(analyses) == "at least":
-        return describe_loss(analyses)
     if low_use_sentences.is_low(analyses):
         return f"{describe_computing(analyses, with_length=True)}; the log doesn't show why."
+    if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
+        return _describe_lost_share(analyses, held)
     unseen = gpu_time.unobserved_ratio(analyses)
     if unseen > _UNSEEN:
         return f"No problems found, but {display.percent(unseen)} of the GPU time holds no utilisation."
     if findings.missing > findings.judged:
-        were = "was" if findings.missing == 1 else "were"
-        return f"No problems found in {display.plural(findings.judged, 'check')}; {findings.missing} {were} not assessed."
+        checks = display.plural(findings.judged, "check")
+        return f"No problems found in {checks}; {findings.missing} more could not be assessed."
     return f"Healthy: {display.lower_first(describe_computing(analyses))}; no problems found."
+
+
+def _describe_lost_share(analyses: Sequence[Analysis], held: float) -> str:
+    """Return how much of the GPU time was lost, and what took most of it."""
+    lost = gpu_time.lost_seconds_by_class(analyses)
+    name, seconds = next(iter(lost.items()))
+    loss = name_loss(name, analyses)
+    part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
+    return f"{display.percent(sum(lost.values()) / held)} of the GPU time was lost{part}."
 
 
 def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:

@@ -1,7 +1,6 @@
 """The headline of steps: how much less GPU time the last one takes than the first, and which step saved it."""
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 from gpureport.comparison.steps.step_figures import PER_WORK
@@ -52,7 +51,8 @@ def describe_quality_alone(comparison: Comparison) -> str:
 def name_work_unit(unit: str | None) -> str:
     """Return the unit of work for one: `image` of `images`."""
     name = display.shorten(display.clean(unit or ""), 24)
-    return name.removesuffix("s") if name.endswith("s") and not name.endswith("ss") else name or "unit of work"
+    one = name.removesuffix("s") if name.endswith("s") and not name.endswith("ss") else name or "unit of work"
+    return "training step" if one == "step" else one
 
 
 def _name_figure(delta: Delta, unit: str | None) -> str:
@@ -139,25 +139,32 @@ def _waits_less(base: Step, step: Step) -> bool:
 
 
 def describe_certainty(comparison: Comparison) -> str:
-    """Return how sure the change from the first step to the last is, as a sentence; empty where nothing is known."""
+    """Return how sure the change from the first step to the last is, without a full stop; empty without an interval."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
-    if delta is None or delta.difference is None or not delta.before:
-        return ""
-    if delta.verdict is Verdict.UNCONFIRMED:
-        return ""
-    ends = [1 + end / delta.before for end in delta.interval or ()]
-    if len(ends) != 2 or min(ends) <= 0 or delta.metric != PER_WORK:  # noqa: PLR2004 - both ends
+    if delta is None or not delta.before or delta.interval is None or delta.verdict is Verdict.UNCONFIRMED:
         return ""
     runs = f", {describe_runs(delta)}" if max(delta.runs) > 1 else ""
-    whole = relative_changes.format_percent_range((ends[0], ends[1]))
-    if delta.verdict.is_established and max(ends) < _TENFOLD and (ends[0] < 1) is (ends[1] < 1):
-        sizes = sorted(abs(1 - end) for end in ends)
-        low, high = (relative_changes.format_percent_change(1 + size).lstrip("+") for size in sizes)
-        word = "less" if ends[0] < 1 else "more"
-        return f"Between {low.removesuffix('%')} and {high} {word} (95% interval{runs})"
+    if delta.metric != PER_WORK:
+        low, high = (f"{100 * end:+.0f}".replace("-", relative_changes.MINUS) for end in delta.interval)
+        return f"A change of {low} to {high} points (95% interval{runs})"
+    ratios = (1 + delta.interval[0] / delta.before, 1 + delta.interval[1] / delta.before)
+    if not 0 < ratios[0] <= ratios[1] < _TENFOLD:
+        return ""
+    if delta.verdict.is_established:
+        return _describe_range(ratios, runs)
     size = relative_changes.format_percent_change((delta.after or 0.0) / delta.before)
-    return f"{size}, {describe_verdict(delta)} (95% interval {whole}{runs})"
+    return f"{size}, {describe_verdict(delta)} (95% interval {relative_changes.format_percent_range(ratios)}{runs})"
+
+
+def _describe_range(ratios: tuple[float, float], runs: str) -> str:
+    """Return the ends of a change that is shown to be one: `Between 45 and 58% less (95% interval, 3 runs a step)`."""
+    word = "less" if ratios[1] <= 1 else "more"
+    sizes = sorted(abs(ratio - 1) for ratio in ratios)
+    low, high = (relative_changes.format_percent_change(1 + size).lstrip("+") for size in sizes)
+    if low == high:
+        return f"{high} {word} at both ends of the 95% interval{runs}"
+    return f"Between {low.removesuffix('%')} and {high} {word} (95% interval{runs})"
 
 
 def describe_runs(delta: Delta) -> str:

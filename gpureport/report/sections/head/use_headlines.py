@@ -46,12 +46,11 @@ def write_low_use_without_host(facts: FindingFacts) -> str:
 def write_busy_low_power(facts: FindingFacts) -> str:
     """Return that GPUs look busy at low power, and which one stands still meanwhile."""
     still = next((group for group in facts.followers if group.worst.kind == "idle_gap" and group.devices), None)
-    rest = ""
-    if still is not None:
-        rest = f"; {name_gpus(still)} {'stand' if len(still.devices) > 1 else 'stands'} still"
     low = "near-idle power" if facts.cause == "hang" else "low power"
-    length = format_length(facts.seconds)
-    return f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low} for {length}{rest}."
+    start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
+    if still is None:
+        return f"{start} for {format_length(facts.seconds)}."
+    return f"{start}; {name_gpus(still)} {'stand' if len(still.devices) > 1 else 'stands'} still."
 
 
 def write_imbalance(facts: FindingFacts) -> str:
@@ -63,7 +62,7 @@ def write_imbalance(facts: FindingFacts) -> str:
     own, others = facts.observed(UTILISATION, "mean"), facts.observed(UTILISATION, phrases.PEERS_MEAN)
     if own is None or others is None:
         return f"{facts.gpus} {facts.verb('works', 'work')} unlike the others."
-    return f"{facts.gpus} is {display.percent(own)} busy, the others {display.percent(others)}."
+    return f"{facts.gpus} is only {display.percent(own)} busy, the others {display.percent(others)}."
 
 
 MAKERS = {

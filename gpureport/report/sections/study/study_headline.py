@@ -75,7 +75,7 @@ def name_group(study: Study, label: str) -> str:
     if group is None:
         return display.clean(label)
     parts = [
-        f"{display.clean(factor.name)} {display.clean(value)}" if factor.kind == "param" else display.clean(value)
+        f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
         for factor, value in zip(study.by, group.values, strict=True)
         if value is not None
     ]
