@@ -125,15 +125,15 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     pages = build(tmp_path, history)
     index = pages["index.html"].decode()
     limits = index.split('<h2 id="limits">')[1].split("<h2>")[0]
-    assert "1 broken, 2 cannot judge, 1 passed." in limits
+    assert "1 failed, 2 not assessed, 1 passed." in limits
     outcomes = re.findall(r'<b class="(\w+)">([^<]+)</b>', limits)
-    assert outcomes == [("worse", "broken"), *[("worse", "cannot judge")] * 2, ("changed", "passed")]
+    assert outcomes == [("worse", "failed"), *[("worse", "not assessed")] * 2, ("changed", "passed")]
     assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 4
     assert "no price is &lt;stated&gt;" in limits.lower()
     for page in (index, pages["nights.html"].decode()):
         rows = page.split("<h2>Nights</h2>")[-1].split("<tr")[2:]
         said = [re.sub(r"<[^>]+>", "", row.split('data-name="Rules">')[-1]).strip() for row in rows]
-        assert said[:2] == ["2 cannot judge, 1 passed", "1 broken"]
+        assert said[:2] == ["2 not assessed, 1 passed", "1 failed"]
         assert said[3:] == ["1 passed", "none stated"]
     assert b"Limits" not in build(tmp_path / "none", history[:1])["index.html"]
 
