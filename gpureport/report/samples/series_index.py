@@ -36,7 +36,12 @@ def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
     interval = min(run.recording.run.interval or 1.0 for run in runs)
     classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
     colours = {key: class_patterns.find_fill(key).colour for key in classes}
-    return {"classes": colours, "axis": axis, "finest": min(4 * interval, axis), "margin": max(7 * longest + 12, _MARGIN)}
+    return {
+        "classes": colours,
+        "axis": axis,
+        "finest": min(4 * interval, axis),
+        "margin": max(7 * longest + 12, _MARGIN),
+    }
 
 
 def describe_run(  # noqa: PLR0913 - what the index holds of a run, each by name
