@@ -4,7 +4,7 @@ const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76, NOWHER
  STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
  {abs, ceil, floor, max, min, round} = Math, clamp = (value, low, high) => min(max(value, low), high);
 if (!window.DecompressionStream) return;
-const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [],
+const {axis, runs, margin, finest, classes} = JSON.parse($('#series').textContent), strips = [], charts = [],
  tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops'), look = getComputedStyle(pick);
 let view = [0, axis], chosen, hot, left, frame = 0, version = 0;
 
@@ -169,7 +169,7 @@ function fill(name, boxes, alpha = 1) {
  }
  close();
  pen.globalAlpha = alpha;
- pen.fillStyle = colour(name);
+ pen.fillStyle = name[0] === '#' ? name : colour(name);
  pen.fill(path);
  pen.globalAlpha = 1;
 }
@@ -190,7 +190,7 @@ function stroke(name, thick, boxes) {
 const outlined = (marks, y, tall) => marks.filter(([card]) => card === hot?.card).map(([, , start, end]) => box(start, end, y, tall, 3));
 
 function drawStrips(of) {
- const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .68;
+ const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .6, thin = row * .09;
  begin(of, bottom + 22, top);
  for (const strip of run.strips) {
   const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall);
@@ -211,11 +211,16 @@ function drawStrips(of) {
   fill('track', [track]);
   fill('busy', bars);
   fill('soft', dots);
+  let from = 0;
+  for (const [number, end] of strip.band) {
+   fill(classes[number], [box(from, end, floor, thin)]);
+   from = end;
+  }
   for (const name of ['soft', 'note', 'mark']) {
    const marks = strip.marks.filter(([, level]) => level === name);
-   fill(name, marks.map(([, , start, end, whole]) => box(start, end, floor + 1 + whole * row / 9, whole ? 1 : row * .12, 2)));
+   fill(name, marks.map(([, , start, end, whole]) => box(start, end, floor + thin + 1 + whole * row / 9, whole ? 1 : row * .12, 2)));
   }
-  stroke('mark', 2, outlined(strip.marks, y - 1, tall + row * .15 + 2));
+  stroke('mark', 2, outlined(strip.marks, y - 1, tall + row * .23 + 2));
  }
  for (const [name, time] of run.events) {
   const [x, , seen] = box(time, time, 0, 3);
@@ -225,11 +230,12 @@ function drawStrips(of) {
  }
 }
 
-// The series of a GPU and of the host it sits in.
-const seriesOf = ({of, run}) => [of, ...run.devices.filter(each => each.host && each.node === of.node)].flatMap(({series}) => series);
+// The series of a GPU and of the host it sits in, in the order of the metrics.
+const seriesOf = ({of, run: {devices, metrics}}) => [of, ...devices.filter(each => each.host && each.node === of.node)]
+ .flatMap(({series}) => series).sort((a, b) => metrics.indexOf(a.metric) - metrics.indexOf(b.metric));
 
 function drawDetail(of) {
- const {run: {strips}, marks} = chosen, list = seriesOf(chosen);
+ const {run: {strips}, marks, limits} = chosen, list = seriesOf(chosen);
  begin(of, list.length * ROW + 20, TITLE);
  list.forEach((series, position) => {
   const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()],
@@ -256,6 +262,11 @@ function drawDetail(of) {
    pen.lineTo(left + x + 1, up(value));
   });
   pen.stroke();
+  for (const [title, value, text] of series.device.host ? [] : limits) {
+   if (title !== series.metric.title || value > high) continue;
+   for (let x = 0; x < width; x += 8) fill('mark', [[left + x, up(value), 5, 1]]);
+   write(text, left + width - 4, up(value) + (up(value) > y + 14 ? -4 : 12), 'mark', 'right');
+  }
   stroke('mark', 2, outlined(marks, y, TALL));
  });
 }

@@ -59,7 +59,8 @@ class HorizontalScale:
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
         """Return elements drawn around 0 as they stand at a value."""
         if self.width is None:
-            return f'<svg x="{self.position(value)}" overflow="visible"{attributes}>{drawn}</svg>'
+            # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
+            return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
         return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
 
 

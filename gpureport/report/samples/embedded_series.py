@@ -147,7 +147,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
             run,
             bucket,
             metrics=[
-                series_index.describe_metric(metric, found, series_packing.largest_value(number, devices, found))
+                series_index.describe_metric(run, metric, found, series_packing.largest_value(number, devices, found))
                 for number, (metric, found) in enumerate(zip(metrics, scales, strict=True))
             ],
             devices=[

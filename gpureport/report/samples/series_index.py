@@ -4,12 +4,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.recording import Run
 from gpureport.report.charts import plotted_metrics
+from gpureport.report.charts.palette import CLASSES, OTHER_CLASS
 from gpureport.report.charts.plotted_metrics import PlottedMetric
-from gpureport.report.model.time_charts import Timeline, TimelineStrip
+from gpureport.report.model.time_charts import MetricLimit, Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.quantisation import CodeScale
 from gpureport.report.samples.series_packing import DeviceSamples, PackedDevice
@@ -29,11 +31,16 @@ _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Seve
 
 
 def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
-    """Return the axis in seconds, the shortest piece of it to zoom to, and the pixels that names take."""
+    """Return the axis in seconds, the shortest piece of it to zoom to, the pixels of names, and colours of classes."""
     axis = runs[0].axis_seconds
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
     interval = min(run.recording.run.interval or 1.0 for run in runs)
-    return {"axis": axis, "finest": min(4 * interval, axis), "margin": max(7 * longest + 12, _MARGIN)}
+    return {
+        "axis": axis,
+        "finest": min(4 * interval, axis),
+        "margin": max(7 * longest + 12, _MARGIN),
+        "classes": [CLASSES.get(name, OTHER_CLASS).colour for name in GPU_TIME_CLASSES],
+    }
 
 
 def describe_run(
@@ -107,8 +114,17 @@ def _describe_slow_stretch(stretch: SlowStretch, started: int, unit: float) -> t
     return stretch.interval, gap_seconds(stretch.interval), begin - unit, end + unit
 
 
-def describe_metric(metric: PlottedMetric, found: CodeScale, highest: float) -> dict[str, Any]:
-    """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis."""
+def describe_metric(run: Timeline, metric: PlottedMetric, found: CodeScale, highest: float) -> dict[str, Any]:
+    """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis.
+
+    Args:
+        run: the run; an axis holds the limits of its GPUs.
+        metric: the metric.
+        found: how codes become values.
+        highest: largest value.
+    """
+    limits = [limit.value for strip in run.strips for limit in strip.limits if limit.metric == metric.metric]
+    highest = max(highest, *limits) if limits else highest
     unit = metric.unit
     offset, step = found.offset * unit.factor, found.step * unit.factor
     low, high = plotted_metrics.round_axis_ends(unit, offset, highest * unit.factor)
@@ -149,7 +165,16 @@ def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
             ]
             for mark in strip.marks
         ],
+        # stretches follow each other from the first sample on
+        "band": [[GPU_TIME_CLASSES.index(part.key), _to_milliseconds(part.end)] for part in strip.band],
+        "limits": [_describe_limit(limit) for limit in strip.limits],
     }
+
+
+def _describe_limit(limit: MetricLimit) -> list[Any]:
+    """Return the title of the metric, the limit in the unit that it is read in, and its name."""
+    metric = next(each for each in plotted_metrics.PLOTTED_METRICS if each.metric == limit.metric)
+    return [metric.title, float(f"{limit.value * metric.unit.factor:.6g}"), limit.text]
 
 
 def _to_milliseconds(seconds: float) -> float:
