@@ -46,7 +46,7 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     unused = gpureport("check", "same.csv", "--baseline", "mian")
     assert (unused.code, "--baseline mian is not read" in unused.err) == (0, True)
     assert "not read" not in gpureport("check", "same.csv").err
-    assert gpureport("baseline").out.startswith("no baselines in ")
+    assert gpureport("baseline").out.startswith("No baselines in ")
 
 
 @pytest.mark.usefixtures("logs")
