@@ -257,7 +257,7 @@ def test_every_line_is_accounted_for() -> None:
 def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
     """One line a reason, with what to record."""
     (line,) = report(examples.pair(examples.run(), (), examples.NOT_JUDGED)).judgement.lines
-    assert line.kinds == ("Waiting for the CPU", "Waiting for storage")
+    assert line.kinds == ("Waiting for data: CPU saturated", "Waiting for data: storage")
     assert line.recording == "gpureport explain recording"
 
 

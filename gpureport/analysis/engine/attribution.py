@@ -12,14 +12,13 @@ less what throttled clocks cost of it; of high utilisation with little work what
 means the same in every step that is compared.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpureport.analysis.engine.gpu_time_ledger import Ledger
 from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
-from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
+from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.series import intervals
@@ -28,7 +27,6 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
-from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNUSED = "unused"
@@ -46,89 +44,6 @@ FAR_SECONDS = 300.0
 _ROUNDING = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassTime:
-    """Time of one GPU that counts to a class.
-
-    Attributes:
-        name: the class.
-        cause: what lies behind it; empty where that is not told.
-        when: the stretches.
-        weight: share of each row's time in them that counts.
-        start: where the time of each row begins, in microseconds.
-        end: where it ends.
-    """
-
-    name: str
-    cause: str
-    when: Spans
-    weight: FloatArray
-    start: IntArray
-    end: IntArray
-
-    @property
-    def seconds(self) -> float:
-        """All of it."""
-        return _sum_weighted(self.weight, self.start, self.end, self.when)
-
-    def seconds_until(self, times: IntArray) -> FloatArray:
-        """Return how much of it lies before each of some moments."""
-        weight = np.nan_to_num(self.weight)
-        whole = np.concatenate([[0.0], np.cumsum(weight * intervals.overlap_seconds(self.start, self.end, self.when))])
-        row = np.searchsorted(self.end, times, side="right")
-        inside = np.minimum(row, len(self.end) - 1)
-        begun = np.minimum(self.start[inside], times)
-        part = weight[inside] * intervals.overlap_seconds(begun, times, self.when)
-        found: FloatArray = whole[row] + np.where(row < len(self.end), part, 0.0)
-        return found
-
-
-@dataclass(slots=True)
-class Ledger:
-    """The time of one GPU by class.
-
-    Attributes:
-        window: from the first to the last sample of the run.
-        left: the time that no class has yet.
-        entries: what each class and cause has; computing is what no entry has.
-    """
-
-    window: Interval
-    left: Spans
-    entries: list[ClassTime] = field(default_factory=list)
-
-    def claim(self, held: Spans) -> Spans:
-        """Return what is left of some stretches, which is left no longer."""
-        part = intervals.intersection(self.left, held)
-        self.left = intervals.difference(self.left, held)
-        return part
-
-    def take(self, name: str, held: Spans, cause: str = "") -> None:
-        """Count all that is left of some stretches to a class."""
-        self.add(name, self.claim(held), cause)
-
-    def add(self, name: str, when: Spans, cause: str = "", share: float = 1.0) -> None:
-        """Count a share of some stretches to a class."""
-        start, end = (np.array([edge]) for edge in (self.window.start, self.window.end))
-        self.add_rows(name, when, np.array([share]), (start, end), cause)
-
-    def add_rows(
-        self, name: str, when: Spans, weight: FloatArray, rows: tuple[IntArray, IntArray], cause: str = ""
-    ) -> None:
-        """Count the share of each row that lies in some stretches to a class."""
-        if len(when) and len(weight):
-            start, end = rows
-            self.entries.append(ClassTime(name=name, cause=cause, when=when, weight=weight, start=start, end=end))
-
-    def divide(self, edges: IntArray) -> dict[str, FloatArray]:
-        """Return the seconds of each class between edges, which together are the time between them."""
-        classes = {name: np.zeros(len(edges) - 1) for name in GPU_TIME_CLASSES}
-        for entry in self.entries:
-            classes[entry.name] = classes[entry.name] + np.diff(entry.seconds_until(edges))
-        taken = np.sum(list(classes.values()), axis=0)
-        return classes | {"computing": np.maximum(np.diff(edges) / 1e6 - taken, 0.0)}
-
-
 def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what two rules say besides
     context: Context,
     findings: Sequence[Finding],
@@ -140,7 +55,7 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run."""
     ledger = fill_ledger(context, findings, rules, device, low=low, throttled=throttled)
-    return _balance_classes(device, context.whole, ledger)
+    return ledger.close(device)
 
 
 def fill_ledger(  # noqa: PLR0913 - as above
@@ -192,7 +107,8 @@ def fill_ledger(  # noqa: PLR0913 - as above
     if throttled is not None and throttled.rows.any():
         lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
         if lost is not None:
-            ledger.add_rows("throttled", working, np.minimum(lost, used), rows)
+            for cause, when in _split_by_cause(findings, kinds.get("throttled", ()), device, working):
+                ledger.add_rows("throttled", when, np.minimum(lost, used), rows, cause)
     return ledger
 
 
@@ -214,10 +130,6 @@ def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSe
     ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
     ledger.take("unused", never_used)
     return ledger
-
-
-def _sum_weighted(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
-    return float(np.nansum(weight * intervals.overlap_seconds(start, end, when))) if len(when) else 0.0
 
 
 def _find_lost_time(findings: Sequence[Finding], device: str) -> Spans:
@@ -249,6 +161,18 @@ def _list_gaps_by_cause(findings: Sequence[Finding], device: str) -> Iterator[tu
         yield cause, intervals.collect_finding_spans(alike, device, {"idle_gap"})
 
 
+def _split_by_cause(
+    findings: Sequence[Finding], kinds: Collection[str], device: str, held: Spans
+) -> Iterator[tuple[str, Spans]]:
+    """Yield some time by the cause of the findings of some kinds that speak of it, then what none speaks of."""
+    for found in findings:
+        if found.kind in kinds and found.cause and device in found.devices:
+            when = intervals.to_spans(found.intervals)
+            yield found.cause, intervals.intersection(held, when)
+            held = intervals.difference(held, when)
+    yield "", held
+
+
 def _find_time_below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
     parts = [intervals.NO_SPANS]
@@ -271,27 +195,3 @@ def _list_hollow_episodes(
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
-
-
-def _balance_classes(device: str, window: Interval, ledger: Ledger) -> GpuTime:
-    """Return the classes in whole microseconds, computing being what no other has."""
-    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for entry in ledger.entries:
-        seconds[entry.name, entry.cause] += entry.seconds
-    taken = {key: round(amount * 1e6) for key, amount in seconds.items()}
-    left = window.end - window.start - sum(taken.values())
-    if left < 0:
-        # shares of moments are rounded each, which can add a few microseconds
-        taken[max(taken, key=lambda key: taken[key])] += left
-        left = 0
-    totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": left}
-    for (name, _), amount in taken.items():
-        totals[name] += amount
-    parts = (
-        TimePart(name=name, cause=cause, seconds=amount / 1e6)
-        for (name, cause), amount in taken.items()
-        if cause and amount
-    )
-    return GpuTime(
-        device=device, seconds=tuple((name, amount / 1e6) for name, amount in totals.items()), parts=tuple(parts)
-    )

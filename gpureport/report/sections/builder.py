@@ -16,7 +16,7 @@ from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import gpu_time, step_chain
+from gpureport.report.runs import class_history, gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
@@ -24,7 +24,7 @@ from gpureport.report.sections.findings import actions, finding_cards, finding_r
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import signal_history, time_spent
+from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
@@ -60,6 +60,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
+    histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
@@ -72,7 +73,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=timeline.build_timelines(inputs, found),
+        timeline=timeline.build_timelines(inputs, found, histories),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=stage_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
@@ -86,7 +87,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
-        worst=signal_history.build_worst_history(inputs[0]) if len(inputs) == 1 else None,
+        use=use_over_time.build_use_over_time(comparison, inputs, histories),
+        worst=signal_history.build_worst_history(inputs[0], signal_history.find_worst(inputs[0]))
+        if len(inputs) == 1
+        else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Strips of GPU utilisation over time: means of buckets, stretches without samples, and marks of findings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events, sampling_wording
 from gpureport.report.runs.bucket_means import SHORTEST, accumulate
+from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.gpu_limits import find_limits
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
@@ -21,13 +23,23 @@ _FEW_GPUS = 16
 _WHOLE_RUN = 0.95
 
 
-def build_timelines(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
-    """Return the strips of every run that has GPUs, on axes of one length."""
+def build_timelines(
+    runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
+) -> tuple[Timeline, ...]:
+    """Return the strips of every run that has GPUs, on axes of one length.
+
+    Args:
+        runs: every run of the report.
+        cards: findings, which mark the strips.
+        histories: the classes of GPU time of each run, by its place among the runs.
+    """
     axis = max((run.seconds for run in runs), default=0.0)
-    return tuple(_timeline(position, run, axis, cards) for position, run in enumerate(runs))
+    return tuple(_timeline(position, run, axis, cards, histories[position]) for position, run in enumerate(runs))
 
 
-def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard]) -> Timeline:
+def _timeline(
+    position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard], history: ClassHistory
+) -> Timeline:
     buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
     # A bucket is never shorter than a sample: below that it would only repeat samples.
     count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
@@ -42,7 +54,7 @@ def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[Findin
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
         absent=absent,
-        strips=() if absent else tuple(_strips(run, edges, mine)),
+        strips=() if absent else tuple(_strips(run, edges, mine, history)),
         events=log_events.list_events(run),
         recording=run.recording,
     )
@@ -72,7 +84,9 @@ def _describe_column(run: ReportRun, edges: FloatArray) -> str:
     return f"each column is the mean of {display.duration(edges[1])}"
 
 
-def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+def _strips(
+    run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
+) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     for gpu in run.run.gpus:
         cells = build_device_series(run.recording, gpu)
@@ -91,6 +105,8 @@ def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> 
                 _merge_stretches([*_gaps(cells, starts, ends, run.seconds), *_unrecorded_stretches(mean, edges)])
             ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
+            band=history.list_stretches([gpu.id]),
+            limits=find_limits(cells),
         )
 
 

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
-
-import numpy as np
 
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.clock_signals import gather_signals
+from gpureport.report.runs.gpu_limits import find_limits
 from gpureport.report.wording import display
 
 
@@ -94,19 +91,8 @@ def choose_signals(kind: str | None) -> tuple[Signal, ...]:
 
 def find_limit(signal: Signal, series: DeviceSeries) -> tuple[float, str] | None:
     """Return the limit of a quantity in its unit, and in words; None where none is known."""
-    if signal is TEMPERATURE:
-        limit, words = gather_signals(series).temperature_limit, "limit {}"
-    elif signal is POWER:
-        known = gather_signals(series).power_limit
-        known = known[~np.isnan(known)]
-        limit, words = (float(np.median(known)) if len(known) else float("nan")), "limit {}"
-    elif signal is MEMORY:
-        limit, words = float(series.device.memory_total_bytes or float("nan")), "{} installed"
-    else:
-        return None
-    if not isfinite(limit):
-        return None
-    return limit * signal.factor, words.format(format_value(signal, limit * signal.factor))
+    limit = next((limit for limit in find_limits(series) if limit.metric in signal.metrics), None)
+    return (limit.value * signal.factor, limit.text) if limit else None
 
 
 def format_value(signal: Signal, value: float) -> str:

@@ -36,7 +36,7 @@ def test_plain_when_piped_and_coloured_when_asked(report: Report) -> None:
     """Escape codes appear only on request, and only our own."""
     assert "\x1b" not in terminal.render(report)
     coloured = terminal.render(report, colour=True)
-    assert "\x1b[1;31mF2 problem: Clock reduced by heat, GPU 1" in coloured
+    assert "\x1b[1;31mF2 problem: GPU slowed by heat, GPU 1" in coloured
     for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"):
         coloured = coloured.replace(code, "")
     assert coloured == terminal.render(report)

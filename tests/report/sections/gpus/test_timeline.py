@@ -126,4 +126,4 @@ def test_a_moment_beside_a_run() -> None:
     assert (moment.strips, run.absent, len(run.strips)) == ((), "", 2)
     page = html.render(sampled((1, 0), (2, 60)))
     assert ('id="chart0"' in page, 'id="chart1"' in page) == (False, True)
-    assert ('<optgroup label="run 0">' in page, '<option value="1:0">' in page) == (False, True)
+    assert ('<optgroup label="run 0">' in page, '<option value="1:0"' in page) == (False, True)

@@ -9,7 +9,7 @@ from gpureport.analysis import analyze
 from gpureport.report import build
 from gpureport.report.formats import openmetrics
 from gpureport.report.formats.json import analysis_json
-from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests.builders import recording, steps
@@ -61,7 +61,6 @@ def test_every_format_says_what_no_job_held() -> None:
     assert content.gpu_time_table is not None
     assert content.gpu_time_table.columns[-1] == "no job"
     assert "not counted: 1.00 GPU-h without a job" in _plain(terminal.render(content))
-    assert "<br>0.017 GPU-h | 1.00 GPU-h |" in _plain(markdown.render(content))
     (line,) = [each for each in openmetrics.render(content).splitlines() if 'of="all GPUs",class="no_job"' in each]
     assert float(line.split()[-1]) == pytest.approx(3600, abs=2)
 
