@@ -204,7 +204,7 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
     assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 2
     refused = gpureport("analyze", "both", "--as-one-run")
-    assert (refused.code, refused.err[:22]) == (3, "gpureport: no file or s")
+    assert (refused.code, refused.err[:22]) == (3, "gpureport: both: no su")
 
 
 def test_a_compressed_log(gpureport: Program, tmp_path: Path) -> None:

@@ -263,9 +263,9 @@ def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: 
     assert "1 failed, 1 passed." in (tmp_path / "site" / "index.html").read_text()
     first, second = History(tmp_path / ".gpureport").read_latest()
     assert [check.origin for check in second.checks] == ["gpureport.toml:2", "--fail-on"]
-    for each, outcome in ((first, "passed"), (second, "broken")):
+    for each, outcome in ((first, "passed"), (second, "failed")):
         report = (tmp_path / "site" / "nights" / f"{each.page}.html").read_text()
-        assert outcome in report.split('<section id="policy">')[1].split("</section>")[0]
+        assert outcome in report.split('id="policy"')[1].split("</details>")[0]
         assert '<a href="../index.html">All nights</a>' in report
     before = files(tmp_path / "site")
     assert gpureport("nightly", "--site", "again").code == 0

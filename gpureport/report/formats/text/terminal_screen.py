@@ -191,7 +191,7 @@ def _rules(policy: Table, page: Page, most: int) -> Iterator[Line]:
     yield Line()
     hidden = f", {most} shown" if len(failed) > most else ""
     yield from page.wrapped(
-        f"RULES{display.GAP * 2}{len(failed)} of {len(policy.rows)} broken or not assessed{hidden}."
+        f"RULES{display.GAP * 2}{len(failed)} of {len(policy.rows)} failed or not assessed{hidden}."
     )
     for row in failed[:most]:
         outcome, observed, _ = row.cells
