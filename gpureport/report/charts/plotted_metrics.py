@@ -86,7 +86,7 @@ PLOTTED_METRICS = (
     PlottedMetric(metric="host_memory_used_bytes", title="Host memory used"),
     PlottedMetric(metric="host_memory_used_ratio", title="Host memory used", instead_of="host_memory_used_bytes"),
 )
-"""Every metric of the timelines; the CPU directly below what it feeds."""
+"""Every metric of the timelines in the order of their charts: what feeds a GPU stands below its utilisation."""
 
 
 def select_metrics(recorded: Collection[str]) -> Iterator[PlottedMetric]:

@@ -4,14 +4,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.recording import Run
-from gpureport.report.charts import plotted_metrics
-from gpureport.report.charts.palette import CLASSES, OTHER_CLASS
+from gpureport.report.charts import class_patterns, plotted_metrics
 from gpureport.report.charts.plotted_metrics import PlottedMetric
-from gpureport.report.model.time_charts import MetricLimit, Timeline, TimelineStrip
+from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.quantisation import CodeScale
 from gpureport.report.samples.series_packing import DeviceSamples, PackedDevice
@@ -20,6 +18,7 @@ from gpureport.report.wording import display
 from gpureport.sampling_rate import SlowStretch
 
 _LABEL = 26
+_UNITS = {metric.metric: metric.unit for metric in plotted_metrics.PLOTTED_METRICS}
 _ROWS = ((4, 32), (8, 24), (16, 17), (sys.maxsize, 12))
 """Pixels of a strip for at most so many GPUs."""
 
@@ -35,16 +34,24 @@ def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
     axis = runs[0].axis_seconds
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
     interval = min(run.recording.run.interval or 1.0 for run in runs)
+    classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
+    colours = {key: class_patterns.find_fill(key).colour for key in classes}
     return {
+        "classes": colours,
         "axis": axis,
         "finest": min(4 * interval, axis),
         "margin": max(7 * longest + 12, _MARGIN),
-        "classes": [CLASSES.get(name, OTHER_CLASS).colour for name in GPU_TIME_CLASSES],
     }
 
 
-def describe_run(
-    place: int, run: Timeline, bucket: int, metrics: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]]
+def describe_run(  # noqa: PLR0913 - what the index holds of a run, each by name
+    place: int,
+    run: Timeline,
+    bucket: int,
+    *,
+    names: Sequence[str],
+    metrics: Sequence[dict[str, Any]],
+    devices: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return what is said of a run.
 
@@ -52,6 +59,7 @@ def describe_run(
         place: its place among all runs.
         run: its timeline.
         bucket: seconds of a bucket; 0 is every sample.
+        names: columns of the metrics.
         metrics: what is said of each metric.
         devices: what is said of each device.
     """
@@ -65,7 +73,7 @@ def describe_run(
         "top": _EVENTS if any(event.at is not None for event in run.events) else 4,
         "metrics": list(metrics),
         "devices": list(devices),
-        "strips": [_describe_strip(strip, info) for strip in run.strips],
+        "strips": [_describe_strip(strip, info, names) for strip in run.strips],
         "events": [[event.id, _to_milliseconds(event.at)] for event in run.events if event.at is not None],
     }
 
@@ -114,17 +122,8 @@ def _describe_slow_stretch(stretch: SlowStretch, started: int, unit: float) -> t
     return stretch.interval, gap_seconds(stretch.interval), begin - unit, end + unit
 
 
-def describe_metric(run: Timeline, metric: PlottedMetric, found: CodeScale, highest: float) -> dict[str, Any]:
-    """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis.
-
-    Args:
-        run: the run; an axis holds the limits of its GPUs.
-        metric: the metric.
-        found: how codes become values.
-        highest: largest value.
-    """
-    limits = [limit.value for strip in run.strips for limit in strip.limits if limit.metric == metric.metric]
-    highest = max(highest, *limits) if limits else highest
+def describe_metric(metric: PlottedMetric, found: CodeScale, highest: float) -> dict[str, Any]:
+    """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis."""
     unit = metric.unit
     offset, step = found.offset * unit.factor, found.step * unit.factor
     low, high = plotted_metrics.round_axis_ends(unit, offset, highest * unit.factor)
@@ -151,8 +150,14 @@ def _digits(offset: float, step: float, *, exact: bool) -> int:
     return next(whole, 2)
 
 
-def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
+def _describe_strip(strip: TimelineStrip, info: Run, names: Sequence[str]) -> dict[str, Any]:
     return {
+        "band": [[stretch.key, _to_milliseconds(stretch.end)] for stretch in strip.band],
+        "limits": [
+            [names.index(limit.metric), limit.value * _UNITS[limit.metric].factor, limit.text]
+            for limit in strip.limits
+            if limit.metric in names
+        ],
         "device": [device.id for device in info.devices].index(strip.device),
         "gaps": [[_to_milliseconds(start), _to_milliseconds(end)] for start, end in strip.gaps],
         "marks": [
@@ -165,16 +170,7 @@ def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
             ]
             for mark in strip.marks
         ],
-        # stretches follow each other from the first sample on
-        "band": [[GPU_TIME_CLASSES.index(part.key), _to_milliseconds(part.end)] for part in strip.band],
-        "limits": [_describe_limit(limit) for limit in strip.limits],
     }
-
-
-def _describe_limit(limit: MetricLimit) -> list[Any]:
-    """Return the title of the metric, the limit in the unit that it is read in, and its name."""
-    metric = next(each for each in plotted_metrics.PLOTTED_METRICS if each.metric == limit.metric)
-    return [metric.title, float(f"{limit.value * metric.unit.factor:.6g}"), limit.text]
 
 
 def _to_milliseconds(seconds: float) -> float:
