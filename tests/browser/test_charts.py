@@ -131,7 +131,7 @@ def test_click_on_a_row_shows_its_metrics(page: "Page") -> None:
 
 def test_a_finding_zooms_to_its_stretch(page: "Page") -> None:
     """The link shows the first of its stretches and walks to the others; the address can be shared."""
-    page.get_by_role("link", name="Show on timeline").first.click()
+    page.locator("#F1").get_by_role("link", name="Show on timeline").click()
     page.wait_for_selector("#stops:not([hidden])")
     assert re.search(r"#show=F\d+$", page.url)
     first = shown(page)
@@ -146,7 +146,7 @@ def test_a_finding_zooms_to_its_stretch(page: "Page") -> None:
     page.get_by_role("button", name="Show all").click()
     assert shown(page) == _ALL
     assert not page.locator("#stops").is_visible()
-    page.get_by_role("link", name="Show on timeline").first.click()
+    page.locator("#F1").get_by_role("link", name="Show on timeline").click()
     assert shown(page) == first
 
 
