@@ -32,6 +32,11 @@ _KEYS = {
     "findings.steps.name": "the title is the step in words",
     "findings.occurrences.device": "the text of the stretch, and where the finding is, name the GPU",
     "gpu_time.parts.key": "the label is the class in words",
+    "timeline.strips.band": "names a class for programs; the legend has its name, the bars its time",
+    "timeline.strips.limits.metric": "the limit in words names the metric",
+    "spent.bars.segments.key": "the label is the class in words",
+    "spent.legend.key": "the label is the class in words",
+    "use.rows.band": "as of a strip",
     "timeline.strips.device": "the label is the GPU in words",
     "timeline.strips.marks": "the finding itself is shown",
     "timeline.events": "listed under data quality",
@@ -58,7 +63,11 @@ _METHOD = {"method": "limits, terms and inputs are reference; the page, PDF and 
 
 ALLOWED = {
     ".json": {},
-    ".html": _KEYS,
+    ".html": _KEYS
+    | {
+        "gpu_time.total": "the table of classes has it",
+        "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
+    },
     ".pdf": _KEYS
     | _ONCE_FOR_ALL
     | {
