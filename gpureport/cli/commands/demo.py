@@ -46,6 +46,5 @@ def demo(*, outputs: tuple[Path, ...], opened: bool, detail: str) -> None:
     content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()), _TITLE)
     report_output.print_report(content, full=detail == "full")
     report_output.write_report(content, outputs, opened=opened)
-    print_note(
-        f"Try it on your log: gpureport analyze gpu.csv\nMore samples, most of them generated: {chain.parents[1]}"
-    )
+    print_note("Try it on your log: gpureport analyze gpu.csv")
+    print_note(f"More samples, most of them generated: {chain.parents[1]}")
