@@ -35,7 +35,9 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """
     if name is None:
         return _index(rules)
-    name = _list_titles(rules).get(name.lower(), name)
+    if explained_classes.find_class(name) is None:
+        # a class of GPU time may be called as the finding that fills it
+        name = _list_titles(rules).get(name.lower(), name)
     if brief and (kinds := _find_kinds(name, rules)):
         return explained_kinds.explain_kinds_briefly(name, *kinds)
     found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
@@ -100,7 +102,7 @@ def _find_metrics(name: str) -> Iterator[Metric]:
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
     asked = name.lower().replace("isation", "ization")
-    known = _list_names(rules) | {title: terms.kind_title(kind) for title, kind in _list_titles(rules).items()}
+    known = _list_titles(rules) | _list_names(rules)
     if asked in known:
         return f"did you mean {known[asked]!r}?"
     written = find_query_field(asked)
