@@ -98,7 +98,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     texts = "".join(
-        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_anchor(scale.share(tick.at))}">'
+        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_anchor(tick, scale)}">'
         f"{escape(tick.text)}</text>"
         for tick in shown
     )
@@ -107,8 +107,11 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     return write_document([body], width=scale.width, height=AXIS_HEIGHT, label=label)
 
 
-def _anchor(share: float) -> str:
-    return "start" if share < _AT_EDGE else "end" if share > 1 - _AT_EDGE else "middle"
+def _anchor(tick: Tick, scale: HorizontalScale) -> str:
+    """Return how a label lies at its tick: below its middle, unless the edge of the figure would cut it."""
+    edge = len(tick.text) * TEXT * _LETTER / 2 / scale.width if scale.width else _AT_EDGE
+    share = scale.share(tick.at)
+    return "start" if share < edge else "end" if share > 1 - edge else "middle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
