@@ -152,7 +152,7 @@ def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
         [(_RUN, replace(_ANALYSIS, gpu_time=pair))], title=None, command="", gpu_hour_price=None, version="0"
     ).gpu_time_table
     assert table is not None
-    place = table.columns.index("waiting for input") - 1
+    place = table.columns.index("Waiting for data") - 1
     whole, *each = (row.cells[place].small for row in table.rows)
     assert ";" in whole
     assert not any(";" in small for small in each)

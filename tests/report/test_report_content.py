@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, Pauses
-from gpureport.analysis.rules.missing_metrics import count_of, length_of, share_of
+from gpureport.analysis.rules.missing_metrics import count_of, length_of, not_recorded, share_of, too_short
 from gpureport.data_quality import LogGap
 from gpureport.findings import Amount, NotJudged, Severity
 from gpureport.recording import Recording, Work
@@ -64,7 +64,7 @@ def test_nothing_judged_at_all() -> None:
     kinds = ("cpu_bound", "io_bound")
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0", kinds=kinds)
     assert content.verdict.sentence == "Nothing could be judged with this data."
-    assert content.judgement.sentence == "Nothing could be judged with this data."
+    assert content.judgement.sentence == "No check could be made with this data."
 
 
 def test_a_low_utilisation_is_a_loss_too() -> None:
@@ -257,7 +257,7 @@ def test_every_line_is_accounted_for() -> None:
 def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
     """One line a reason, with what to record."""
     (line,) = report(examples.pair(examples.run(), (), examples.NOT_JUDGED)).judgement.lines
-    assert line.kinds == ("Waiting for the CPU", "Waiting for storage")
+    assert line.kinds == ("Waiting for data: CPU saturated", "Waiting for data: storage")
     assert line.recording == "gpureport explain recording"
 
 
@@ -287,10 +287,23 @@ def test_reasons_that_differ_in_an_amount_are_one_line(
 
 
 def test_reasons_without_amounts_stay_apart() -> None:
-    """A number that names something is no amount."""
+    """A number that names something is no amount; what one recording answers is one line."""
     content = report(_short("a", "GPU 0 was lost", ()), _short("b", "GPU 1 was lost", ()))
-    assert [line.reason for line in content.judgement.lines] == ["GPU 0 was lost", "GPU 1 was lost"]
-    assert [line.where for line in content.judgement.lines] == ["a", "b"]
+    assert [line.reason for line in content.judgement.lines] == ["GPU 0 was lost; GPU 1 was lost"]
+    assert [line.where for line in content.judgement.lines] == [""]
+
+
+def test_checks_that_one_recording_answers_are_one_line() -> None:
+    """What is missing of the host in one list, and of runs too short the longest that is needed."""
+    short = [too_short(kind, 30.0, needed) for kind, needed in (("mem_leak", 60.0), ("oversized_gpu", 600.0))]
+    host = [
+        not_recorded("cpu_bound", "gpu:0", "cpu_utilization_ratio"),
+        not_recorded("io_bound", "gpu:0", "cpu_iowait_ratio"),
+    ]
+    first, second = report(examples.pair(examples.run(), (), (*short, *host))).judgement.lines
+    assert (len(first.kinds), plain(first.recording)) == (2, "a log of at least 10 min")
+    assert second.reason == "Not recorded: CPU utilisation and CPU waiting for I/O"
+    assert len(second.kinds) == 2
 
 
 def test_times_have_an_offset_only_with_a_zone() -> None:

@@ -1,6 +1,7 @@
 """The one place where a report's content is put together."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
@@ -19,7 +20,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.runs import class_history, gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
-from gpureport.report.sections.data import data_quality, method, policy_table
+from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
@@ -61,7 +62,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
-    return Report(
+    report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
@@ -92,6 +93,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         if len(inputs) == 1
         else None,
     )
+    return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
 def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None) -> tuple[Tile, ...]:
@@ -101,12 +103,12 @@ def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
-    judged, missing, _ = judgement.judged_kinds(inputs, asked)
+    counts = judgement.count_checks(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     return Findings(
         cards=found,
-        judged=judged,
-        missing=missing,
+        judged=counts.assessed,
+        missing=counts.missing,
         samples=max(run.samples for run in final),
         seconds=max(run.seconds for run in final),
     )

@@ -96,7 +96,7 @@ def _signals(history: SignalHistory, page: Page, most: int) -> Iterator[Line]:
     yield from _heading(f"{history.title.upper()}{display.GAP * 2}heights from zero", page)
     panels = [panel for panel in history.panels if panel.note] or list(history.panels)
     notes = [*(panel.note for panel in panels[:most]), history.span_text]
-    length = max(page.width - _GUTTER * 2 - _LABEL - max(map(display.terminal_width, notes)), 20)
+    length = max(page.width - _GUTTER * 2 - _LABEL - max(map(display.terminal_width, notes)), 16)
     drawn = 0
     for panel in panels[:most]:
         line = terminal_timeline.draw_heights(_main_line(panel), length, page, _top(panel))

@@ -89,6 +89,10 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
+    took = (
+        f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
+        if pauses >= loss_wording.NOTHING
+        else ""
+    )
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
     return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.join_words(below)}{took}."

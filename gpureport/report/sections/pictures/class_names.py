@@ -27,9 +27,7 @@ Causes = Mapping[str, Collection[str]]
 
 def name_class(key: str, causes: Causes) -> str:
     """Return the name of a class as it stands in a legend; slowed time by its cause, where it has only one."""
-    named = causes.get(key, ()) if key == "throttled" else ()
-    label = "Slowed by heat" if set(named) == {"heat"} else terms.CLASSES.get(key, key.replace("_", " "))
-    return f"{label[:1].upper()}{label[1:]}"
+    return terms.class_title(key, causes.get(key, ()))
 
 
 def build_segments(

@@ -80,7 +80,7 @@ def test_shares_of_the_loss_add_up() -> None:
     """What is not named is summed up, and throttled time counts as lost."""
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
     assert sentence(content) == (
-        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % for "
+        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to a lowered clock, 3.3 % at start-up and 3.3 % for "
         "other reasons."
     )
     assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
@@ -266,7 +266,7 @@ def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:
     """A job that never worked is one finding of all its time."""
     run = builders.recording(util=np.zeros(300))
     content = report((run, analyze(run)))
-    assert next(card.title for card in content.findings if card.is_open) == "No sustained work"
+    assert next(card.title for card in content.findings if card.is_open) == "Hardly any work"
     assert not any("of the GPU time was idle" in line for line in content.verdict.details)
 
 
@@ -276,6 +276,6 @@ def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
     (first, one), (second, other) = (examples.pair(examples.run(name, step="s")) for name in ("a", "b"))
     one, other = replace(one, not_judged=()), replace(other, not_judged=missing)
     both = report((first, one), (second, other)).judgement.sentence
-    assert both.endswith("could be judged with this data, 1 of them not in every repetition.")
+    assert both == "33 checks in 2 runs: 33 clear. 1 of them was not assessed in every run."
     alone = report((second, other)).judgement.sentence
-    assert alone.endswith("; 1 could not be judged, or only in part.")
+    assert alone == "33 checks: 32 clear, 1 not assessed."
