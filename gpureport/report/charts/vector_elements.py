@@ -98,8 +98,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     texts = "".join(
-        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_anchor(tick, scale)}">'
-        f"{escape(tick.text)}</text>"
+        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_anchor(tick, scale)}">{escape(tick.text)}</text>'
         for tick in shown
     )
     label = f"Axis: {', '.join(tick.text for tick in shown)}"

@@ -32,7 +32,10 @@ def test_result_first(report: Report) -> None:
     assert "| 2-more-workers<br>run 1 | `" in text
     assert "| Since the first | | | −52%, better<br>−58 to −45% | −52%, better<br>−58 to −45% |" in text
     assert "\n1. **Shorten start-up.** Saves up to 43% of a run this short. For 17 of 23 s" in text
-    assert "| problem | Waiting for data: one CPU core saturated<br>One core was saturated for" in text
+    assert (
+        r"| problem | Waiting for data: one CPU core saturated (cpu\_bound\_single)<br>One core was saturated for"
+        in text
+    )
     assert f"\n{content.judgement.sentence}\n" in text
     assert text.splitlines()[-1] == "gpureport 0.1.0, with the full page: `gpureport report a.csv -o report.html`"
 
