@@ -9,7 +9,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
-from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
@@ -17,7 +17,7 @@ from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import class_history, gpu_time, step_chain
+from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
@@ -61,12 +61,13 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
+    next_steps = actions.build_actions(inputs, rows, comparison, study.best_label if study else None)
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=step_chain.build_subtitle(inputs),
+        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
-        verdict=verdict.build_verdict(comparison, findings, study),
+        verdict=verdict.add_next_step(verdict.build_verdict(comparison, inputs, findings, study), next_steps),
         tiles=_build_tiles(comparison, findings, study),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
@@ -85,7 +86,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
-        actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
+        actions=next_steps,
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
@@ -115,4 +116,4 @@ def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked
 
 
 def _title(runs: Sequence[ReportRun]) -> str:
-    return display.shorten(", ".join(dict.fromkeys(run.step for run in runs)), 80) or "GPU report"
+    return display.shorten(quiet_line.name_chain(runs), 80) or "GPU report"
