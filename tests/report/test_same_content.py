@@ -122,6 +122,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     | _FOLDS
     | _REFERENCE
     | {
+        "verdict.notes": "the page and PDF have what else is worth knowing",
         "method": "limits, terms, inputs and versions are reference; the page, PDF and JSON hold them",
         "quality": "the page says what became of every line",
         "spending": "the tiles and the table of steps have energy and cost",

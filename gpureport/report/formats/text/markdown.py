@@ -66,7 +66,8 @@ def _body_lines(report: Report) -> Iterator[str]:
 def _head_lines(report: Report) -> Iterator[str]:
     first, further = display.headline(report.verdict.sentence)
     lead = " ".join(filter(None, (further, *report.verdict.details)))
-    subtitle = " · ".join(filter(None, (report.title, report.subtitle)))
+    title = "" if report.title in report.subtitle else report.title
+    subtitle = " · ".join(filter(None, (title, report.subtitle)))
     yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(subtitle, _TEXT)), "")
     yield from ([escape_line_start(display.shorten(lead, 4 * _TEXT)), ""] if lead else [])
     if report.tiles:
