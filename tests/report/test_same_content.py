@@ -115,6 +115,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     | _REFERENCE
     | {
         "method.inputs": "with --detail full, as all reference",
+        "rows.history": "of the costliest row; --detail full has each",
         "quality.facts": "what differs from run to run comes with --detail full",
         "spending": "of several runs the tiles and the table of steps have it; --detail full has each",
     },
@@ -142,6 +143,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "rows.marks": "drawn as dots; the row says in how many runs",
         "rows.confidence": "the page and PDF have it",
         "rows.advice": "shortened to a cell",
+        "rows.history": "a drawing; the page and PDF have it",
     },
     ".txt": _KEYS
     | _ONCE_FOR_ALL

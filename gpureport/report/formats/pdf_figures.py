@@ -45,7 +45,8 @@ class FigureFiles:
         spent: a bar of GPU time a row, then the axis.
         use: utilisation over time a row, then the axis.
         worst: the panels of the worst GPU, then their axis.
-        opened: the panels of the row of findings that is shown opened, then their axis.
+        histories: by the id of a row of findings its panels, then their axis; without `--detail full` of the first
+            row alone, which is shown opened.
         bars: shares of GPU time of every run; None where it could not be divided, and without `--detail full`.
         panels: figures of every step; none without `--detail full`.
         timelines: strips of each run, a run without GPUs has none; none without `--detail full`.
@@ -55,7 +56,7 @@ class FigureFiles:
     spent: tuple[FigureFile, ...]
     use: tuple[FigureFile, ...]
     worst: tuple[FigureFile, ...]
-    opened: tuple[FigureFile, ...]
+    histories: dict[str, tuple[FigureFile, ...]]
     bars: FigureFile | None = None
     panels: tuple[FigureFile, ...] = ()
     timelines: tuple[tuple[FigureFile, ...], ...] = ()
@@ -87,24 +88,25 @@ def _underlay_hatches(svg: str) -> str:
     return _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
 
 
-def _draw_pictures(report: Report, files: FigureWriter) -> FigureFiles:
-    """Draw what everybody gets: where GPU time went, use over time, the worst GPU and the finding shown opened."""
+def _draw_pictures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
+    """Draw what everybody gets: where GPU time went, use over time, the worst GPU and crops of findings."""
     legend = report.spent.legend if report.spent else ()
     row, page, box = (width / SCALE for width in (_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH))
-    opened = next((each.history for each in report.rows if each.history), None)
+    drawn = {each.id: each.history for each in report.rows if each.history}
+    shown = list(drawn.items()) if full else list(drawn.items())[:1]
     swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
     return FigureFiles(
         legend=files.write_all("legend", swatches),
         spent=files.write_all("spent", draw_spent_bars(report.spent, "spent", row) if report.spent else ()),
         use=files.write_all("use", draw_use_rows(report.use, "use", row) if report.use else ()),
         worst=files.write_all("worst", draw_signal_panels(report.worst, "worst", page) if report.worst else ()),
-        opened=files.write_all("opened", draw_signal_panels(opened, "opened", box) if opened else ()),
+        histories={name: files.write_all(name, draw_signal_panels(each, name, box)) for name, each in shown},
     )
 
 
 def draw_figures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
     """Draw the figures into files; those for reference only when `full`."""
-    figures = _draw_pictures(report, files)
+    figures = _draw_pictures(report, files, full=full)
     if not full:
         return figures
     parts = [
