@@ -1,6 +1,7 @@
 """How the pages of a PDF are laid out: nothing runs into anything else, and what matters stands on the first pages."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def _recorded() -> Report:
 @needs_poppler
 def test_the_result_of_five_steps_stands_on_the_first_pages(tmp_path: Path) -> None:
     """Headline to what to do next on the first, the table and the findings on the second, and six pages at most."""
-    path = _saved(_recorded(), tmp_path)
+    path = _saved(replace(_recorded(), tiles=first_screens.build_tiles()), tmp_path)
     first, second = (pdf_reading.text(path, page) for page in (1, 2))
     sections = ("Where the GPU time went", "GPU use over time", "What to do next")
     assert [name for name in sections if name not in first] == []
