@@ -1,10 +1,11 @@
-"""Quantities as a person writes them (`5 %`, `10 min`, `80 GiB`, `3 EUR`), in base units and back."""
+"""Quantities as a person writes them (`5%`, `10 min`, `80 GiB`, `3 EUR`), in base units and back."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isclose, isfinite
 
+from gpureport.number_format import MINUS
 from gpureport.report.wording import display
 from gpureport.units import UNITS, Unit
 
@@ -39,7 +40,7 @@ _EXTRA_UNITS: dict[str, Unit] = {
     "/s": Unit("1/s", 1),
 }
 _UNIT_EXAMPLES = {
-    SHARE: "a share such as 5 %",
+    SHARE: "a share such as 5%",
     POINTS: "points such as 2 points",
     TIME: "a time such as 10 min",
     MONEY: "money such as 3 EUR",
@@ -50,7 +51,7 @@ _UNIT_EXAMPLES = {
     "W": "a power such as 300 W",
     "J": "an energy such as 2 kWh",
     "Cel": "a temperature such as 85 °C",
-    "Hz": "a clock such as 1500 MHz",
+    "Hz": "a clock such as 1,500 MHz",
     NUMBER: "a number such as 0.78",
     "g": "a mass such as 2 kg",
     "1/s": "a rate such as 40 /s",
@@ -101,11 +102,9 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
     if unit == MONEY:
         return display.money(value, currency)
     if unit == NUMBER:
-        return display.precise_number(value)
+        return display.number(value)
     if unit == FINDINGS:
         return display.plural(round(value), "finding")
-    if unit == "g":
-        return display.quantity(value / 1000, "kg") if abs(value) >= 1000 else display.quantity(value, "g")  # noqa: PLR2004 - kilo
     return display.integer(value) if unit == COUNT else display.quantity(value, unit)
 
 
@@ -142,4 +141,4 @@ def _is_on_same_side(printed: float, other: float, value: float) -> bool:
 def format_relative_change(share: float) -> str:
     """Return a relative change with its sign."""
     text = display.percent(share)
-    return text if text.startswith(("-", "<")) else f"+{text}"
+    return text if text.startswith((MINUS, "<")) else f"+{text}"

@@ -1,4 +1,4 @@
-"""Bars of GPU time by class, each 100 % wide."""
+"""Bars of GPU time by class, each 100% wide."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _HATCH = (0.08, 0.09, 0.11, 0.28)
 
 
 def draw_time_bars(bars: Sequence[TimeBar], prefix: str, width: float = canvas.WIDTH) -> str:
-    """Return the bars of GPU time, one above the other, each 100 % wide; a page takes a narrower figure."""
+    """Return the bars of GPU time, one above the other, each 100% wide; a page takes a narrower figure."""
     return canvas.to_svg(build_time_bars_figure(bars, width), prefix, describe_time_bars(bars))
 
 
@@ -39,7 +39,7 @@ def build_time_bars_figure(bars: Sequence[TimeBar], width: float = canvas.WIDTH)
             _draw_bar(axes, position, bar, _LABEL_FITS * canvas.WIDTH / width)
         axes.set_yticks(range(len(bars)), labels, fontsize=_TEXT, color=INK.stand_in)
         shares = [0, 0.2, 0.4, 0.6, 0.8, 1]
-        axes.set_xticks(shares, [f"{share * 100:.0f} %" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
+        axes.set_xticks(shares, [f"{share * 100:.0f}%" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
         _draw_legend(axes, bars, rows)
     return figure
 

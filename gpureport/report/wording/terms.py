@@ -123,7 +123,7 @@ DEFINITIONS = (
     ),
     _term(
         "Idle",
-        "Time with a GPU utilisation of 5 % or less.",
+        "Time with a GPU utilisation of 5% or less.",
         "Stretches without samples are never counted as idle.",
     ),
     _term("Idle share", "Idle time divided by the time that samples cover, start-up and end included."),

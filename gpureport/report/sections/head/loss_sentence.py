@@ -86,11 +86,11 @@ def describe_loss(step: Step, findings: Findings) -> str:
         )
         return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss_wording.loss_bound(step.analyses)} {display.percent(ratio)}"
-    of, rest = loss_wording.format_gpu_hours(held, len(step.analyses)), ""
+    of, rest = loss_wording.format_gpu_time(held, len(step.analyses)), ""
     if whole > held:
         of, rest = (
             f"the {of} observed",
-            f"; of the other {loss_wording.format_gpu_hours(whole - held, len(step.analyses))} it cannot be told",
+            f"; of the other {loss_wording.format_gpu_time(whole - held, len(step.analyses))} it cannot be told",
         )
     return f"{share} of {of} was lost: {loss_wording.describe_largest_losses(lost, held)}{rest}."
 

@@ -17,6 +17,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.difference_wording import describe_verdict
+from gpureport.report.wording.relative_changes import format_relative_difference
 
 
 def describe_outcome(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:
@@ -53,7 +54,7 @@ def _describe_training(comparison: Comparison) -> Iterator[str]:
     shown = figure_formats.choose_format(TRAINING_RATE, last.work_unit)
     before, after = shown.format_pair(delta.before, delta.after)
     unit = display.clean(last.work_unit or "work")
-    change = display.relative(delta.difference, delta.before)
+    change = format_relative_difference(delta.difference, delta.before)
     moved = f" ({change})" if change else ""
     verdict = describe_verdict(delta)
     yield f"Training alone: from {before} to {after} {unit} a second{moved}: {verdict}."

@@ -12,7 +12,6 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
 from gpureport.report.wording import display
 
-_SUFFIX = f"{display.GAP}%"
 _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
 _FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
@@ -108,4 +107,4 @@ def _format_margin(best: BestGroup) -> str:
     low, high = sorted(sign * end for end in best.interval)
     if low < 0:
         return f"{size} (from {display.percent(-low)} worse to {display.percent(high)} better)"
-    return f"{size} ({display.percent(low).removesuffix(_SUFFIX)} to {display.percent(high)})"
+    return f"{size} ({display.percent(low).removesuffix('%')} to {display.percent(high)})"
