@@ -16,6 +16,8 @@ _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
+_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+"""A number whose comma may stand for thousands or for decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _EXTRA_UNITS: dict[str, Unit] = {
     "points": Unit(POINTS, 1, 100),
@@ -78,10 +80,10 @@ class Quantity:
 def parse_quantity(text: str) -> Quantity | None:
     """Return the quantity that a text states; None if it states none."""
     match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
+    if match is None or _AMBIGUOUS.fullmatch(match[1]):
         return None
     number, word = float(match[1].replace(",", ".")), match[2] or ""
-    written = " ".join(filter(None, match.groups()))
+    written = _join(match[1], word)
     if _CURRENCY.fullmatch(word) and isfinite(number):
         return Quantity(value=number, unit=MONEY, currency=word, text=written)
     # nvidia-smi says MB where it means MiB, a person does not
@@ -123,9 +125,15 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
     text = read(value)
     if text != read(limit.value):
         return text
-    _, _, word = limit.text.partition(" ")
+    parts = _QUANTITY.fullmatch(limit.text)
+    word = parts[2] or "" if parts else ""
     scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
-    return f"{_format_distinct(value / scale, limit.value / scale)}{display.GAP}{word}".rstrip()
+    return _join(_format_distinct(value / scale, limit.value / scale), word, gap=display.GAP)
+
+
+def _join(number: str, unit: str, gap: str = " ") -> str:
+    """Return a number with its unit, a per cent sign without a space."""
+    return f"{number}{'' if unit == '%' else gap}{unit}".rstrip()
 
 
 def _format_distinct(value: float, other: float) -> str:

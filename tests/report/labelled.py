@@ -26,7 +26,7 @@ _SENTENCES = (
 _LOST = re.compile(r"was lost: ([^.]*(?:\.\d[^.]*)*)\.")
 _STILL = re.compile(rf"(?:Up to|At least) {_SHARE} of [^:]{{0,60}}? in [^:]{{1,40}}?: ([^.]*(?:\.\d[^.]*)*)\.")
 _OF_A_GPU = {"Utilisation mean": "GPU utilisation", "Idle": "Idle share", "Power mean": "Power of a GPU"}
-_OTHER = {"Verdict", "Since first", "Runs", "", f"95{display.GAP}% interval", "95 % interval"}
+_OTHER = {"Verdict", "Since first", "Runs", "", f"95% interval", "95% interval"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*")
 _AMOUNT = re.compile(r"(<)?(-?\d+(?: \d{3})*(?:\.\d+)?)(?: (%|°C|k?Wh|[MG]iB|MHz|W|GPU-h))?")
 _SCALES = {"%": 0.01, "MHz": 1e6, "Wh": 3600.0, "kWh": 3.6e6, "GiB": 2.0**30, "MiB": 2.0**20, "GPU-h": 3600.0}
 _LETTERED = {"0", "100", "95", "5"}
-"""Numbers in words of the templates: 0 to 100 %, intervals of 95 %, utilisation of 5 %."""
+"""Numbers in words of the templates: 0 to 100%, intervals of 95%, utilisation of 5%."""
 
 
 def plain(text: str) -> str:
@@ -188,7 +188,7 @@ def test_figures_are_those_of_the_samples(known: Report) -> None:
     held = sum(value for labels, value in seconds.items() if ("of", "all GPUs") in labels)
     assert held == pytest.approx(2 * 1200, abs=1e-6)
     tiles = {tile.label: plain(tile.value) for tile in known.tiles}
-    assert tiles["Idle share"] == plain(display.percent(180 / 2402)) == "7.5 %"
+    assert tiles["Idle share"] == plain(display.percent(180 / 2402)) == "7.5%"
     assert tiles["GPU-hours"] == "0.667"
     for extension in (".html", ".txt"):
         text = plain(shown(known, extension))

@@ -32,7 +32,7 @@ def plain(text: str) -> str:
 def test_the_verdict_says_what_was_lost() -> None:
     """One sentence with the share, then what to look at first."""
     content = report(examples.pair(examples.run(), GAPS))
-    assert plain(content.verdict.sentence) == "Up to 10 % of 0.333 GPU-h was lost: all of it idle."
+    assert plain(content.verdict.sentence) == "Up to 10% of 0.333 GPU-h was lost: all of it idle."
     assert plain(content.verdict.details[0]).startswith("Look first at F1: Idle gaps, both GPUs, up to 0.033 GPU-h")
 
 
@@ -41,11 +41,11 @@ def test_four_tiles() -> None:
     tiles = report(examples.pair(examples.run(), GAPS, examples.NOT_JUDGED), price=2.5).tiles
     assert [(tile.label, plain(tile.value)) for tile in tiles] == [
         ("GPU-hours", "0.333"),
-        ("Idle share", "10 %"),
+        ("Idle share", "10%"),
         ("GPU-hours lost", "0.033"),
         ("Open findings", "1"),
     ]
-    assert plain(tiles[2].context) == "up to 10 % of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
+    assert plain(tiles[2].context) == "up to 10% of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
     assert tiles[3].context == "1 warning; 2 kinds could not be judged"
 
 
@@ -72,7 +72,7 @@ def test_a_low_utilisation_is_a_loss_too() -> None:
     recording, analysis = examples.pair(examples.run())
     times = tuple(replace(time, seconds=(("computing", 300.0), ("low_use", 300.0))) for time in analysis.gpu_time)
     content = report((recording, replace(analysis, gpu_time=times)))
-    assert plain(content.verdict.sentence) == "Up to 50 % of 0.333 GPU-h was lost: all of it to low use."
+    assert plain(content.verdict.sentence) == "Up to 50% of 0.333 GPU-h was lost: all of it to low use."
 
 
 def test_params_and_tags_are_shown() -> None:
@@ -250,7 +250,7 @@ def test_every_line_is_accounted_for() -> None:
     assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
     assert facts["Longest gap"] == "1 min, GPU 0 at 0:05:00; 1 gap in all"
     assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
-    assert facts["Coverage"] == "95 % of the time from first to last sample lies near a sample"
+    assert facts["Coverage"] == "95% of the time from first to last sample lies near a sample"
     assert quality.notes == ("Times are the local time of the recording machine.",)
 
 
@@ -274,7 +274,7 @@ def _short(name: str, reason: str, amounts: tuple[Amount, ...]) -> tuple[Recordi
         ("the job lasts only {}", length_of(52), length_of(65), ["The job lasts only 52 s to 1 min 5 s"]),
         ("{}, fewer than 20", count_of(19, "sample"), count_of(8, "sample"), ["8 to 19 samples, fewer than 20"]),
         ("{}, fewer than 20", count_of(1, "sample"), count_of(8, "sample"), ["1 to 8 samples, fewer than 20"]),
-        ("only {} of 2 min", share_of(0.095), share_of(0.1), ["Only 9.5 % to 10 % of 2 min"]),
+        ("only {} of 2 min", share_of(0.095), share_of(0.1), ["Only 9.5% to 10% of 2 min"]),
     ],
 )
 def test_reasons_that_differ_in_an_amount_are_one_line(

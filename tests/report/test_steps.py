@@ -78,7 +78,7 @@ def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
     assert repeated.tiles[0].context.endswith(", a mean of 3 runs")
     assert (repeated.tiles[2].value, plain(repeated.tiles[2].context)) == (
         "0.022",
-        "up to 10 % of all GPU-hours, a mean of 3 runs; costs 0.056 at 2.50 a GPU-hour",
+        "up to 10% of all GPU-hours, a mean of 3 runs; costs 0.056 at 2.50 a GPU-hour",
     )
     assert [plain(bar.total) for bar in repeated.gpu_time] == ["0.502 GPU-h", "0.391 GPU-h", "0.224 GPU-h"]
     assert repeated.title == "old, mid, new"
@@ -94,7 +94,7 @@ def test_a_finding_of_every_repetition_is_open_once(repeated: Report) -> None:
 def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
     """Besides the figure that counts, others that got better or worse; not those that say the same of equal work."""
     headline = plain(repeated.verdict.sentence)
-    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-55 %, ")
+    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-55%, ")
     assert headline.endswith(" Besides, better: GPU utilisation.")
     assert "steps a second" not in headline
     steps = [line for line in repeated.verdict.details if line.startswith("Step by step")]
@@ -104,12 +104,12 @@ def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (0.9912, 0.9815, ("99.1 %", "98.2 %")),
-        (0.0951, 0.1234, ("9.5 %", "12.3 %")),
-        (0.36, 0.45, ("36 %", "45 %")),
-        (0.0, 0.123, ("0 %", "12 %")),
-        (0.991, 1.0, ("99.1 %", "100 %")),
-        (0.991, None, ("99.1 %", "not recorded")),
+        (0.9912, 0.9815, ("99.1%", "98.2%")),
+        (0.0951, 0.1234, ("9.5%", "12.3%")),
+        (0.36, 0.45, ("36%", "45%")),
+        (0.0, 0.123, ("0%", "12%")),
+        (0.991, 1.0, ("99.1%", "100%")),
+        (0.991, None, ("99.1%", "not recorded")),
     ],
 )
 def test_two_shares_have_the_same_decimals(before: float, after: float | None, expected: tuple[str, str]) -> None:
@@ -119,7 +119,7 @@ def test_two_shares_have_the_same_decimals(before: float, after: float | None, e
 
 
 def test_shares_below_each_other_have_the_same_decimals() -> None:
-    """In the table of steps, in that of groups, and beside a share below 10 %."""
+    """In the table of steps, in that of groups, and beside a share below 10%."""
     levels = (("old", 0.978), ("mid", 0.991), ("new", 0.95))
     runs = []
     for step, level in levels:
@@ -211,7 +211,7 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
     assert second.effects.columns == (*first.effects.columns, "Since first", "Verdict since first")
     place = [row.head.text for row in second.effects.rows].index("GPU utilisation once settled")
     cells = [plain(cell.text) for cell in second.effects.rows[place].cells]
-    assert cells == ["50 %", "90 %", "+40.0 points", "better", "+30.0 points", "better"]
+    assert cells == ["50%", "90%", "+40.0 points", "better", "+30.0 points", "better"]
     assert " to " in second.effects.rows[place].cells[4].small
     assert [row.cells[3].text for row in first.effects.rows if row.head.text.startswith("GPU util")] == ["worse"]
     assert repeated.steps is not None
@@ -231,13 +231,13 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
         assert row.value == pytest.approx(level, abs=0.002)
         assert row.interval is not None
         assert row.interval[0] < level < row.interval[1]
-    assert plain(used.rows[0].text).startswith("60.5 % (")
+    assert plain(used.rows[0].text).startswith("60.5% (")
     dots = used.rows[0].runs
     assert [dot.run for dot in dots] == ["old0", "old1", "old2"]
     assert [dot.value for dot in dots] == pytest.approx([0.6, 0.605, 0.61], abs=0.002)
     assert per_work.rows[0].each_run == "runs 0.500, 0.502 and 0.503"
     assert compared(repeated).legend.replace(GAP, " ") == (
-        "Large dot: a step, a mean over its runs, its 95 % interval as a line across it. Small dots: its runs. Dashed: "
+        "Large dot: a step, a mean over its runs, its 95% interval as a line across it. Small dots: its runs. Dashed: "
         "the first step."
     )
     assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
@@ -264,7 +264,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert content.steps.rows[0].cells[content.steps.columns.index(title) - 1].value == pytest.approx(30.05, abs=0.02)
     assert (content.tiles[0].label, content.tiles[0].value) == (title, "13.4")
     assert plain(content.verdict.sentence).startswith(
-        f"From old to new, {title} went from 30.0 to 13.4: better (-55 %, "
+        f"From old to new, {title} went from 30.0 to 13.4: better (-55%, "
     )
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, whole job"
@@ -345,13 +345,13 @@ def test_every_format_says_what_the_training_rate_rests_on(repeated: Report, ext
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:
-    """Repetitions near 100 % have an interval that reaches further; it is cut, and the note says so."""
+    """Repetitions near 100% have an interval that reaches further; it is cut, and the note says so."""
     runs = [busy(f"{step}{run}", level, step) for step in ("a", "b") for run, level in enumerate((0.97, 1.0))]
     part = compared(build(runs, title=None, command="", gpu_hour_price=None, version="0"))
     ends = [row.interval for row in part.charts[-1].rows]
     assert [end and end[1] for end in ends] == [1.0, 1.0]
     assert "101" not in repr(part.estimates)
-    assert plain(part.estimates.note) == "Intervals are cut at 0 and, of shares, at 100 %: no figure lies beyond."
+    assert plain(part.estimates.note) == "Intervals are cut at 0 and, of shares, at 100%: no figure lies beyond."
     assert compared(chain()).estimates.note == ""
 
 
@@ -379,12 +379,12 @@ def test_groups_have_bars_and_a_table() -> None:
 def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
     """Amounts of a run, and the card of the finding that costs most."""
     assert [(fact.name, plain(fact.text)) for fact in compared(repeated).remaining] == [
-        ("Still lost", "Up to 10 % of 0.224 GPU-h a run in new: all of it idle. In old it was 10 %."),
+        ("Still lost", "Up to 10% of 0.224 GPU-h a run in new: all of it idle. In old it was 10%."),
         (
             "Largest left",
             (
-                "Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0 %), a mean over all runs, found in all 3; most in F1, "
-                "5.0 % of its run."
+                "Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0%), a mean over all runs, found in all 3; most in F1, "
+                "5.0% of its run."
             ),
         ),
     ]
@@ -404,7 +404,7 @@ def test_losses_and_advice_are_of_the_best_group() -> None:
     view = comparison_content.build_comparison_view(named, by=(Factor(kind="param", key="framework"),))
     assert view.advice[0] == Fact(name="Group", text="framework=new")
     lost = next(fact.text for fact in view.remaining if fact.name == "Still lost")
-    assert plain(lost) == "Up to 10 % of 0.224 GPU-h a run in framework=new: all of it idle."
+    assert plain(lost) == "Up to 10% of 0.224 GPU-h a run in framework=new: all of it idle."
 
 
 def test_the_largest_is_no_consequence_of_another() -> None:
@@ -425,7 +425,7 @@ def test_the_head_of_groups_names_the_best() -> None:
     """The sentence and the first tiles are of the best group; what is of the last one says so."""
     report = chain(by="framework")
     sentence = plain(report.verdict.sentence)
-    assert sentence == "43 % cheaper with framework=new than with the next best group."
+    assert sentence == "43% cheaper with framework=new than with the next best group."
     cheapest, fastest, lost, _ = report.tiles
     assert cheapest.label == "Cost per 1000 steps"
     assert cheapest.context.startswith("framework=new; the next, framework=mid: ")

@@ -1,25 +1,25 @@
-"""Changes of a figure as multiples and in per cent, with a minus sign as English is set: -46%, 2.1 times."""
+"""Changes of a figure as multiples and in per cent, with a minus sign as English is set: −46%, 2.10 times."""
 
-from gpureport.number_format import MINUS, format_number
+from gpureport.number_format import MINUS, format_integer
 
 _TIMES = 10.0
 """Ratio from which a change reads better as times than in per cent."""
-_WHOLE = 0.995
-"""Per cent from which a change is printed without a decimal."""
+_WHOLE = 0.95
+"""Per cent from which a change is printed without a decimal: it rounds to one."""
 
 
 def format_times(ratio: float) -> str:
-    """Return a ratio as a multiple in three digits: `1.84 times`, `12.3 times`."""
-    return f"{format_number(ratio)} times"
+    """Return a ratio as a multiple: `1.84 times`, whole from tenfold on: `12 times`."""
+    return f"{_format_ratio(ratio)} times"
 
 
 def format_times_range(interval: tuple[float, float]) -> str:
     """Return the ends of a ratio: `1.61 to 2.11`."""
-    return f"{format_number(interval[0])} to {format_number(interval[1])}"
+    return f"{_format_ratio(interval[0])} to {_format_ratio(interval[1])}"
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a change in per cent with its sign: -46%, +0.4%; from tenfold on as times."""
+    """Return a ratio as a change in per cent with its sign: −46%, +0.4%; from tenfold on as times."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
@@ -29,11 +29,15 @@ def format_relative_difference(difference: float, before: float | None) -> str:
 
 
 def format_percent_range(interval: tuple[float, float]) -> str:
-    """Return the ends of a change in per cent: -53 to -38%."""
+    """Return the ends of a change in per cent: −53 to −38%."""
     low, high = interval
     if high >= _TIMES:
         return f"{format_times_range(interval)} times"
     return f"{_signed_percent(low)} to {_signed_percent(high)}%"
+
+
+def _format_ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < _TIMES - 0.005 else format_integer(ratio)
 
 
 def _signed_percent(ratio: float) -> str:

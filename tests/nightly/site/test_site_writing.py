@@ -48,7 +48,7 @@ def build(folder: Path, history: list[NightlyRecord]) -> dict[str, bytes]:
 
 def changed(count: int = 60) -> list[NightlyRecord]:
     """Return nights of which the 31st has other params and is worse from then on."""
-    values = [0.9 + 0.003 * (number * 7 % 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
+    values = [0.9 + 0.003 * (number * 7% 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
     return [
         night(
             number,
@@ -114,7 +114,7 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     held = (
         Check(limit="no idle_gap", run="bert", outcome=CheckOutcome.PASSED, observed="no finding"),
         Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is <stated>"),
-        Check(limit="idle_ratio <= 5 %", run="late", outcome=CheckOutcome.BROKEN, observed="9 %"),
+        Check(limit="idle_ratio <= 5%", run="late", outcome=CheckOutcome.BROKEN, observed="9%"),
         Check(limit="no thermal_throttle", run="", outcome=CheckOutcome.CANNOT_JUDGE, reason="no run is step b"),
     )
     newest = night(

@@ -284,7 +284,7 @@ def test_every_plotted_metric_exists_and_has_a_unit() -> None:
     ],
 )
 def test_axes_end_at_round_values(unit: str, low: float, high: float, expected: tuple[float, float]) -> None:
-    """Amounts begin at 0, shares reach 100 %, and an axis is never empty."""
+    """Amounts begin at 0, shares reach 100%, and an axis is never empty."""
     assert plotted_metrics.round_axis_ends(plotted_metrics.DISPLAY_UNITS[unit], low, high) == pytest.approx(expected)
 
 

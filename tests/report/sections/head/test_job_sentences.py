@@ -34,7 +34,7 @@ def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     details = [_plain(line) for line in _report().verdict.details]
     assert details[0].endswith("(10 min). Add --job N to read one of them.")
     assert details[0].startswith("The log holds 2 jobs, a minute or more apart: job 1, ")
-    assert details[1] == "For another 0.500 GPU-h no job held a GPU: figures and shares leave that time out."
+    assert details[1] == "For another 30.0 GPU-min no job held a GPU: figures and shares leave that time out."
 
 
 def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
@@ -47,12 +47,12 @@ def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
 def test_headline_tiles_and_bar_are_of_the_jobs() -> None:
     """The share of the half minute at the end is that of the jobs' time, wherever it is told."""
     content = _report()
-    assert _plain(content.verdict.sentence).startswith("Up to 2.5 % of 0.333 GPU-h was lost")
-    assert [tile.value for tile in content.tiles[:2]] == ["0.333", f"2.5{GAP}%"]
+    assert _plain(content.verdict.sentence).startswith("Up to 2.5% of 20.0 GPU-min was lost")
+    assert [tile.value for tile in content.tiles[:2]] == ["0.333", "2.5%"]
     (bar,) = content.gpu_time
-    assert {part.key: _plain(part.text) for part in bar.parts}["tail"] == "2.5 %"
+    assert {part.key: _plain(part.text) for part in bar.parts}["tail"] == "2.5%"
     assert sum(part.ratio for part in bar.parts) == pytest.approx(1)
-    assert _plain(bar.no_job) == "0.500 GPU-h"
+    assert _plain(bar.no_job) == "30.0 GPU-min"
 
 
 def test_every_format_says_what_no_job_held() -> None:
@@ -61,7 +61,7 @@ def test_every_format_says_what_no_job_held() -> None:
     assert content.gpu_time_table is not None
     assert content.gpu_time_table.columns[-1] == "no job"
     assert "not counted: 1.00 GPU-h without a job" in _plain(terminal.render(content))
-    assert "<br>0.017 GPU-h | 1.00 GPU-h |" in _plain(markdown.render(content))
+    assert "<br>1.00 GPU-min | 1.00 GPU-h |" in _plain(markdown.render(content))
     (line,) = [each for each in openmetrics.render(content).splitlines() if 'of="all GPUs",class="no_job"' in each]
     assert float(line.split()[-1]) == pytest.approx(3600, abs=2)
 

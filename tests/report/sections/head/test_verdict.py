@@ -55,14 +55,14 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
     run = builders.recording(util=util)
     content = report((run, analyze(run)))
-    assert sentence(content).startswith("The GPU worked 65 % of the time, and none of the ")
-    levels = "below 25 % for 0 % of the time, below 50 % for 0 % and below 70 % for 75 %; short pauses took 35 %."
-    expected = f"Mean utilisation of the whole run: 65 %. It was {levels}"
+    assert sentence(content).startswith("The GPU worked 65% of the time, and none of the ")
+    levels = "below 25% for 0% of the time, below 50% for 0% and below 70% for 75%; short pauses took 35%."
+    expected = f"Mean utilisation of the whole run: 65%. It was {levels}"
     assert content.verdict.details[0].replace(GAP, " ").startswith(expected)
 
 
 def test_gpus_that_worked_enough_need_no_levels() -> None:
-    """Above 70 % the tiles and tables are enough."""
+    """Above 70% the tiles and tables are enough."""
     run = builders.recording(util=np.tile([90.0, 80.0], 60))
     content = report((run, analyze(run)))
     assert sentence(content).startswith("No loss found")
@@ -70,7 +70,7 @@ def test_gpus_that_worked_enough_need_no_levels() -> None:
 
 
 def test_missing_utilisation_is_told() -> None:
-    """From 5 % of the GPU time on."""
+    """From 5% of the GPU time on."""
     assert any("holds no utilisation" in line for line in report(divided(computing=540, no_samples=60)).verdict.details)
     few = report(divided(computing=580, no_samples=20)).verdict.details
     assert not any("holds no utilisation" in line for line in few)
@@ -80,13 +80,13 @@ def test_shares_of_the_loss_add_up() -> None:
     """What is not named is summed up, and throttled time counts as lost."""
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
     assert sentence(content) == (
-        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % for "
+        "Up to 33% of 20.0 GPU-min was lost: 17% idle, 10% to throttling, 3.3% at start-up and 3.3% for "
         "other reasons."
     )
-    assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
+    assert content.tiles[2].context.replace(GAP, " ") == "up to 33% of all GPU-hours"
 
 
-@pytest.mark.parametrize(("throttled", "headline"), [(60.0, "At least 10 % of"), (0.0, "GPU time was lost, how much")])
+@pytest.mark.parametrize(("throttled", "headline"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost, how much")])
 def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
     """Throttling without a figure loses time; a fact about memory does not."""
     recording, analysis = divided(computing=600 - throttled, throttled=throttled)
@@ -104,7 +104,7 @@ def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
 def test_what_is_left_of_the_loss_is_named_where_it_is_one_thing() -> None:
     """A class too small to be named beside larger ones has its name where nothing else is left."""
     content = report(divided(computing=500, idle=97, startup=2))
-    assert sentence(content) == "Up to 17 % of 0.333 GPU-h was lost: 16 % idle and 0.3 % at start-up."
+    assert sentence(content) == "Up to 17% of 20.0 GPU-min was lost: 16% idle and 0.3% at start-up."
 
 
 def test_a_lost_gpu_is_part_of_the_loss() -> None:
@@ -112,7 +112,7 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
     recording, analysis = divided(computing=520, startup=20, gpu_lost=60)
     gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
     content = report((recording, replace(analysis, findings=(gone,))))
-    assert sentence(content).endswith("was lost: 10 % on lost GPUs and 3.3 % at start-up.")
+    assert sentence(content).endswith("was lost: 10% on lost GPUs and 3.3% at start-up.")
 
 
 LISTED = "is listed as idle; the rest of this idle time is listed"
@@ -121,20 +121,20 @@ LISTED = "is listed as idle; the rest of this idle time is listed"
 @pytest.mark.parametrize(
     ("seconds", "ending"),
     [
-        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
-        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5% or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5% or less"),
         ({"computing": 540, "startup": 60}, "; counted below under start-up"),
         (
             {"computing": 540, "idle": 12, "startup": 48},
-            f"; in the breakdown below, 2.0 % of all GPU time {LISTED} under start-up",
+            f"; in the breakdown below, 2.0% of all GPU time {LISTED} under start-up",
         ),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
-            f"; in the breakdown below, 1.0 % of all GPU time {LISTED} under start-up",
+            f"; in the breakdown below, 1.0% of all GPU time {LISTED} under start-up",
         ),
         (
             {"computing": 480, "idle": 120},
-            "; idle gaps below hold 20 %, because a brief burst of work does not end an idle gap",
+            "; idle gaps below hold 20%, because a brief burst of work does not end an idle gap",
         ),
     ],
 )
@@ -183,8 +183,8 @@ def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
     assert sentence(content) == (
-        "From a to b, there is no clear change in GPU utilisation once settled: 90 % and 90 % "
-        "(no change, 95 % interval -0.8 to +0.8 points)."
+        "From a to b, there is no clear change in GPU utilisation once settled: 90% and 90% "
+        "(no change, 95% interval −0.8 to +0.8 points)."
     )
     assert content.steps is not None
     assert {cell.small.split(" (")[0] for cell in content.steps.rows[1].cells[1:]} == {"no change"}
@@ -249,7 +249,7 @@ def test_idle_time_without_a_finding_is_told() -> None:
         replace(time, parts=(TimePart(name="idle", cause="outside gaps", seconds=60.0),)) for time in analysis.gpu_time
     )
     bare = replace(analysis, gpu_time=times, findings=(), not_judged=())
-    text = "10 % of the GPU time was idle before the work began or after it ended"
+    text = "10% of the GPU time was idle before the work began or after it ended"
     first = report((recording, bare)).verdict.details[0].replace(GAP, " ")
     assert first == f"{text}, in stretches too short or of too few samples for a finding."
     unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
