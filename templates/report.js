@@ -318,8 +318,10 @@ function step(by) {
  stops.firstChild.textContent = `${card}: ${at + 1} of ${list.length}`;
  choose(strip);
  zoom(...whole ? [0, axis] : [start - room, end + room]);
- paint();
  const {canvas, run} = charts.find(({run}) => run === strip.run);
+ unfold(canvas);
+ redraw();
+ paint();
  canvas.focus({preventScroll: true});
  scrollBy(0, canvas.getBoundingClientRect().top + strip.number * run.row - innerHeight / 3);
 }
@@ -419,7 +421,8 @@ onresize = () => {
 };
 onscroll = soon;
 onhashchange = follow;
-choose(runs.at(-1).strips[0]);
+document.addEventListener('toggle', redraw, true);
+choose(strips[pick.selectedIndex]);
 scale(0);
 follow();
 })();

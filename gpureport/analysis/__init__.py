@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import RunFacts, gather_facts
@@ -20,8 +22,11 @@ from gpureport.analysis.results import Analysis, GpuTime
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
+from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use, mixed_devices
+from gpureport.analysis.signals.clock_signals import ThrottledTime
+from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
@@ -117,15 +122,50 @@ def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Itera
 
 
 def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:
-    """Yield where the time of each GPU went; episodes of low use count as their rule sees them, findings or not."""
+    """Yield where the time of each GPU went."""
+    for device, (low, throttled) in _measure_slow_time(context, findings, rules).items():
+        yield attribution.attribute_gpu_time(context, findings, rules, device, low=low, throttled=throttled)
+
+
+def trace_gpu_time(
+    recording: Recording, analysis: Analysis, buckets: int, rules: Sequence[Rule] = RULES
+) -> dict[str, dict[str, FloatArray]]:
+    """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found in it, by these rules.
+        buckets: into how many equal parts the time from the first to the last sample is divided.
+        rules: those of the analysis.
+
+    Returns:
+        Of each GPU whose time was divided, seconds by bucket of each class.
+    """
+    if not analysis.gpu_time:
+        return {}
+    context, findings = build_context(recording), analysis.findings
+    edges = np.linspace(context.whole.start, context.whole.end, buckets + 1).round().astype(np.int64)
+    return {
+        device: attribution.fill_ledger(context, findings, rules, device, low=low, throttled=throttled).divide(edges)
+        for device, (low, throttled) in _measure_slow_time(context, findings, rules).items()
+    }
+
+
+def _measure_slow_time(
+    context: Context, findings: Sequence[Finding], rules: Sequence[Rule]
+) -> dict[str, tuple[Spans, ThrottledTime | None]]:
+    """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
     judged = replace(context, earlier_findings=tuple(findings))
     low = low_use.find_low_use(judged, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
     slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
-    for device in context.gpus():
-        throttled = slowed(context.full_series(device), context.whole) if slowed else None
-        stretches = low.get(device, intervals.NO_SPANS)
-        yield attribution.attribute_gpu_time(context, findings, rules, device, low=stretches, throttled=throttled)
+    return {
+        device: (
+            low.get(device, intervals.NO_SPANS),
+            slowed(context.full_series(device), context.whole) if slowed else None,
+        )
+        for device in context.gpus()
+    }
 
 
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
@@ -155,4 +195,4 @@ def _sort_key(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
     return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
 
 
-__all__ = ["RULES", "analyze", "build_context"]
+__all__ = ["RULES", "analyze", "build_context", "trace_gpu_time"]

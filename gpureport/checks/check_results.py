@@ -1,7 +1,8 @@
 """All checks together: the exit code, how many ended how, and the line that says so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from gpureport.checks import check_wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording import display
 
@@ -10,6 +11,12 @@ BROKEN, CANNOT_JUDGE = 1, 4
 
 GRAVE = frozenset({CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE})
 """Outcomes that a person must look at."""
+
+OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
+    CheckOutcome.BROKEN: "failed",
+    CheckOutcome.CANNOT_JUDGE: "not assessed",
+}
+"""What people read of each outcome; JSON and JUnit keep the names of old."""
 
 _LISTED = 2
 _LONGEST = 280
@@ -42,21 +49,22 @@ def format_outcome_counts(checks: Sequence[Check]) -> str:
 
 def format_result_line(checks: Sequence[Check]) -> str:
     """Return the result in one line of plain text, short enough for a chat."""
-    words = {0: "passed", BROKEN: "BROKEN", CANNOT_JUDGE: "CANNOT JUDGE"}[exit_code(checks)]
-    grave = [check for check in sort_by_gravity(checks) if check.outcome in GRAVE]
-    named = [format_check(check) for check in grave[:_LISTED]]
-    more = f"; and {len(grave) - _LISTED} more" if len(grave) > _LISTED else ""
-    tail = f": {'; '.join(named)}{more}" if named else ""
-    text = f"gpureport check {words} ({format_outcome_counts(checks) or 'no limit'}){tail}"
+    word = {0: check_wording.PASSED, BROKEN: check_wording.FAILED, CANNOT_JUDGE: check_wording.NOT_ASSESSED}
+    named = list(list_grave(checks))
+    more = f"; and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
+    said = (
+        f": {'; '.join(named[:_LISTED])}{more}" if named else f" ({format_outcome_counts(checks) or 'no rule is set'})"
+    )
+    text = f"gpureport check {word[exit_code(checks)]}{said}"
     return display.shorten(display.clean(text), _LONGEST).replace(display.GAP, " ")
 
 
-def format_check(check: Check) -> str:
-    """Return one check as a clause: the run, the limit, and what was observed or why nothing was."""
-    run = f"{display.clean(check.run)}: " if check.run else ""
-    said = check.reason if check.outcome is CheckOutcome.CANNOT_JUDGE else check.observed
-    return f"{run}{check.limit}" + (f" ({display.clean(said)})" if said else "")
+def list_grave(checks: Sequence[Check]) -> Iterator[str]:
+    """Yield a clause for each rule that is broken, then for each that could not be assessed."""
+    yield from check_wording.describe_failures(checks)
+    yield from check_wording.describe_unassessed(checks)
 
 
 def _outcome_word(outcome: CheckOutcome, number: int) -> str:
-    return outcome.value.replace("does", "do") if number > 1 else outcome.value
+    word = OUTCOME_WORDS[outcome]
+    return word.replace("does", "do") if number > 1 else word

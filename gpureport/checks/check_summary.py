@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.checks import check_results
+from gpureport.checks import check_results, check_wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.text.markdown_syntax import escape
 from gpureport.report.wording import display
@@ -11,7 +11,7 @@ _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
 
 _CELL = 300
-_WIDEST = max(len(outcome) for outcome in CheckOutcome)
+_OTHERS = {CheckOutcome.ACKNOWLEDGED: "Acknowledged", CheckOutcome.NOT_APPLIED: "Does not apply"}
 
 
 def render_markdown(checks: Sequence[Check]) -> str:
@@ -23,14 +23,14 @@ def _lines(checks: Sequence[Check]) -> Iterator[str]:
     yield from (
         f"## {escape(check_results.format_result_line(checks))}",
         "",
-        "| Outcome | Run | Limit | Observed | |",
+        "| Outcome | Run | Rule | Observed | |",
         "|---|---|---|---|---|",
     )
     ordered = check_results.sort_by_gravity(checks)
     for check in ordered[:_ROWS]:
         bold = "**" if check.outcome in check_results.GRAVE else ""
         cells = (check.run, check.limit, check.observed, check.reason)
-        yield f"| {bold}{check.outcome}{bold} | {' | '.join(map(_cell, cells))} |"
+        yield f"| {bold}{check_results.OUTCOME_WORDS[check.outcome]}{bold} | {' | '.join(map(_cell, cells))} |"
     if len(ordered) > _ROWS:
         yield from ("", f"{len(ordered) - _ROWS} more checks are not listed.")
 
@@ -40,10 +40,33 @@ def _cell(text: str) -> str:
 
 
 def render_text(checks: Sequence[Check]) -> str:
-    """Return the checks for people: the line for a chat, then each check, the gravest first."""
-    lines = [check_results.format_result_line(checks)]
-    for check in check_results.sort_by_gravity(checks):
-        run = f"{display.plain(check.run)}: " if check.run else ""
-        lines.append(f"  {check.outcome.value:{_WIDEST}}  {run}{display.plain(check.limit)}")
-        lines += [f"{'':{_WIDEST + 4}}{display.plain(said)}" for said in (check.observed, check.reason) if said]
-    return "\n".join(lines) + "\n"
+    """Return the checks for people: a line for each rule that is broken or not assessed, one for those that hold."""
+    return "\n".join(display.plain(line) for line in _text_lines(checks)) + "\n"
+
+
+def _text_lines(checks: Sequence[Check]) -> Iterator[str]:
+    if not checks:
+        yield f"{check_wording.NOT_ASSESSED}: no rule is set."
+    for clause in check_wording.describe_failures(checks):
+        yield f"{check_wording.FAILED}: {clause}."
+    yield from _reasons(checks, CheckOutcome.BROKEN)
+    for clause in check_wording.describe_unassessed(checks):
+        yield f"{check_wording.NOT_ASSESSED}: {clause}."
+    for outcome, word in _OTHERS.items():
+        for check in checks:
+            if check.outcome is outcome:
+                said = check.reason or check.observed
+                yield f"{word}: {check.limit} ({check.run}){f': {said}' if said else ''}."
+    passed = check_wording.describe_passed(checks)
+    if passed:
+        yield f"Passed: {passed}."
+    yield from _reasons(checks, CheckOutcome.PASSED)
+
+
+def _reasons(checks: Sequence[Check], outcome: CheckOutcome) -> Iterator[str]:
+    """Yield what else to know of checks that ended in one way."""
+    several = len({check.run for check in checks}) > 1
+    for check in checks:
+        if check.outcome is outcome and check.reason:
+            run = f"{check.run}: " if several else ""
+            yield f"  {run}{check.limit}: {check_wording.name_findings(check.reason)}"

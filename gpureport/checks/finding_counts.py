@@ -116,7 +116,7 @@ def _explain_doubt(
         return "the utilisation of no GPU was recorded"
     if one_kind and lacking:
         entry = lacking[0]
-        return f"{entry.kind} could not be judged: {entry.reason}" + (
+        return f"{entry.kind} was not assessed: {entry.reason}" + (
             f"; record {entry.recording}" if entry.recording else ""
         )
     return f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)" if unasked and one_kind else ""
@@ -125,7 +125,7 @@ def _explain_doubt(
 def _list_uncounted(limit: Limit, analysis: Analysis, sought: FindingFilter, lacking: Sequence[NotJudged]) -> str:
     """Return which findings did not count, and which kinds could not be judged."""
     kinds = list(dict.fromkeys(entry.kind for entry in lacking))
-    parts = [f"not judged: {', '.join(kinds)}"] if kinds else []
+    parts = [f"not assessed: {', '.join(kinds)}"] if kinds else []
     every = FindingFilter(
         confidence=Confidence.LOW, selected_kinds=sought.selected_kinds, only=sought.only, without=sought.without
     )

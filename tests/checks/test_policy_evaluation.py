@@ -19,7 +19,7 @@ PASSED, BROKEN, CANNOT = CheckOutcome.PASSED, CheckOutcome.BROKEN, CheckOutcome.
 
 
 def run(found: tuple[object, ...] | None = None, **fields: object) -> Analysis:
-    """Return 20 minutes of two GPUs at 90 and 70 % and 200 W, with findings and fields of the run set by hand."""
+    """Return 20 minutes of two GPUs at 90 and 70% and 200 W, with findings and fields of the run set by hand."""
     made = priced(recording(util=np.array([[90.0] * 1200, [70.0] * 1200]), power=200.0, memory=40.0))
     chosen = made.findings if found is None else found
     return replace(made, findings=chosen, run=replace(made.run, **fields))  # type: ignore[arg-type]  # real fields
@@ -68,7 +68,7 @@ def test_a_figure_is_held_against_its_limit(limit: str, outcome: CheckOutcome, o
         ("throttled <= 1%", "thermal_throttle could not be judged"),
         ("change idle_ratio <= 2 points", "no baseline was named (--baseline)"),
         ("no new problem", "no baseline was named (--baseline)"),
-        ("no cpu_bound", "cpu_bound could not be judged: cpu_utilization_ratio was not recorded"),
+        ("no cpu_bound", "cpu_bound was not assessed: cpu_utilization_ratio was not recorded"),
     ],
 )
 def test_what_was_not_recorded_cannot_be_judged(limit: str, reason: str) -> None:
@@ -178,7 +178,7 @@ def test_suspicions_do_not_break_a_limit(tmp_path: Path) -> None:
 def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
     """A severity passes with the kinds named that could not be judged."""
     (check,) = judged("no problem", run(()))
-    assert (check.outcome, check.reason.startswith("not judged: ")) == (PASSED, True)
+    assert (check.outcome, check.reason.startswith("not assessed: ")) == (PASSED, True)
     assert "cpu_bound" in check.reason
 
 

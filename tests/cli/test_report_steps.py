@@ -115,7 +115,10 @@ def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
     del four
     outcome = gpureport("report", FILES[0], "--detail", "full", "-o", "report.md")
     assert outcome.code != 0
-    assert "no file to be written holds samples" in outcome.err
+    assert "--detail full: no file to be written has a longer form" in outcome.err
+    outcome = gpureport("report", FILES[0], "--detail", "60", "-o", "report.txt")
+    assert outcome.code != 0
+    assert "--detail 60: no file to be written holds samples" in outcome.err
 
 
 def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:

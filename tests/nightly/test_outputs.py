@@ -9,6 +9,7 @@ import pytest
 from gpureport.checks import check_json, check_junit, check_results, check_summary
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.site import figure_exports
+from gpureport.report.wording import terms
 from tests.comparison.runs import level, sampled
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred\x00 \u202e\nnext $\\frac{x$"
@@ -38,14 +39,13 @@ def test_the_exit_code_is_that_of_the_gravest(checks: tuple[Check, ...], code: i
 
 
 def test_the_line_says_how_it_ended_and_why() -> None:
-    """One line with the counts and what is grave, safe to paste, and not too long for a chat."""
+    """One line with what is grave, safe to paste, and not too long for a chat."""
     line = check_results.format_result_line(CHECKS)
-    counts = "1 broken, 1 cannot judge, 1 acknowledged, 1 does not apply, 1 passed"
-    assert line.startswith(f"gpureport check BROKEN ({counts}): night 31: no idle_gap (2 findings); ")
+    assert line.startswith("gpureport check FAILED: Idle gaps (1 run). Allowed: none; cost <= 3 EUR (")
     assert line.isprintable()
     assert len(check_results.format_result_line(CHECKS * 50)) <= 280
-    assert check_results.format_result_line((PASSED,)) == "gpureport check passed (1 passed)"
-    assert check_results.format_result_line(()) == "gpureport check CANNOT JUDGE (no limit)"
+    assert check_results.format_result_line((PASSED,)) == "gpureport check PASSED (1 passed)"
+    assert check_results.format_result_line(()) == "gpureport check NOT ASSESSED (no rule is set)"
 
 
 def test_junit_is_xml_with_a_case_a_check() -> None:
@@ -64,10 +64,10 @@ def test_junit_is_xml_with_a_case_a_check() -> None:
 def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
     """Markdown: heading, then a row a check, the gravest first, hostile text escaped."""
     lines = check_summary.render_markdown(CHECKS).splitlines()
-    assert lines[0].startswith("## gpureport check BROKEN (1 broken, ")
+    assert lines[0].startswith("## gpureport check FAILED: Idle gaps (1 run). Allowed: none; ")
     rows = lines[4:]
     assert len(rows) == len(CHECKS)
-    assert rows[0].startswith("| **broken** | night 31 | no idle\\_gap | 2 findings |")
+    assert rows[0].startswith("| **failed** | night 31 | no idle\\_gap | 2 findings |")
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
     assert not re.search(r"(?<!\\)<", "\n".join(lines))
 
@@ -88,12 +88,36 @@ def test_a_summary_keeps_the_limit_of_a_job() -> None:
 
 
 def test_the_text_steers_no_terminal() -> None:
-    """Names from logs carry no escape code into a terminal, and columns stand below each other."""
+    """Names from logs carry no escape code into a terminal; what failed comes first, what holds is one line."""
     text = check_summary.render_text(CHECKS)
     assert all(line.isprintable() for line in text.splitlines())
-    assert [line.split("  ")[1] for line in text.splitlines() if re.match(r"  \S", line)] == [
-        *("broken", "cannot judge", "acknowledged", "does not apply", "passed")
+    assert [line.partition(":")[0] for line in text.splitlines()] == [
+        *("FAILED", "NOT ASSESSED", "Acknowledged", "Does not apply", "Passed")
     ]
+    assert text.endswith("\nPassed: rejected <= 0 (0 lines).\n")
+
+
+def test_what_failed_is_a_sentence() -> None:
+    """With titles of findings, nouns of figures, and what was allowed; runs are named where there are several."""
+
+    def failed(limit: str, observed: str, run: str = "a") -> Check:
+        return Check(limit=limit, run=run, outcome=CheckOutcome.BROKEN, observed=observed)
+
+    def said(*checks: Check) -> list[str]:
+        return check_summary.render_text(checks).splitlines()
+
+    assert said(failed("idle_ratio <= 5%", "49%")) == ["FAILED: idle share 49%, allowed 5%."]
+    assert said(failed("gpu_utilization_ratio p5 >= 80%", "70% on GPU 1")) == [
+        "FAILED: GPU utilisation p5 70% on GPU 1, required 80%."
+    ]
+    title = terms.kind_title("thermal_throttle")
+    assert said(failed("no thermal_throttle", "1 finding: thermal_throttle")) == [
+        f"FAILED: {title} (1 run). Allowed: none."
+    ]
+    both = [failed("no problem", "1 finding: thermal_throttle", run) for run in "ab"]
+    assert said(*both) == [f"FAILED: {title} (2 runs: a, b). Allowed: no problem."]
+    two = [failed("idle_ratio <= 5%", f"{share}%", run) for run, share in (("a", 9), ("b", 8))]
+    assert said(*two) == ["FAILED: a: idle share 9%, allowed 5%.", "FAILED: b: idle share 8%, allowed 5%."]
 
 
 def test_json_holds_every_field() -> None:

@@ -20,7 +20,8 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_charts
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording import difference_wording
-from gpureport.report.wording.display import GAP, relative
+from gpureport.report.wording.display import GAP
+from gpureport.report.wording.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.terminal_lines import Page
 from tests.comparison.runs import level, sampled
 from tests.report import examples
@@ -88,7 +89,7 @@ def test_a_short_pair_is_told_with_its_width() -> None:
     words = difference_wording.difference_sentence(found, figure_formats.choose_format(found.metric, None))
     assert words.replace(GAP, " ") == (
         "From a to b, there is not enough data to say whether GPU utilisation once settled changed. It went from 60% "
-        "to 75% (+15.1 points, 95% interval -11.2 to +41.3 points). A load that changes slowly can differ as much "
+        "to 75% (+15.1 points, 95% interval −11.2 to +41.3 points). A load that changes slowly can differ as much "
         "between recordings this short: a lasts 4 min 59 s. Record 10 min or more, or repeat each step three times."
     )
 
@@ -117,8 +118,8 @@ def test_what_became_of_findings_is_told_together() -> None:
     """Findings of one kind and change are one line, with their devices and what they cost."""
     (link,) = comparison_content.build_comparison_view(chain("a", "b")).links
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in link.findings] == [
-        ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 0.017 GPU-h, then 1 gap, up to 0.006 GPU-h"),
-        ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 0.017 GPU-h"),
+        ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 1.00 GPU-min, then 1 gap, up to 20.0 GPU-s"),
+        ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 1.00 GPU-min"),
     ]
 
 
@@ -271,7 +272,7 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
         left_out = "short (90.0% over 45 s)"
-        assert row.each_run.replace(GAP, " ").endswith(f" %; left out: {left_out}")
+        assert row.each_run.replace(GAP, " ").endswith(f"%; left out: {left_out}")
         assert f"Cross: a run that the mean leaves out, {left_out}." in step_charts.describe_marks([chart]).replace(
             GAP, " "
         )
@@ -287,10 +288,10 @@ def test_what_repetitions_have_in_common_is_told_once() -> None:
     view = comparison_content.build_comparison_view(runs)
     told = [fact.text.replace(GAP, " ") for fact in view.advice if fact.name != "Steps"]
     (entry,) = told
-    assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 0.020 GPU-h a run, a mean over 3 runs, and in ")
+    assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 1.20 GPU-min a run, a mean over 3 runs, and in ")
     assert entry.endswith("the worst up to 0.040 GPU-h (12% of the run).")
     (link,) = view.links
-    assert "2 findings in 2 runs, up to 0.020 GPU-h a run" in link.findings[0].text.replace(GAP, " ")
+    assert "2 findings in 2 runs, up to 1.20 GPU-min a run" in link.findings[0].text.replace(GAP, " ")
 
 
 def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
@@ -321,7 +322,7 @@ def test_columns_that_do_not_fit_follow_below() -> None:
 def test_a_share_of_nothing_is_not_shown() -> None:
     """Relative to 0 there is no difference, and none has no share."""
     assert [relative(1.0, 0.0), relative(1.0, None), relative(0.0, 5.0)] == ["", "", ""]
-    assert relative(1.0, 4.0) == f"+25{GAP}%"
+    assert relative(1.0, 4.0) == "+25%"
 
 
 def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
@@ -342,6 +343,6 @@ def test_what_is_left_is_said_of_the_last_step() -> None:
     """Its GPU time and classes lost, and the finding that lost most, of all its GPUs."""
     view = comparison_content.build_comparison_view(chain("a", "b"))
     said = {fact.name: fact.text.replace(GAP, " ") for fact in view.remaining}
-    assert said["Still lost"] == "Up to 10% of 0.333 GPU-h in b: all of it idle. In a it was 20%."
+    assert said["Still lost"] == "Up to 10% of 20.0 GPU-min in b: all of it idle. In a it was 20%."
     assert said["Largest left"].startswith("Idle gaps, GPU 0: up to ")
     assert "WHAT IS STILL LOST" in terminal_comparison.render(view)

@@ -25,7 +25,7 @@ _TEXT_FORMATS = sorted(set(FORMATS) - {".png", ".pdf"})
 @cache
 def rendered(text: str, extension: str) -> str:
     """Return the report that carries a text everywhere, in one format."""
-    return render(content(text), extension).decode()
+    return render(content(text), extension, detail=0 if extension == ".txt" else None).decode()
 
 
 @cache

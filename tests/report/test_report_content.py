@@ -32,8 +32,8 @@ def plain(text: str) -> str:
 def test_the_verdict_says_what_was_lost() -> None:
     """One sentence with the share, then what to look at first."""
     content = report(examples.pair(examples.run(), GAPS))
-    assert plain(content.verdict.sentence) == "Up to 10% of 0.333 GPU-h was lost: all of it idle."
-    assert plain(content.verdict.details[0]).startswith("Look first at F1: Idle gaps, both GPUs, up to 0.033 GPU-h")
+    assert plain(content.verdict.sentence) == "Up to 10% of 20.0 GPU-min was lost: all of it idle."
+    assert plain(content.verdict.details[0]).startswith("Look first at F1: Idle gaps, both GPUs, up to 2.00 GPU-min")
 
 
 def test_four_tiles() -> None:
@@ -42,7 +42,7 @@ def test_four_tiles() -> None:
     assert [(tile.label, plain(tile.value)) for tile in tiles] == [
         ("GPU-hours", "0.333"),
         ("Idle share", "10%"),
-        ("GPU-hours lost", "0.033"),
+        ("GPU-hours lost", "0.0333"),
         ("Open findings", "1"),
     ]
     assert plain(tiles[2].context) == "up to 10% of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
@@ -72,7 +72,7 @@ def test_a_low_utilisation_is_a_loss_too() -> None:
     recording, analysis = examples.pair(examples.run())
     times = tuple(replace(time, seconds=(("computing", 300.0), ("low_use", 300.0))) for time in analysis.gpu_time)
     content = report((recording, replace(analysis, gpu_time=times)))
-    assert plain(content.verdict.sentence) == "Up to 50% of 0.333 GPU-h was lost: all of it to low use."
+    assert plain(content.verdict.sentence) == "Up to 50% of 20.0 GPU-min was lost: all of it to low use."
 
 
 def test_params_and_tags_are_shown() -> None:
@@ -140,7 +140,7 @@ def test_time_is_not_counted_twice() -> None:
     root, other = content.findings
     apart = replace(examples.idle_gap("gpu:0", 100, 400), root=heat.fingerprint)
     assert "counted" not in report(examples.pair(examples.run(), (apart, heat))).findings[1].lost
-    assert plain(root.lost).startswith("up to 0.033 GPU-h")
+    assert plain(root.lost).startswith("up to 2.00 GPU-min")
     assert plain(other.lost).endswith("of the run), counted under F1")
     tile = content.tiles[3]
     assert (tile.value, tile.context.split(";")[:2]) == ("1", ["1 problem", " 1 follows from another"])
@@ -246,10 +246,10 @@ def test_every_line_is_accounted_for() -> None:
     """Rejected lines, gaps and absent values are told with their reasons."""
     quality = report(examples.pair(examples.with_gap(examples.run()))).quality[0]
     facts = {fact.name: plain(fact.text) for fact in quality.facts}
-    assert facts["Lines"] == "1146 read = 1142 kept as samples + 2 rejected + 1 header + 1 driver message"
+    assert facts["Lines"] == "1,146 read = 1,142 kept as samples + 2 rejected + 1 header + 1 driver message"
     assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
     assert facts["Longest gap"] == "1 min, GPU 0 at 0:05:00; 1 gap in all"
-    assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
+    assert facts["Absent values"] == "GPU fan: 1,142 values (N/A)"
     assert facts["Coverage"] == "95% of the time from first to last sample lies near a sample"
     assert quality.notes == ("Times are the local time of the recording machine.",)
 

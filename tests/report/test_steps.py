@@ -74,13 +74,13 @@ def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
     """What the table says of the last step, its tile says as well, and it is one run's, not the sum of three."""
     assert repeated.steps is not None
     assert repeated.tiles[0].value == column(repeated.steps, "GPU-hours per 1000 steps")[-1] == "0.224"
-    assert plain(repeated.tiles[0].context).startswith("0.224 GPU-h a run on 2 ")
+    assert plain(repeated.tiles[0].context).startswith("13.4 GPU-min a run on 2 ")
     assert repeated.tiles[0].context.endswith(", a mean of 3 runs")
     assert (repeated.tiles[2].value, plain(repeated.tiles[2].context)) == (
-        "0.022",
+        "0.0224",
         "up to 10% of all GPU-hours, a mean of 3 runs; costs 0.056 at 2.50 a GPU-hour",
     )
-    assert [plain(bar.total) for bar in repeated.gpu_time] == ["0.502 GPU-h", "0.391 GPU-h", "0.224 GPU-h"]
+    assert [plain(bar.total) for bar in repeated.gpu_time] == ["30.1 GPU-min", "23.5 GPU-min", "13.4 GPU-min"]
     assert repeated.title == "old, mid, new"
 
 
@@ -94,7 +94,7 @@ def test_a_finding_of_every_repetition_is_open_once(repeated: Report) -> None:
 def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
     """Besides the figure that counts, others that got better or worse; not those that say the same of equal work."""
     headline = plain(repeated.verdict.sentence)
-    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-55%, ")
+    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (−55%, ")
     assert headline.endswith(" Besides, better: GPU utilisation.")
     assert "steps a second" not in headline
     steps = [line for line in repeated.verdict.details if line.startswith("Step by step")]
@@ -264,7 +264,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert content.steps.rows[0].cells[content.steps.columns.index(title) - 1].value == pytest.approx(30.05, abs=0.02)
     assert (content.tiles[0].label, content.tiles[0].value) == (title, "13.4")
     assert plain(content.verdict.sentence).startswith(
-        f"From old to new, {title} went from 30.0 to 13.4: better (-55%, "
+        f"From old to new, {title} went from 30.0 to 13.4: better (−55%, "
     )
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, whole job"
@@ -339,7 +339,7 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
 @pytest.mark.parametrize("extension", [".txt", ".md", ".html"])
 def test_every_format_says_what_the_training_rate_rests_on(repeated: Report, extension: str) -> None:
     """Both rates are named, and where that of training alone comes from."""
-    text = " ".join(plain(render(repeated, extension).decode()).split())
+    text = " ".join(plain(render(repeated, extension, detail=0).decode()).split())
     assert "Training alone: by work over the steady phase of the GPU log." in text
     assert "Whole job" in text
 
@@ -367,23 +367,23 @@ def test_groups_have_bars_and_a_table() -> None:
         "Step",
         "Runs",
         "GPU utilisation once settled",
-        f"95{GAP}% interval",
+        "95% interval",
         "Work per GPU-hour",
-        f"95{GAP}% interval",
+        "95% interval",
         "Cost per 1000 steps",
-        f"95{GAP}% interval",
+        "95% interval",
     )
-    assert column(part.estimates, "Work per GPU-hour") == ["1993", "2560", "4467"]
+    assert column(part.estimates, "Work per GPU-hour") == ["1,993", "2,560", "4,467"]
 
 
 def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
     """Amounts of a run, and the card of the finding that costs most."""
     assert [(fact.name, plain(fact.text)) for fact in compared(repeated).remaining] == [
-        ("Still lost", "Up to 10% of 0.224 GPU-h a run in new: all of it idle. In old it was 10%."),
+        ("Still lost", "Up to 10% of 13.4 GPU-min a run in new: all of it idle. In old it was 10%."),
         (
             "Largest left",
             (
-                "Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0%), a mean over all runs, found in all 3; most in F1, "
+                "Idle gaps, GPU 0: up to 40.3 GPU-s a run (5.0%), a mean over all runs, found in all 3; most in F1, "
                 "5.0% of its run."
             ),
         ),
@@ -404,7 +404,7 @@ def test_losses_and_advice_are_of_the_best_group() -> None:
     view = comparison_content.build_comparison_view(named, by=(Factor(kind="param", key="framework"),))
     assert view.advice[0] == Fact(name="Group", text="framework=new")
     lost = next(fact.text for fact in view.remaining if fact.name == "Still lost")
-    assert plain(lost) == "Up to 10% of 0.224 GPU-h a run in framework=new: all of it idle."
+    assert plain(lost) == "Up to 10% of 13.4 GPU-min a run in framework=new: all of it idle."
 
 
 def test_the_largest_is_no_consequence_of_another() -> None:

@@ -12,14 +12,13 @@ less what throttled clocks cost of it; of high utilisation with little work what
 means the same in every step that is compared.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpureport.analysis.engine.gpu_time_ledger import Ledger
 from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
-from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
+from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.series import intervals
@@ -28,7 +27,6 @@ from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use
 from gpureport.analysis.signals.clock_signals import ThrottledTime
-from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNUSED = "unused"
@@ -46,28 +44,6 @@ FAR_SECONDS = 300.0
 _ROUNDING = 1e-6
 
 
-@dataclass(slots=True)
-class _Ledger:
-    """The time of one GPU that no class has yet, and what each class and cause has."""
-
-    left: Spans
-    taken: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-
-    def claim(self, held: Spans) -> Spans:
-        """Return what is left of some stretches, which is left no longer."""
-        part = intervals.intersection(self.left, held)
-        self.left = intervals.difference(self.left, held)
-        return part
-
-    def take(self, name: str, held: Spans, cause: str = "") -> None:
-        """Count all that is left of some stretches to a class."""
-        self.add(name, intervals.total_seconds(self.claim(held)), cause)
-
-    def add(self, name: str, seconds: float, cause: str = "") -> None:
-        """Count seconds to a class."""
-        self.taken[name, cause] += seconds
-
-
 def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what two rules say besides
     context: Context,
     findings: Sequence[Finding],
@@ -78,6 +54,20 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     throttled: ThrottledTime | None,
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run."""
+    ledger = fill_ledger(context, findings, rules, device, low=low, throttled=throttled)
+    return ledger.close(device)
+
+
+def fill_ledger(  # noqa: PLR0913 - as above
+    context: Context,
+    findings: Sequence[Finding],
+    rules: Sequence[Rule],
+    device: str,
+    *,
+    low: Spans,
+    throttled: ThrottledTime | None,
+) -> Ledger:
+    """Return the time of one GPU by class, with the stretches it lies in."""
     kinds = kinds_by_gpu_time_class(rules)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
@@ -101,27 +91,27 @@ def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what
     coarse = series.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
     ledger.take("idle", still, OUTSIDE)
-    unused = 1 - used
+    unused, rows = 1 - used, (start, end)
     for kind, when in waits:
-        ledger.add("waiting_for_input", _sum_weighted(unused, start, end, when), kind)
+        ledger.add_rows("waiting_for_input", when, unused, rows, kind)
     for ratio, when in hollow:
-        ledger.add("hollow", ratio * intervals.total_seconds(when))
-        ledger.add("short_pauses", (1 - ratio) * _sum_weighted(unused, start, end, when))
+        ledger.add("hollow", when, share=ratio)
+        ledger.add_rows("short_pauses", when, (1 - ratio) * unused, rows)
     for name, when, cause in (
         ("low_use", uneven, BELOW_PEERS),
         ("low_use", low, UNKNOWN),
         ("short_pauses", ledger.left, ""),
     ):
-        ledger.add(name, _sum_weighted(unused, start, end, when), cause)
+        ledger.add_rows(name, when, unused, rows, cause)
     working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
     if throttled is not None and throttled.rows.any():
         lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
         if lost is not None:
-            ledger.add("throttled", _sum_weighted(np.minimum(lost, used), start, end, working))
-    return _balance_classes(device, window, ledger)
+            ledger.add_rows("throttled", working, np.minimum(lost, used), rows)
+    return ledger
 
 
-def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSeries) -> _Ledger:
+def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSeries) -> Ledger:
     """Return the ledger of a GPU with the time without samples, without a job and of a GPU that was never used."""
     device, window = series.device.id, context.whole
     never_used = _find_unused_time(findings, device, window)
@@ -130,19 +120,15 @@ def _open_ledger(context: Context, findings: Sequence[Finding], series: DeviceSe
     if not series.is_recorded(UTILISATION):
         # memory that no process held shows it as well
         left = intervals.intersection(intervals.rows_to_spans(*series.averaging_windows(window), ~is_known), never_used)
-    ledger = _Ledger(left=left)
+    ledger = Ledger(window=window, left=left)
     unseen = intervals.difference(intervals.to_spans([window]), left)
-    gone = intervals.total_seconds(intervals.intersection(unseen, _find_lost_time(findings, device)))
-    ledger.add("gpu_lost", gone)
-    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
+    gone = _find_lost_time(findings, device)
+    ledger.add("gpu_lost", intervals.intersection(unseen, gone))
+    ledger.add("no_samples", intervals.difference(unseen, gone))
     # the first sample without a job speaks of the time before its stamp, its memory of the moment
     ledger.take("no_job", context.time_without_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
     ledger.take("unused", never_used)
     return ledger
-
-
-def _sum_weighted(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
-    return float(np.nansum(weight * intervals.overlap_seconds(start, end, when))) if len(when) else 0.0
 
 
 def _find_lost_time(findings: Sequence[Finding], device: str) -> Spans:
@@ -161,7 +147,7 @@ def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval
     return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
 
 
-def _take_startup_and_tail(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
+def _take_startup_and_tail(ledger: Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
     at_work = [found for found in findings if found.cause != NO_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
         ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
@@ -196,24 +182,3 @@ def _list_hollow_episodes(
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
-
-
-def _balance_classes(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
-    """Return the classes in whole microseconds, computing being what no other has."""
-    taken = {key: round(seconds * 1e6) for key, seconds in ledger.taken.items()}
-    left = window.end - window.start - sum(taken.values())
-    if left < 0:
-        # shares of moments are rounded each, which can add a few microseconds
-        taken[max(taken, key=lambda key: taken[key])] += left
-        left = 0
-    totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": left}
-    for (name, _), amount in taken.items():
-        totals[name] += amount
-    parts = (
-        TimePart(name=name, cause=cause, seconds=amount / 1e6)
-        for (name, cause), amount in taken.items()
-        if cause and amount
-    )
-    return GpuTime(
-        device=device, seconds=tuple((name, amount / 1e6) for name, amount in totals.items()), parts=tuple(parts)
-    )

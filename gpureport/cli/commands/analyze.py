@@ -15,7 +15,7 @@ from gpureport.cli.runs import analyses, named_runs, run_sampling
     "--detail",
     type=click.Choice(["short", "full"]),
     default="short",
-    help="Text with the titles of the steps to take, or with full steps and the answer for every kind.",
+    help="One screen of text, or everything.",
 )
 @limit_checks.fail_on
 @analysis_options

@@ -30,6 +30,12 @@ _SIDES = 2
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option(
+    "--detail",
+    type=click.Choice(["short", "full"]),
+    default="short",
+    help="One screen of text, or everything.",
+)
+@click.option(
     "--calibrate",
     is_flag=True,
     help="Judge a difference of single runs against how much repeated runs in the store differ.",
@@ -41,6 +47,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
     form: str,
+    detail: str,
     calibrate: bool,
     chain: StepOptions,
     analysis: AnalysisOptions,
@@ -60,7 +67,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     found = read_steps(source, chain, options, tolerant=True)
     _refuse_single_step(found, chain)
     analysed = analyze_runs(found, analysis, fewest_runs=_SIDES)
-    return _show(analysed, options.tracker.throughput, noise, chain.factors, form=form)
+    return _show(analysed, options.tracker.throughput, noise, chain.factors, form=form, full=detail == "full")
 
 
 def _print_noise(noise: "Noise") -> int:
@@ -76,8 +83,14 @@ def _print_noise(noise: "Noise") -> int:
     return 0
 
 
-def _show(
-    analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None", by: "Sequence[Factor]", *, form: str
+def _show(  # noqa: PLR0913 - each by name
+    analysed: "AnalysedRuns",
+    throughput: str | None,
+    noise: "Noise | None",
+    by: "Sequence[Factor]",
+    *,
+    form: str,
+    full: bool,
 ) -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
@@ -89,7 +102,11 @@ def _show(
 
         click.echo(comparison_json.render(comparison, noise, by), nl=False)
     else:
-        report_output.print_comparison(analysed, measured, noise, by)
+        content = report_output.build_report(analysed, by=by, throughput=throughput, noise=noise)
+        if full:
+            report_output.print_comparison(content, analysed, measured, noise, by)
+        else:
+            report_output.print_report(content)
     return _code(analysed, comparison)
 
 

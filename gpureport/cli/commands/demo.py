@@ -27,7 +27,13 @@ _WORK = (1000.0, "steps")
     metavar="FILE",
     help="Also write the report of the three steps (repeatable).",
 )
-def demo(*, outputs: tuple[Path, ...]) -> None:
+@click.option(
+    "--detail",
+    type=click.Choice(["short", "full"]),
+    default="short",
+    help="One screen of text, or everything.",
+)
+def demo(*, outputs: tuple[Path, ...], detail: str) -> None:
     """Analyse the sample logs: a job that starves on its input pipeline, and what two changes did to it.
 
     The logs are generated, not recorded. The folder of the other samples is printed.
@@ -36,7 +42,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
     chain = find_shipped_folder("sample_logs") / _CHAIN
     found = named_runs.read_recordings([str(chain)], SourceOptions(labels=LabelOptions(work=(_WORK,))))
     content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()))
-    report_output.print_report(content)
+    report_output.print_report(content, full=detail == "full")
     report_output.write_report(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
     print_note(f"More samples in {chain.parent}: {others}")

@@ -89,15 +89,14 @@ def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -
 
 
 def report_failed_limits(found: "Collection[Check]") -> int:
-    """Say which limits of the command line are broken or cannot be judged; return 1 when one is broken."""
-    from gpureport.checks.check_results import format_check  # noqa: PLC0415 - as above
-    from gpureport.checks.policy import OPTION  # noqa: PLC0415 - loads numpy
-    from gpureport.findings import CheckOutcome  # noqa: PLC0415 - only where a limit is given
+    """Say which rules of the command line are broken or could not be assessed; return 1 when one is broken."""
+    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy import OPTION  # noqa: PLC0415 - as above
 
-    code = 0
-    for check in found:
-        grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
-        if check.origin == OPTION and grave:
-            click.echo(f"gpureport: {check.outcome}: {make_printable(format_check(check))}", err=True)
-            code = max(code, int(check.outcome is CheckOutcome.BROKEN))
-    return code
+    typed = [check for check in found if check.origin == OPTION]
+    failures = list(check_wording.describe_failures(typed))
+    lines = [f"{check_wording.FAILED}: {clause}" for clause in failures]
+    lines += [f"{check_wording.NOT_ASSESSED}: {clause}" for clause in check_wording.describe_unassessed(typed)]
+    for line in lines:
+        click.echo(f"gpureport: {make_printable(line)}", err=True)
+    return int(bool(failures))

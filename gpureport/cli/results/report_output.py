@@ -35,7 +35,7 @@ def typed_command() -> str:
     for argument in arguments:
         if argument in {"-o", "--output"}:
             next(arguments, None)
-        elif not argument.startswith(("-o=", "--output=")):
+        elif argument != "--open" and not argument.startswith(("-o=", "--output=")):
             words.append(argument)
     return shlex.join(["gpureport", *words])
 
@@ -48,6 +48,7 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
     throughput: str | None = None,
     checks: "Sequence[Check]" = (),
     command: str | None = None,
+    noise: "Noise | None" = None,
 ) -> "Report":
     """Return the content of the report of some runs; `report.build` says what each argument means.
 
@@ -67,11 +68,12 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
         throughput=throughput,
         checks=checks,
         goals=analysed.goals,
+        noise=noise,
     )
 
 
 def print_report(content: "Report", *, full: bool = False) -> None:
-    """Print the report for people: as wide as the terminal, plain when piped."""
+    """Print the report for people, one screen or (`full`) all of it: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
@@ -79,15 +81,19 @@ def print_report(content: "Report", *, full: bool = False) -> None:
 
 
 def print_comparison(
-    analysed: "AnalysedRuns", measured: "Sequence[SampledRun]", noise: "Noise | None", by: "Sequence[Factor]" = ()
+    content: "Report",
+    analysed: "AnalysedRuns",
+    measured: "Sequence[SampledRun]",
+    noise: "Noise | None",
+    by: "Sequence[Factor]" = (),
 ) -> None:
-    """Print a comparison for people, as `terminal` prints a report."""
+    """Print the whole of a comparison for people, below the head of its report."""
     from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
     view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by, analysed.goals)
-    click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
+    click.echo(terminal_comparison.render(view, width=width, colour=colour, report=content), nl=False)
 
 
 def print_explanation(content: "Explanation") -> None:
@@ -126,7 +132,7 @@ def check_outputs(
     if templates is not None:
         check_templates(templates, paths)
     if detail is not None:
-        check_detail(paths)
+        check_detail(paths, detail)
 
 
 def write_report(

@@ -104,7 +104,7 @@ def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> It
         page = pages[id(check)]
         yield LimitRow(
             limit=display.clean(check.limit),
-            outcome=check.outcome.value,
+            outcome=check_results.OUTCOME_WORDS[check.outcome],
             grave=check.outcome in check_results.GRAVE,
             observed=display.clean_sentence(check.observed),
             reason=display.clean_sentence(check.reason),

@@ -43,34 +43,51 @@ BAR = Colour(stand_in="#01020d", fixed="#9ccbe8", css="bar")
 """Bars that an interval is drawn upon."""
 
 
+ALERT = Colour(stand_in="#01020e", fixed="#a33a00", css="alert")
+"""Lines and limits of what went wrong."""
+
+HOST = Colour(stand_in="#010210", fixed="#d97a3a", css="host")
+"""Areas of what the machine around the GPUs did."""
+
+SPAN = Colour(stand_in="#01020f", fixed="#f6ebe5", css="span")
+"""Ground of the stretches that a finding speaks of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassFill:
-    """How a class of GPU time is drawn: colour, hatch and the colour of text on it."""
+    """How a class of GPU time is drawn.
+
+    Attributes:
+        colour: its ground.
+        hatch: what lies on the ground, as matplotlib writes it; `class_patterns` draws the same in SVG.
+        text: colour of text on it.
+    """
 
     colour: str
-    hatch: str
+    hatch: str = ""
     text: str = DARK_TEXT
 
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; the hatch says the same without colour.
 CLASSES = {
-    "computing": ClassFill(colour="#0072b2", hatch="", text=LIGHT_TEXT),
-    "short_pauses": ClassFill(colour="#bfd9ea", hatch=""),
-    "hollow": ClassFill(colour="#5b8fb0", hatch="..", text=LIGHT_TEXT),
-    "low_use": ClassFill(colour="#7db4d8", hatch="\\\\\\"),
-    "throttled": ClassFill(colour="#d97a3a", hatch="////"),
-    "waiting_for_input": ClassFill(colour="#f2cf63", hatch="++"),
-    "idle": ClassFill(colour="#e69f00", hatch="\\\\\\\\"),
-    "unused": ClassFill(colour="#b58900", hatch="xx"),
-    "startup": ClassFill(colour="#9bd0f0", hatch="||"),
-    "tail": ClassFill(colour="#dca3c4", hatch="--"),
-    "gpu_lost": ClassFill(colour="#7d2e46", hatch="oo", text=LIGHT_TEXT),
-    "no_samples": ClassFill(colour="#c9ced4", hatch="xxx"),
+    "computing": ClassFill(colour="#0072b2", text=LIGHT_TEXT),
+    "short_pauses": ClassFill(colour="#9ccbee"),
+    "hollow": ClassFill(colour="#56b4e9", hatch="oo"),
+    "low_use": ClassFill(colour="#f0e442", hatch="\\\\"),
+    "throttled": ClassFill(colour="#cc79a7", hatch="\\\\\\\\"),
+    "waiting_for_input": ClassFill(colour="#d55e00", hatch="////"),
+    "idle": ClassFill(colour="#aeb4bf", hatch=".."),
+    "unused": ClassFill(colour="#8f97a5", hatch="xx"),
+    "startup": ClassFill(colour="#e69f00", hatch="||"),
+    "tail": ClassFill(colour="#c9ced6", hatch="--"),
+    "gpu_lost": ClassFill(colour="#3f3a4a", hatch="xx", text=LIGHT_TEXT),
+    "no_samples": ClassFill(colour="#f1f3f6", hatch="//"),
+    "no_job": ClassFill(colour="#f1f3f6"),
 }
 """Fill of each class of GPU time."""
 
 OTHER_CLASS = ClassFill(colour="#a9b1ba", hatch="//--")
 """Fill of a class without one of its own."""
 
-COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, *SEVERITY.values())
+COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, ALERT, HOST, SPAN, *SEVERITY.values())
 """Every colour that has a stand-in."""

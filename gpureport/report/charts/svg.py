@@ -14,7 +14,9 @@ from gpureport.report.charts.palette import COLOURS
 
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+FONT_FAMILY = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+"""Fonts of every figure: those of the page, and on paper the one that is embedded."""
+
 _DROPPED_ATTRIBUTES = {_SPACE, "clip-path", "id"}
 _DROPPED_TAGS = {"metadata", "style"}
 _DROPPED_STYLES = {"stroke-linejoin", "stroke-linecap", "stroke-miterlimit", "white-space", "font-family"}
@@ -46,7 +48,7 @@ def slim_svg(text: str, *, prefix: str, label: str) -> str:
         "height": _one_decimal(height),
         "role": "img",
         "aria-label": label,
-        "font-family": _FONTS,
+        "font-family": FONT_FAMILY,
         "fill": "none",
     }
     body = "".join(part for child in root for part in _element(child, prefix))

@@ -52,7 +52,7 @@ def _draw_bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
         if round(part.ratio, 3) >= fits:
             write_share(axes, (left + part.ratio / 2, position), part.text, part.key)
         left += part.ratio
-    axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)
+    axes.text(1.008, position, bar.total, va="center", fontsize=_SMALL, color=MUTED.stand_in)
 
 
 def class_rectangle(key: str, corner: tuple[float, float], width: float, height: float) -> Rectangle:

@@ -1,22 +1,18 @@
 """The report as one HTML file: no network, whole without its script, readable without its style sheet."""
 
-import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
-from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
-from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
 from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
-from gpureport.report.formats import term_tooltips, themes
+from gpureport.report.formats import page_pictures, term_tooltips, themes
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
 from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
-from gpureport.report.wording import display
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
@@ -30,8 +26,8 @@ _PILLS = {
 }
 """How an answer is coloured; its words say the same."""
 
-_UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
-"""Hyphens of our own words, at which a headline must not break."""
+_TONES = {"better": "good", "worse": "bad"}
+"""Verdicts that have a colour; of all others a change is grey."""
 
 
 def template_environment(templates: Path | None = None) -> Environment:
@@ -44,7 +40,7 @@ def template_environment(templates: Path | None = None) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals["picture"] = themes.picture_function(templates)
+    pages.globals |= {"picture": themes.picture_function(templates), "tones": _TONES}
     pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
     return pages
 
@@ -90,18 +86,17 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         "merged": shared_facts.merge_facts,
         "notes": shared_facts.merge_notes,
     }
-    style = cssmin(pages.get_template(STYLE).render())
+    style = pages.get_template(STYLE).render()
     samples = embedded_series.embed_series(report.timeline, detail=detail)
-    script = _minified_scripts(pages) if samples else ""
+    script = _join_scripts(pages) if samples else ""
     panels = report.comparison.charts if report.comparison else ()
-    headline, further = display.headline(report.verdict.sentence)
-    template = pages.get_template(TEMPLATE)
     drawn = report_figures.draw_report_figures(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
+    template = pages.get_template(TEMPLATE)
     return template.render(
         report=report,
         back=back,
-        headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", headline),
-        further=further,
+        folds={fold.name: fold.text for fold in report.folds},
+        worst=_worst_strip(report),
         anchors=_first_marks(report),
         pills=_PILLS,
         style=_mark_safe(style),
@@ -109,8 +104,7 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         samples=samples,
         index=_mark_safe(samples.index) if samples else "",
         policy=content_security_policy(style, script),
-        bars=_mark_safe(drawn.bars) if drawn.bars else None,
-        narrow=_mark_safe(drawn.narrow) if drawn.narrow else None,
+        pictures=page_pictures.draw_page_pictures(report),
         panels=[(chart, _mark_safe(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
         timelines=[(run, _mark_safe(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
     )
@@ -126,12 +120,21 @@ def _first_marks(report: Report) -> dict[str, str]:
     return anchors
 
 
+def _worst_strip(report: Report) -> dict[str, int]:
+    """Return the run, and its strip, that the timeline opens on: of the first finding card that has a mark."""
+    for card in report.findings:
+        for place, strip in enumerate(report.timeline[card.run_index].strips):
+            if any(mark.card == card.id for mark in strip.marks):
+                return {"run": card.run_index, "strip": place}
+    return {"run": len(report.timeline) - 1, "strip": 0}
+
+
 def _mark_safe(text: str) -> Markup:
     """Return text as it is: figures and series escape what they write, style sheet and script are files."""
     return Markup(text)  # noqa: S704 - the two cases named above
 
 
-def _minified_scripts(pages: Environment) -> str:
+def _join_scripts(pages: Environment) -> str:
     """Return the scripts of the page as one; their braces are their own, so they are no templates."""
     found = (pages.loader.get_source(pages, name)[0] if pages.loader else "" for name in SCRIPTS)
-    return str(jsmin("\n".join(found)))
+    return "\n".join(found)

@@ -37,6 +37,15 @@ _WITH_SAMPLES = ".html"
 """The format that holds samples."""
 
 
+_TEXT = ".txt"
+"""The format that is one screen unless every detail is wanted."""
+
+_PAPER = ".pdf"
+"""The format that is a few pages unless every detail is wanted."""
+
+_WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
+"""Formats that leave something out unless every detail is wanted."""
+
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
@@ -70,15 +79,25 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
     themes.check_theme(templates)
 
 
-def check_detail(paths: Sequence[Path]) -> None:
-    """Refuse `--detail` when no requested format holds samples.
+def check_detail(paths: Sequence[Path], detail: int) -> None:
+    """Refuse `--detail` when no requested format depends on it.
+
+    Args:
+        paths: the files.
+        detail: as `render` takes it.
 
     Raises:
         RenderError: naming the option.
     """
-    if _WITH_SAMPLES not in map(_format_extension, paths):
+    formats = {_TEXT if str(path) == "-" else _format_extension(path) for path in paths}
+    if detail == 0 and not formats & _WITH_FULL:
+        kinds = ", ".join(sorted(_WITH_FULL))
+        raise RenderError("--detail full", "no file to be written has a longer form", f"write one of {kinds}")
+    if detail and _WITH_SAMPLES not in formats:
         raise RenderError(
-            "--detail", "no file to be written holds samples", f"write one of {_WITH_SAMPLES}, or leave it out"
+            f"--detail {detail}",
+            "no file to be written holds samples",
+            f"write one of {_WITH_SAMPLES}, or leave it out",
         )
 
 
@@ -94,7 +113,8 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
         report: the content.
         extension: which format.
         templates: folder whose templates stand in for those shipped, for formats made from templates.
-        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
+        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample and for the long form
+            of text and PDF; by size when None.
 
     Raises:
         RenderError: when no format has the extension.
@@ -104,8 +124,12 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
     renderer = import_module(FORMATS[kind])
     if kind == _WITH_SAMPLES:
         content = renderer.render(report, templates, detail)
+    elif kind == _TEXT:
+        content = renderer.render(report, full=detail == 0)
+    elif kind == _PAPER:
+        content = renderer.render(report, templates, full=detail == 0)
     else:
-        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+        content = renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
@@ -124,7 +148,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None, 
         RenderError: when no format has the extension, or the file cannot be written.
     """
     if str(path) == "-":
-        sys.stdout.write(render(report, ".txt").decode())
+        sys.stdout.write(render(report, _TEXT, detail=detail).decode())
         return
     target = Path(path)
     check_path(target)

@@ -7,8 +7,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
@@ -21,8 +21,11 @@ from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, report_figures, timeline_pages
+from gpureport.report.charts.class_patterns import draw_swatch
+from gpureport.report.charts.signal_panels import draw_signal_panels
+from gpureport.report.charts.spent_bars import draw_spent_bars
+from gpureport.report.charts.use_rows import draw_use_rows
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.time_charts import Timeline
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
 
@@ -33,7 +36,13 @@ _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 """Files of a person's folder that a template of theirs may name."""
 
 _WIDTH = 680.0
-"""Width of figures in points, so that their text is about as large as the text around them."""
+"""Width of figures for reference in points, so that their text is about as large as the text around them."""
+
+_SCALE = 0.68
+"""How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
+
+_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH = 250.0, 510.0, 492.0
+"""Points on paper between labels and figures of a row, between the margins of a page, and within a box on it."""
 
 _LISTED = 20
 """Most characters without a glyph that are named."""
@@ -53,19 +62,36 @@ class FigureFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFiles:
-    """The figures of a report; `bars` is None where GPU time could not be divided, a run without GPUs has none."""
+    """The figures of a report.
 
-    bars: FigureFile | None
-    panels: tuple[FigureFile, ...]
-    timelines: tuple[tuple[FigureFile, ...], ...]
+    Attributes:
+        legend: samples of the classes of GPU time, in the order of the legend.
+        spent: a bar of GPU time a row, then the axis.
+        use: utilisation over time a row, then the axis.
+        worst: the panels of the worst GPU, then their axis.
+        opened: the panels of the row of findings that is shown opened, then their axis.
+        bars: shares of GPU time of every run; None where it could not be divided, and without `--detail full`.
+        panels: figures of every step; none without `--detail full`.
+        timelines: strips of each run, a run without GPUs has none; none without `--detail full`.
+    """
+
+    legend: tuple[FigureFile, ...]
+    spent: tuple[FigureFile, ...]
+    use: tuple[FigureFile, ...]
+    worst: tuple[FigureFile, ...]
+    opened: tuple[FigureFile, ...]
+    bars: FigureFile | None = None
+    panels: tuple[FigureFile, ...] = ()
+    timelines: tuple[tuple[FigureFile, ...], ...] = ()
 
 
-def render(report: Report, templates: Path | None = None) -> bytes:
+def render(report: Report, templates: Path | None = None, *, full: bool = False) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
         templates: folder whose templates stand in for those shipped; pictures and fonts in it can be used.
+        full: whether to add what is for reference: each finding of each run, timelines, comparisons, limits, terms.
 
     Raises:
         RenderError: when fonts are missing or the template cannot be compiled.
@@ -79,7 +105,8 @@ def render(report: Report, templates: Path | None = None) -> bytes:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
             _copy_inputs(folder, templates, paths)
-            _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(theme_fonts))
+            drawable = fonts.drawable_characters(paths)
+            _write_inputs(report, folder, drawable, fonts.family_names(theme_fonts), full=full)
             return _compile(folder, template, date)
     except OSError as error:
         hint = "make room there, or set TMPDIR"
@@ -137,13 +164,19 @@ def _compile(folder: Path, template: Path, date: int) -> bytes:
     return content
 
 
-def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], families: Collection[str]) -> None:
+def _write_inputs(
+    report: Report, folder: Path, drawable: frozenset[int], families: Collection[str], *, full: bool
+) -> None:
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
+    files = FigureWriter(folder, drawable)
     rest = {
+        "full": full,
+        "scale": _SCALE,
         "headline": display.headline(report.verdict.sentence),
+        "steps_heading": report.steps_heading,
         "shared": asdict(shared_content.share_content(report)),
-        "figures": asdict(_draw_figures(report, folder, drawable)),
+        "figures": asdict(_draw_figures(report, files, full=full)),
         "fonts": list(families),
         "missing": _missing_note(fonts.find_missing_characters(content, drawable)),
     }
@@ -151,29 +184,58 @@ def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], famili
     (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
 
 
-def _timeline_pages(report: Report) -> Iterator[tuple[Timeline, str]]:
-    """Yield the timelines in pieces that a page holds, each with the name of its file."""
-    for at, run in enumerate(report.timeline):
-        for part, page in enumerate(timeline_pages.split_into_pages(run)):
-            yield page, f"run{at}-{part}"
+@dataclass(frozen=True, slots=True)
+class FigureWriter:
+    """Writes figures into a folder; `drawable` are the characters that the fonts hold."""
 
+    folder: Path
+    drawable: frozenset[int]
 
-def _draw_figures(report: Report, folder: Path, drawable: frozenset[int]) -> FigureFiles:
-    """Draw the figures into files of the folder."""
-    parts = list(_timeline_pages(report))
-    drawn = report_figures.draw_report_figures(report, parts, _WIDTH)
-
-    def saved(name: str, svg: str) -> FigureFile:
+    def write(self, name: str, svg: str) -> FigureFile:
+        """Write a figure into a file of its own."""
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
         width, height = root.get("viewBox", "").split()[2:]
-        document = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        (folder / f"{name}.svg").write_text(fonts.replace_missing_characters(document, drawable), encoding="utf-8")
+        document = svg if "xmlns=" in svg else svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+        text = fonts.replace_missing_characters(document, self.drawable)
+        (self.folder / f"{name}.svg").write_text(text, encoding="utf-8")
         return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
 
-    strips_of = iter([saved(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
+    def write_all(self, name: str, drawn: Sequence[str]) -> tuple[FigureFile, ...]:
+        """Write several figures, numbered."""
+        return tuple(self.write(f"{name}{at}", svg) for at, svg in enumerate(drawn))
+
+
+def _draw_pictures(report: Report, files: FigureWriter) -> FigureFiles:
+    """Draw what everybody gets: where GPU time went, use over time, the worst GPU and the finding shown opened."""
+    legend = report.spent.legend if report.spent else ()
+    row, page, box = (width / _SCALE for width in (_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH))
+    opened = next((each.history for each in report.rows if each.history), None)
+    swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
     return FigureFiles(
-        bars=saved("bars", drawn.bars) if drawn.bars else None,
-        panels=tuple(saved(f"panel{at}", svg) for at, svg in enumerate(drawn.panels)),
+        legend=files.write_all("legend", swatches),
+        spent=files.write_all("spent", draw_spent_bars(report.spent, "spent", row) if report.spent else ()),
+        use=files.write_all("use", draw_use_rows(report.use, "use", row) if report.use else ()),
+        worst=files.write_all("worst", draw_signal_panels(report.worst, "worst", page) if report.worst else ()),
+        opened=files.write_all("opened", draw_signal_panels(opened, "opened", box) if opened else ()),
+    )
+
+
+def _draw_figures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
+    """Draw the figures into files; those for reference only when `full`."""
+    figures = _draw_pictures(report, files)
+    if not full:
+        return figures
+    parts = [
+        (page, f"run{at}-{part}")
+        for at, run in enumerate(report.timeline)
+        for part, page in enumerate(timeline_pages.split_into_pages(run))
+    ]
+    drawn = report_figures.draw_report_figures(report, parts, _WIDTH)
+    strips_of = iter([files.write(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
+    return replace(
+        figures,
+        bars=files.write("bars", drawn.bars) if drawn.bars else None,
+        panels=files.write_all("panel", drawn.panels),
         timelines=tuple(
             tuple(next(strips_of) for _ in timeline_pages.split_into_pages(run)) for run in report.timeline
         ),

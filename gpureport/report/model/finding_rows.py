@@ -33,6 +33,7 @@ class FindingRow:
         marks: one a run; none for a single run.
         history: the crop of the timeline in which it is seen; None where nothing can be drawn.
         cards: ids of the finding cards it gathers, the worst first.
+        root: id of the row that all its findings follow from; empty where they stand for themselves.
     """
 
     id: str
@@ -49,3 +50,4 @@ class FindingRow:
     marks: tuple[RunMark, ...]
     history: SignalHistory | None
     cards: tuple[str, ...]
+    root: str = ""

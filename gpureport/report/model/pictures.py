@@ -15,6 +15,14 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassName:
+    """A class of GPU time: its key, which has a fill in `charts/palette.py`, and its name."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
     """The time of one class in a bar: key, name, length in the unit of the bars, and the length in words."""
 
@@ -32,8 +40,9 @@ class SpentBar:
         label: the step or the GPU.
         small: a line under the label; empty for none.
         segments: its classes in the order drawn; their values add up to the length of the bar.
-        total: length in words.
+        total: length in words; empty for GPUs, whose bars share one length that the axis tells.
         interval: ends of its 95% interval in the unit of the bars; None where none can be told.
+        interval_text: the same in words; empty without one.
         change: from the step before; None for the first step and for GPUs.
         note: what stands beside the total where there is no change: `first step`, `7.5% lost to heat`.
         is_bad: whether the note tells of a loss worth a colour.
@@ -46,6 +55,7 @@ class SpentBar:
     total: str
     small: str = ""
     interval: tuple[float, float] | None = None
+    interval_text: str = ""
     change: Change | None = None
     note: str = ""
     is_bad: bool = False
@@ -63,6 +73,7 @@ class TimeSpent:
         bars: one a step, or one a GPU.
         end: end of the axis in the unit of the bars.
         ticks: of the axis.
+        legend: the classes that some bar shows, in the order of the segments.
         since_first: the change of the total from the first step to the last; None where there is none.
         beside_since_first: the same of the figure beside it.
         rest: what is not drawn, in one sentence: GPUs like those shown; empty where all are drawn.
@@ -73,6 +84,7 @@ class TimeSpent:
     bars: tuple[SpentBar, ...]
     end: float
     ticks: tuple[Tick, ...]
+    legend: tuple[ClassName, ...] = ()
     since_first: Change | None = None
     beside_since_first: Change | None = None
     rest: str = ""
@@ -135,13 +147,15 @@ class SignalPanel:
     """One quantity over time.
 
     Attributes:
-        label: the quantity with its unit: `Temperature`, `GPU utilisation`, `Busiest CPU core`.
+        label: the quantity with the ends of its axis: `Temperature, 30 to 90 °C`, `GPU utilisation, 0 to 100%`.
         lines: the GPU it is about, and the others in grey.
         low: lower end of the axis in the unit of the lines.
         high: upper end.
         limit: a line across at this value: the temperature limit, the power limit, installed memory; None for none.
         limit_text: the limit in words.
         is_filled: whether the area under the line is filled, as for shares from zero.
+        is_alert: whether what it shows is what went wrong, and worth a colour.
+        is_of_host: whether it is of the machine rather than of a GPU, and has another colour.
         note: what to see, in a few words: `88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
     """
 
@@ -152,6 +166,8 @@ class SignalPanel:
     limit: float | None = None
     limit_text: str = ""
     is_filled: bool = False
+    is_alert: bool = False
+    is_of_host: bool = False
     note: str = ""
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from gpureport.columns import FloatArray
 from gpureport.recording import Recording
+from gpureport.report.model.pictures import ClassStretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,15 @@ class LogEventLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricLimit:
+    """A limit that a metric of a GPU is held against, in the base unit of the metric, and in words: `limit 88 °C`."""
+
+    metric: str
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStrip:
     """GPU utilisation of one GPU over time.
 
@@ -81,6 +91,8 @@ class TimelineStrip:
         coarse: the same in few buckets, for a line of text.
         gaps: stretches without samples, or without a utilisation, as (start, end).
         marks: stretches that findings speak of.
+        band: its classes of GPU time over time; empty where GPU time was not divided.
+        limits: of its temperature, its power and its memory, those that are known.
     """
 
     device: str
@@ -89,6 +101,8 @@ class TimelineStrip:
     coarse: FloatArray
     gaps: tuple[tuple[float, float], ...]
     marks: tuple[FindingMark, ...]
+    band: tuple[ClassStretch, ...] = ()
+    limits: tuple[MetricLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ _NEGLIGIBLE = 0.0005
 NO_JOB = "no job"
 """Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
 
-_TOTAL = "GPU-h in all"
+_TOTAL = "GPU time"
 """Heading of the time of a bar, with the unit that its cells leave out."""
 
 
@@ -123,7 +123,7 @@ def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
     ]
     if shows_no_job:
         cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
-    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
+    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:

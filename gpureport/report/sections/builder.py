@@ -10,19 +10,21 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import Study, build_study
+from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import gpu_time, step_chain
+from gpureport.report.runs import class_history, gpu_time, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
-from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
+from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
 
@@ -44,18 +46,21 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     throughput: str | None = None,
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
+    noise: Noise | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
-    comparison = compare(step_chain.sample_runs(runs, throughput), goals=goals or NO_GOALS)
+    comparison = compare(step_chain.sample_runs(runs, throughput), noise, goals or NO_GOALS)
     inputs = step_chain.order_by_step(runs, comparison)
     found = finding_cards.build_cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
+    rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
+    histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=step_chain.build_subtitle(inputs),
@@ -68,7 +73,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=timeline.build_timelines(inputs, found),
+        timeline=timeline.build_timelines(inputs, found, histories),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=stage_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
@@ -79,6 +84,11 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
+        actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
+        rows=rows,
+        spent=time_spent.build_time_spent(comparison, inputs, study),
+        use=use_over_time.build_use_over_time(comparison, inputs, histories),
+        worst=signal_history.build_worst_history(inputs[0]) if len(inputs) == 1 else None,
     )
 
 

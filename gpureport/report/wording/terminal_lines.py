@@ -12,6 +12,8 @@ _STYLES = {
     "problem": "\x1b[1;31m",
     "warning": "\x1b[1;33m",
     "info": "\x1b[1m",
+    "better": "\x1b[32m",
+    "worse": "\x1b[31m",
     "soft": "\x1b[2m",
     "": "",
 }
@@ -26,10 +28,12 @@ _ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text, all of one style."""
+    """A line of text in one style, and its end in another."""
 
     text: str = ""
     style: str = ""
+    tail: str = ""
+    tail_style: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +97,16 @@ def render_lines(lines: Iterable[Line], *, colour: bool, ascii_only: bool = Fals
 
 
 def _render_line(line: Line, *, colour: bool, ascii_only: bool) -> str:
-    """Return a line without anything that could steer the terminal, its own style aside."""
-    text = "".join(char for char in line.text.replace(GAP, " ") if char.isprintable()).rstrip()
-    if ascii_only:
-        text = text.translate(_ASCII).encode("ascii", "replace").decode()
-    return f"{_STYLES[line.style]}{text}{_RESET}" if colour and line.style and text else text
+    """Return a line without anything that could steer the terminal, its own styles aside."""
+    parts = [
+        (_printable(line.text, ascii_only=ascii_only), line.style),
+        (_printable(line.tail, ascii_only=ascii_only).rstrip(), line.tail_style),
+    ]
+    if not parts[1][0]:
+        parts = [(parts[0][0].rstrip(), line.style)]
+    return "".join(f"{_STYLES[style]}{text}{_RESET}" if colour and style and text else text for text, style in parts)
+
+
+def _printable(text: str, *, ascii_only: bool) -> str:
+    text = "".join(char for char in text.replace(GAP, " ") if char.isprintable())
+    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text

@@ -120,15 +120,17 @@ def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> No
 def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) -> None:
     """A rate that fits a label of the run, with its currency, in text and JSON; without one, a line how to state it."""
     (tmp_path / "gpu.csv").write_text(with_gap())
-    assert "no price is stated: give --gpu-hour-price" in " ".join(gpureport("analyze", "gpu.csv").out.split())
+    assert "no price is stated: give --gpu-hour-price" in " ".join(
+        gpureport("analyze", "gpu.csv", "--detail", "full").out.split()
+    )
     (tmp_path / "gpureport.toml").write_text(
         '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 9\n[[prices.rate]]\nspot = true\ngpu_hour = 3.6\n'
     )
     document = json.loads(gpureport("analyze", "gpu.csv", "--tag", "spot=yes", "--format", "json").out)
     cost = document["runs"][0]["cost"]
     assert (cost["price"], cost["currency"], round(cost["total"], 3)) == (3.6, "EUR", 0.299)
-    text = " ".join(gpureport("analyze", "gpu.csv", "--carbon-intensity", "400").out.split())
-    assert "9.00 EUR (gpureport.toml:4); prices of 2026-03-01" in text
+    text = " ".join(gpureport("analyze", "gpu.csv", "--carbon-intensity", "400", "--detail", "full").out.split())
+    assert "€9.00 (gpureport.toml:4); prices of 2026-03-01" in text
     assert "at 400 g/kWh (--carbon-intensity)" in text
 
 
@@ -144,7 +146,7 @@ def test_a_price_that_is_none_is_named_with_its_line(gpureport: Program, tmp_pat
 def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
     """Text for people fits 80 columns and holds no escape codes; a command to be copied is never broken."""
     (tmp_path / "gpu.csv").write_text(with_gap())
-    outcome = gpureport("analyze", "gpu.csv")
+    outcome = gpureport("analyze", "gpu.csv", "--detail", "full")
     assert (outcome.code, outcome.err) == (0, "")
     assert "\x1b" not in outcome.out
     commands = [line for line in outcome.out.splitlines() if "nvidia-smi --" in line]
@@ -157,12 +159,14 @@ def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> None:
-    """Short text names the steps, full text tells them and the answer of every kind; both fit 80 columns."""
+    """Short text is one screen, full text has the steps and the answer of every kind; both fit 80 columns."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     brief, full = gpureport("analyze", "gpu.csv"), gpureport("analyze", "gpu.csv", "--detail", "full")
     assert (brief.code, full.code) == (0, 0)
     assert "   Step 1          " not in brief.out
-    assert "   Steps           " in brief.out
+    assert len(brief.out.splitlines()) <= 30
+    assert brief.out.splitlines()[-1].endswith("Report: gpureport report gpu.csv -o report.html")
+    assert max(map(len, brief.out.splitlines())) <= 80
     assert "   Step 1          " in full.out
     assert "  cannot judge: " in full.out
     assert "  cannot judge: " not in brief.out

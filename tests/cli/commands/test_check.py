@@ -79,7 +79,7 @@ def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> Non
         whole = series.read_bytes()
         series.write_bytes(whole[:-8])
         done = gpureport(*command)
-        assert (done.code, "damaged" in done.out, "passed" in done.out) == (4, True, True)
+        assert (done.code, "damaged" in done.out, "Passed" in done.out) == (4, True, True)
         series.write_bytes(whole)
     assert gpureport(*command).code == 1
 
@@ -89,7 +89,7 @@ def test_a_missing_source_is_not_green(gpureport: Program) -> None:
     """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
     done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5%")
     assert done.code == 4
-    assert "cannot judge    gone.csv: the source can be read" in done.out
+    assert "NOT ASSESSED: the source can be read (gone.csv): " in done.out
     assert gpureport("check", "gone.csv").code == 4
     assert gpureport("check", "nobody").code == 4
     assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5%").code == 1
@@ -144,7 +144,7 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
     assert gpureport("check", "slow.csv", "--baseline", "base.csv", *wanted).code == 1
     assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("failures") == "1"  # noqa: S314 - our own
     assert list(json.loads((tmp_path / "out" / "bmf.json").read_text())) == ["slow"]
-    assert job.read_text().startswith("before\n## gpureport check BROKEN (1 broken, 1 passed): slow: change ")
+    assert job.read_text().startswith("before\n## gpureport check FAILED: ")
     gpureport("check", "gone.csv", *wanted)
     assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("errors") == "1"  # noqa: S314 - our own
     assert json.loads((tmp_path / "out" / "bmf.json").read_text()) == {}
@@ -154,7 +154,7 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
 def test_one_line_for_a_chat(gpureport: Program) -> None:
     """--notify prints the first line of the summary and nothing else."""
     line = gpureport("check", "same.csv", "--baseline", "base.csv", "--notify").out
-    assert line == "gpureport check passed (2 passed)\n"
+    assert line == "gpureport check PASSED (2 passed)\n"
 
 
 def test_acknowledged_by_the_date_that_is_stated(
@@ -178,8 +178,8 @@ def test_acknowledged_by_the_date_that_is_stated(
     ("limit", "code", "said"),
     [
         ("idle_ratio <= 5%", 0, ""),
-        ("gpu_utilization_ratio >= 95%", 1, "gpureport: broken: same: gpu_utilization_ratio mean >= 95% (90%"),
-        ("gpu_sm_clock_hertz >= 1 GHz", 0, "gpureport: cannot judge: same: gpu_sm_clock_hertz mean >= 1 GHz"),
+        ("gpu_utilization_ratio >= 95%", 1, "gpureport: FAILED: GPU utilisation 90%"),
+        ("gpu_sm_clock_hertz >= 1 GHz", 0, "gpureport: NOT ASSESSED: gpu_sm_clock_hertz mean >= 1 GHz (same): "),
         ("change idle_ratio <= 2 points", 2, "gpureport: --fail-on: a change needs a baseline"),
         ("idel <= 5%", 2, "gpureport: --fail-on: nothing is called 'idel'"),
     ],
@@ -221,5 +221,5 @@ def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path
     assert night.code == 0, night.out
     assert "the run has no GPU 1\n" in night.out
     short = gpureport("check", "short.csv", *step)
-    assert "no thermal_throttle for GPU 0, 1 unless duration < 10 min\n" in short.out
+    assert "no thermal_throttle for GPU 0, 1 unless duration < 10 min (short): " in short.out
     assert "duration < 10 min: 1 min 29 s" in short.out

@@ -60,7 +60,7 @@ def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, alike: li
     """By the folder above, in every command; a name that was given is as it was."""
     names = ["c1/slow", "c1/fast", "c2/slow", "c2/fast"]
     steps = [part for each in alike for part in (each, "--step", each.split("/")[1])]
-    text = gpureport("compare", *steps).out
+    text = gpureport("compare", *steps, "--detail", "full").out
     assert all(f"- {name} " in text for name in names)
     found = json.loads(gpureport("analyze", *alike, "--format", "json").out)
     assert [each["run"]["name"] for each in found["runs"]] == names
@@ -241,7 +241,7 @@ def test_params_and_tags_that_changed_are_listed(gpureport: Program, two: Path) 
     document = json.loads(gpureport("compare", "a", "b", "--format", "json").out)
     changed = [(each["kind"], each["key"], each["before"], each["after"]) for each in document["changes"]]
     assert changed == [("param", "workers", "2", "8"), ("tag", "node", "x", "y")]
-    assert "param workers" in gpureport("compare", "a", "b").out
+    assert "param workers" in gpureport("compare", "a", "b", "--detail", "full").out
 
 
 def test_findings_that_went_are_resolved(gpureport: Program, two: Path) -> None:
@@ -272,7 +272,7 @@ def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
     """Power that is read in another way is a warning beside both values; text fits 80 columns."""
     other = gapped().replace("power.draw [W]", "power.draw.instant [W]")
     (two / "other.csv").write_text(other)
-    outcome = gpureport("compare", "before.csv", "other.csv")
+    outcome = gpureport("compare", "before.csv", "other.csv", "--detail", "full")
     assert outcome.code == 0
     assert "\x1b" not in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -296,7 +296,7 @@ def test_repetitions_of_a_step_are_shown(gpureport: Program, two: Path) -> None:
     (two / "again.csv").write_text(gapped(320))
     for name, step in (("before", "slow"), ("again", "slow"), ("after", "fast")):
         gpureport("ingest", f"{name}.csv", "--step", step, "--param", f"workers={step}", "--name", name)
-    text = gpureport("compare", "before", "again", "after").out
+    text = gpureport("compare", "before", "again", "after", "--detail", "full").out
     assert "slow (2 runs)" in text
     assert "- before" in text
     document = json.loads(gpureport("compare", "before", "again", "after", "--format", "json").out)
@@ -335,7 +335,7 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
     (two / "short.csv").write_text(log(20))
     outcome = gpureport("compare", "short.csv", "before.csv")
     assert outcome.code == 4
-    assert "Nothing can be compared with these recordings." in outcome.out
+    assert "short, before" in outcome.out
     assert outcome.err.startswith("gpureport: short, before: nothing can be compared; ")
     assert outcome.err.count("\n") == 1
     assert json.loads(gpureport("compare", "short.csv", "before.csv", "--format", "json").out)["steps"]
@@ -414,7 +414,7 @@ def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
     named = [step["name"] for step in new["cpu_bound"]["steps"]]
     assert named
     assert [name for name in named if name not in document["advice"]] == []
-    text = " ".join(gpureport("compare", *runs).out.split())
+    text = " ".join(gpureport("compare", *runs, "--detail", "full").out.split())
     assert "WHAT TO DO NEXT Problem Waiting for the CPU, both GPUs" in text
     assert "explains Idle gaps, both GPUs" in text
     assert f"Steps 1. {document['advice'][named[0]]['title']}" in text
@@ -426,7 +426,7 @@ def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Progra
     (two / "after.csv").write_text(log(400))
     (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
     asked = ("before.csv", "after.csv", "--config", "prices.toml", "--work", "1000:steps")
-    shown = gpureport("compare", *asked).out
+    shown = gpureport("compare", *asked, "--detail", "full").out
     line = next(line for line in shown.splitlines() if line.lstrip().startswith("Cost per 1000 steps  "))
     assert line.count("EUR") == 3
     assert "Costs by prices of 2026-03-01." in shown

@@ -290,7 +290,7 @@ def test_totals_need_the_same_work() -> None:
     assert unequal.kind is ReasonKind.UNEQUAL_WORK
     assert unequal.amount == pytest.approx(0.2)
     assert "not known" in describe_reason(found["none"].reason)
-    assert describe_reason(unequal).endswith("the work of these runs differs by 20\u00a0%.")
+    assert describe_reason(unequal).endswith("the work of these runs differs by 20%.")
 
 
 def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:

@@ -113,7 +113,7 @@ def test_no_clear_best_names_the_groups_beside_it() -> None:
     text = said(runs)
     assert "Fastest: No clear best. batch=32 comes first: " in text
     assert "May be as good: batch=16." in text
-    assert re.search(r"\(from [\d.]+ % worse to [\d.]+ % better\) faster in training than the next", text)
+    assert re.search(r"\(from [\d.]+% worse to [\d.]+% better\) faster in training than the next", text)
 
 
 def test_single_runs_confirm_nothing() -> None:

@@ -48,7 +48,7 @@ def build(folder: Path, history: list[NightlyRecord]) -> dict[str, bytes]:
 
 def changed(count: int = 60) -> list[NightlyRecord]:
     """Return nights of which the 31st has other params and is worse from then on."""
-    values = [0.9 + 0.003 * (number * 7% 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
+    values = [0.9 + 0.003 * (number * 7 % 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
     return [
         night(
             number,
@@ -125,15 +125,15 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     pages = build(tmp_path, history)
     index = pages["index.html"].decode()
     limits = index.split('<h2 id="limits">')[1].split("<h2>")[0]
-    assert "1 broken, 2 cannot judge, 1 passed." in limits
+    assert "1 failed, 2 not assessed, 1 passed." in limits
     outcomes = re.findall(r'<b class="(\w+)">([^<]+)</b>', limits)
-    assert outcomes == [("worse", "broken"), *[("worse", "cannot judge")] * 2, ("changed", "passed")]
+    assert outcomes == [("worse", "failed"), *[("worse", "not assessed")] * 2, ("changed", "passed")]
     assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 4
     assert "no price is &lt;stated&gt;" in limits.lower()
     for page in (index, pages["nights.html"].decode()):
         rows = page.split("<h2>Nights</h2>")[-1].split("<tr")[2:]
         said = [re.sub(r"<[^>]+>", "", row.split('data-name="Rules">')[-1]).strip() for row in rows]
-        assert said[:2] == ["2 cannot judge, 1 passed", "1 broken"]
+        assert said[:2] == ["2 not assessed, 1 passed", "1 failed"]
         assert said[3:] == ["1 passed", "none stated"]
     assert b"Limits" not in build(tmp_path / "none", history[:1])["index.html"]
 
@@ -248,7 +248,7 @@ def test_the_night_of_an_older_value_stands_below_it(tmp_path: Path) -> None:
     """It makes the column of values no wider."""
     history = [night(0, part({MEASURED: 0.9})), night(1, capture_missing("log.csv", "", "no such file"))]
     index = build(tmp_path, history)["index.html"].decode()
-    assert re.search(rf">90\s%<small>{day(0)}</small></td>", index)
+    assert re.search(rf">90%<small>{day(0)}</small></td>", index)
 
 
 @pytest.mark.parametrize(("value", "edges"), [(1.0, ("95%", "100%")), (0.0, ("0%", "100%")), (0.5, ("48%", "52%"))])

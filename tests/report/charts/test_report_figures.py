@@ -7,8 +7,7 @@ import pytest
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build
-from gpureport.report.charts import narrow_time_bars, report_figures, svg, time_bars, timeline_strips
-from gpureport.report.formats import html
+from gpureport.report.charts import report_figures, svg, time_bars, timeline_strips
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import terms
@@ -38,7 +37,6 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
     content: Report = request.getfixturevalue(name)
     bars = [
         time_bars.draw_time_bars(content.gpu_time, "bars"),
-        narrow_time_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
     ]
     drawn = [*bars, *(timeline_strips.draw_timeline(run, "run") for run in content.timeline)]
     for text in drawn:
@@ -92,18 +90,7 @@ def test_legend_in_the_order_of_the_bars() -> None:
     assert places == sorted(places)
 
 
-def test_narrow_bars_say_what_the_wide_ones_do(steps: Report) -> None:
-    """Every bar with its name, its time and its shares; every class is named; all letters lie inside."""
-    root = ET.fromstring(narrow_time_bars.draw_narrow_time_bars(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
-    words = [node.text for node in root.iter("text")]
-    assert [bar.label for bar in steps.gpu_time if bar.label not in words or bar.total not in words] == []
-    assert [label for label in gpu_time.class_labels(steps.gpu_time).values() if label not in words] == []
-    wide = ET.fromstring(time_bars.draw_time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
-    assert root.get("aria-label") == wide.get("aria-label")
-
-
-def test_narrow_bars_are_for_pages_alone(steps: Report) -> None:
-    """A page holds both, the narrow ones hidden where no style sheet applies; paper has a width of its own."""
-    page = html.render(steps)
-    assert page.count('<div id="narrow" hidden><svg') == 1
-    assert report_figures.draw_report_figures(steps, (), width=500.0).narrow is None
+def test_shares_of_gpu_time_are_drawn_for_paper_alone(steps: Report) -> None:
+    """A page has a table of them."""
+    assert report_figures.draw_report_figures(steps, ()).bars is None
+    assert report_figures.draw_report_figures(steps, (), width=500.0).bars is not None

@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from tests.report import sample_reports
 
-_PLAIN = {"Step", "Runs", "GPU", "GPU-h in all"}
+_PLAIN = {"Step", "Runs", "GPU", "GPU time"}
 """Columns that need no explanation."""
 
 
@@ -57,7 +57,7 @@ def test_a_card_explains_its_kind(content: Report) -> None:
         (title,) = re.findall(rf'id="{card.id}">.*?<h3 title="([^"]*)">', page, re.DOTALL)[:1]
         if card.title.startswith(tuple(meanings)):
             assert unescape(title) in meanings.values()
-    assert "<summary>What the kinds of findings mean</summary>" in page
+    assert "<summary>What each check looks for</summary>" in page
 
 
 def test_words_from_outside_stay_text() -> None:

@@ -42,7 +42,7 @@ def test_the_theme_of_the_guide_works(report: Report, tmp_path: Path) -> None:
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     (shipped,) = re.findall(r"<style>(.*?)</style>", plain, re.DOTALL)
     assert style.startswith(shipped)
-    assert style.index("--busy:#5b2a86") > style.index("--busy:#0072b2")
+    assert style.index("--busy: #5b2a86") > style.index("--busy: #0072b2")
     body = re.compile(r"<main>.*</main>", re.DOTALL)
     assert body.findall(page) == body.findall(plain)
 
@@ -61,7 +61,8 @@ def test_a_file_of_parts_replaces_parts(report: Report, tmp_path: Path) -> None:
     parts = """{% import 'shipped/parts.html' as shipped %}
 {% macro table(content, label) %}<table title="{{ label }}"></table>{% endmacro %}
 {% set command, facts, link = shipped.command, shipped.facts, shipped.link %}
-{% set card, canvas = shipped.card, shipped.canvas %}
+{% set card, canvas, fold = shipped.card, shipped.canvas, shipped.fold %}
+{% set chip, beneath, panels, dots = shipped.chip, shipped.beneath, shipped.panels, shipped.dots %}
 """
     page = html.render(report, theme(tmp_path, parts_html=parts))
     assert '<table title="GPU time by class"></table>' in page

@@ -145,13 +145,13 @@ def test_times_that_no_log_gave() -> None:
 @pytest.mark.parametrize(
     ("every", "times", "words"),
     [
-        (0.01, 20, "12 000 rows; utilisation changes every 0.20 s: 600 readings, 95% of rows repeat the one before"),
+        (0.01, 20, "12,000 rows; utilisation changes every 0.20 s: 600 readings, 95% of rows repeat the one before"),
         (1.0, 1, "600 rows, each a reading of its own; samples 1 s apart cannot show how often the driver refreshes"),
     ],
 )
 def test_readings_in_words(every: float, times: int, words: str) -> None:
     """Data quality says how many readings lie behind the rows."""
-    values = [90 + place * 7% 9 for place in range(600) for _ in range(times)]
+    values = [90 + place * 7 % 9 for place in range(600) for _ in range(times)]
     facts = {fact.name: fact.text for fact in report(recording(every=every, util=values)).quality[0].facts}
     assert facts["Readings"].replace("\N{NO-BREAK SPACE}", " ") == words
 

@@ -2,9 +2,8 @@
 
 import pytest
 
+from gpureport.number_format import MINUS
 from gpureport.report.wording import relative_changes
-
-MINUS = relative_changes.MINUS
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,9 @@ def test_ends_of_an_interval() -> None:
     assert relative_changes.format_times_range((1.612, 2.107)) == "1.61 to 2.11"
 
 
-@pytest.mark.parametrize(("ratio", "text"), [(1.843, "1.84"), (9.999, "10"), (23.44, "23"), (1_234.5, "1,234"), (341.2, "341")])
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.843, "1.84"), (9.999, "10"), (23.44, "23"), (1_234.5, "1,234"), (341.2, "341")]
+)
 def test_multiples(ratio: float, text: str) -> None:
     """Three digits, whole from tenfold on."""
     assert relative_changes.format_times(ratio) == f"{text} times"

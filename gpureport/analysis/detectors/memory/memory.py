@@ -189,7 +189,7 @@ class Memory(Rule):
             "mem_pressure",
             full_gpus,
             Severity.WARNING,
-            (_build_peak_evidence(worst, self.full, ">="),),
+            _build_peak_evidence(worst, self.full, ">="),
             f"Memory of {_name_gpus(full_gpus, everybody)} was filled to {phrases.percent(worst.ratio)}: "
             f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
             _TIGHT,
@@ -202,7 +202,7 @@ class Memory(Rule):
             "mem_headroom",
             roomy_gpus,
             Severity.INFO,
-            (_build_peak_evidence(worst, self.roomy, "<"),),
+            _build_peak_evidence(worst, self.roomy, "<"),
             f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
             f"(fullest: {phrases.gpu_name(worst.device)}, peak {phrases.percent(worst.ratio)}).",
             _ROOM,
@@ -237,8 +237,11 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     )
 
 
-def _build_peak_evidence(use: MemoryUse, limit: Threshold, relation: str) -> Evidence:
-    return compare_with_limit(USED, "max, of installed less reserved memory", use.ratio, relation, limit)
+def _build_peak_evidence(use: MemoryUse, limit: Threshold, relation: str) -> tuple[Evidence, ...]:
+    return (
+        compare_with_limit(USED, "max, of installed less reserved memory", use.ratio, relation, limit),
+        Evidence(metric=USED, statistic="free at the peak", observed=use.capacity - use.peak, unit="By"),
+    )
 
 
 def _name_gpus(uses: list[MemoryUse], everybody: Sequence[str]) -> str:

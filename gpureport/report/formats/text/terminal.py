@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.formats.text import terminal_advice, terminal_gains, terminal_tables, terminal_timeline
+from gpureport.report.formats.text import (
+    follow_up,
+    terminal_advice,
+    terminal_bars,
+    terminal_gains,
+    terminal_head,
+    terminal_screen,
+    terminal_tables,
+    terminal_timeline,
+)
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import NotJudgedLine, Report
 from gpureport.report.model.time_charts import ClassShare, TimeBar
@@ -12,30 +21,6 @@ from gpureport.report.sections.merging.plain_sections import list_plain_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
-_BLOCKS = {
-    "computing": "█",
-    "short_pauses": "▆",
-    "hollow": "▚",
-    "low_use": "▄",
-    "throttled": "▓",
-    "waiting_for_input": "▒",
-    "idle": "░",
-    "unused": "o",
-    "startup": "·",
-    "tail": "-",
-    "gpu_lost": "x",
-    "no_samples": "?",
-}
-_LETTERS = _BLOCKS | {
-    "computing": "#",
-    "short_pauses": "=",
-    "hollow": "h",
-    "low_use": "l",
-    "throttled": "t",
-    "waiting_for_input": "w",
-    "idle": ".",
-    "startup": "s",
-}
 _LABEL = 24
 
 
@@ -49,22 +34,15 @@ def render(
         width: columns to fill.
         colour: whether headings and severities may carry escape codes.
         ascii_only: whether nothing but ASCII may be used, for terminals without other characters.
-        full: whether each finding has its steps beneath it, and each kind its answer; else their number is told.
+        full: whether everything is shown; else one screen of it.
     """
     page = Page(width=width, ascii=ascii_only)
-    return render_lines(_lines(report, page, full=full), colour=colour, ascii_only=ascii_only)
+    lines = _lines(report, page) if full else terminal_screen.screen_lines(report, page)
+    return render_lines(lines, colour=colour, ascii_only=ascii_only)
 
 
-def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
-    yield from page.wrapped(f"{report.title} · {report.subtitle}", style="soft")
-    yield Line()
-    yield from page.wrapped(report.verdict.sentence, style="heading")
-    for detail in report.verdict.details:
-        yield from page.wrapped(detail, 2)
-    yield Line()
-    longest = max(len(tile.label) for tile in report.tiles) + 1
-    for tile in report.tiles:
-        yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
+def _lines(report: Report, page: Page) -> Iterator[Line]:
+    yield from terminal_head.head_lines(report, page)
     if report.policy:
         yield from page.heading("Limits")
         yield from terminal_tables.block_lines(report.policy, page)
@@ -76,31 +54,35 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     if report.comparison:
         yield from terminal_tables.comparison_lines(report.comparison, page)
     if report.gpu_time:
-        yield from page.heading("Where the GPU-hours went")
-        yield from _bars(report.gpu_time, page, full=full)
-    yield from _findings(report, page, full=full)
-    yield from terminal_advice.checklist_lines(report.checklists, page, full=full)
+        yield from page.heading("Where the GPU time went")
+        yield from _bars(report.gpu_time, page)
+    yield from _findings(report, page)
+    yield from terminal_advice.checklist_lines(report.checklists, page)
     yield from terminal_timeline.timeline_lines(report.timeline, page)
-    yield from _gpus(report, page, full=full)
+    yield from _gpus(report, page)
     for section in list_plain_sections(report):
         yield from terminal_tables.section_lines(section, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
-    yield from terminal_advice.answer_lines(report.answers, page, full=full)
+    yield from terminal_advice.answer_lines(report.answers, page)
+    yield from follow_up.report_lines(report.method.command, page)
 
 
-def _bars(bars: Sequence[TimeBar], page: Page, *, full: bool) -> Iterator[Line]:
-    signs = _LETTERS if page.ascii else _BLOCKS
+def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
+    signs = terminal_bars.class_signs(page)
     label = min(max(display.terminal_width(bar.label) for bar in bars), _LABEL)
     length = max(page.width - label - 16, 20)
     for bar in bars:
         cells = "".join(
-            signs.get(part.key, "+") * count for part, count in zip(bar.parts, _cell_counts(bar, length), strict=True)
+            signs.get(part.key, "+") * count
+            for part, count in zip(
+                bar.parts, terminal_bars.count_cells([part.ratio for part in bar.parts], length), strict=True
+            )
         )
         yield Line(f"  {page.column(bar.label, label)} {cells} {bar.total}")
     names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.class_labels(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
-    for bar in bars if full or bars[0].whole == bars[-1].whole else bars[:1]:
+    for bar in bars:
         beside = f"; not counted: {bar.no_job} without a job" if bar.no_job else ""
         yield from page.wrapped(f"{bar.label}: {', '.join(map(_describe_share, bar.parts))}{beside}", 2)
 
@@ -109,27 +91,17 @@ def _describe_share(part: ClassShare) -> str:
     return f"{part.label} {part.text} ({'; '.join(filter(None, (part.hours, part.causes)))})"
 
 
-def _cell_counts(bar: TimeBar, length: int) -> list[int]:
-    """Return how many cells each part gets, `length` in all, by largest remainder."""
-    exact = [part.ratio * length for part in bar.parts]
-    counts = [int(value) for value in exact]
-    rest = sorted(range(len(exact)), key=lambda place: counts[place] - exact[place])
-    for place in rest[: length - sum(counts)]:
-        counts[place] += 1
-    return counts
-
-
-def _findings(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
+def _findings(report: Report, page: Page) -> Iterator[Line]:
     yield from page.heading("Findings")
     text = report.order if report.findings else f"No finding. {report.judgement.sentence}"
     yield from page.wrapped(text, 2, style="soft" if report.findings else "")
     for position, card in enumerate(report.findings):
         if position:
             yield Line()
-        yield from _card(card, page, full=full)
+        yield from _card(card, page)
 
 
-def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
+def _card(card: FindingCard, page: Page) -> Iterator[Line]:
     if card.repeats:
         yield from page.wrapped(f"{card.id} {card.severity}: as {card.repeats}, {card.lost}", style=card.severity)
         yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
@@ -144,10 +116,7 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
         yield from page.wrapped(f"{line.quantity}: {line.observed}{limit}", 3, name)
     for position, text in enumerate(card.recommendations):
         yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
-    if card.steps and full:
-        yield from terminal_advice.step_lines(card.steps, page)
-    elif card.steps:
-        yield from page.wrapped("; ".join(step.title for step in card.steps), 3, "Steps")
+    yield from terminal_advice.step_lines(card.steps, page)
     if card.explains:
         yield from page.wrapped(f"{display.join_words(list(card.explains))}, shown beneath", 3, "Explains")
     yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
@@ -157,11 +126,11 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
 
 
-def _gpus(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
+def _gpus(report: Report, page: Page) -> Iterator[Line]:
     shown = joined_tables.join_single_row_tables(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
-        yield from terminal_tables.grid_lines(run.table, page, whole=full)
+        yield from terminal_tables.grid_lines(run.table, page, whole=True)
         if run.table.note:
             yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):

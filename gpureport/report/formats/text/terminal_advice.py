@@ -19,13 +19,12 @@ def step_lines(lines: Sequence[AdviceStep], page: Page) -> Iterator[Line]:
         yield from page.wrapped(f"Risk: {step.risk} Check: {step.check}", 5, " ")
 
 
-def checklist_lines(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator[Line]:
-    """Yield the questions of the practice for the last run, in full those for all, and what to record for more.
+def checklist_lines(runs: Sequence[Checklist], page: Page) -> Iterator[Line]:
+    """Yield the questions of the practice, and what to record to answer more of them.
 
-    In full, answers that several runs have in common stand once, those of the last run at the end.
+    Answers that several runs have in common stand once, those of the last run at the end.
     """
-    held = reversed(shared_checklists.merge_checklists(runs)) if full else shared_checklists.merge_checklists(runs[-1:])
-    for each in held:
+    for each in reversed(shared_checklists.merge_checklists(runs)):
         yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
         widest = max((display.terminal_width(line.state) for line in each.lines), default=0)
         for line in each.lines:
@@ -34,12 +33,12 @@ def checklist_lines(runs: Sequence[Checklist], page: Page, *, full: bool) -> Ite
                 yield from page.wrapped(line.recording, 4, "Record")
 
 
-def answer_lines(runs: Sequence[Answers], page: Page, *, full: bool) -> Iterator[Line]:
-    """Yield what became of the kinds: how many of each outcome, and in full which ones."""
+def answer_lines(runs: Sequence[Answers], page: Page) -> Iterator[Line]:
+    """Yield what became of the checks: how many of each outcome, and which ones."""
     for run in runs:
         yield from page.heading("Every kind", run.label if len(runs) > 1 else "")
         yield from page.wrapped(f"{run.summary}.", 2)
-        for group in dict.fromkeys(line.group for line in run.lines) if full else ():
+        for group in dict.fromkeys(line.group for line in run.lines):
             yield from _group(group, [line for line in run.lines if line.group == group], page)
 
 

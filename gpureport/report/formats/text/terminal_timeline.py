@@ -49,6 +49,16 @@ def _events(run: Timeline, label: int, columns: int) -> Iterator[Line]:
         yield Line(f"  {'events':<{label}} {marks.rstrip()}")
 
 
+def draw_heights(means: FloatArray, length: int, page: Page, top: float) -> str:
+    """Return `length` characters whose heights from zero are means of stretches of a series; `top` is full height."""
+    signs = _DIGITS if page.ascii else _HEIGHTS
+    starts = np.arange(length) * len(means) // max(length, 1)
+    ends = np.maximum((np.arange(length) + 1) * len(means) // max(length, 1), starts + 1)
+    stretches = (means[start:end] for start, end in zip(starts, ends, strict=True))
+    known = (stretch[np.isfinite(stretch)] for stretch in stretches)
+    return _sparkline(np.array([each.mean() / top if len(each) and top else np.nan for each in known]), signs)
+
+
 def _sparkline(means: FloatArray, signs: str) -> str:
     top = len(signs) - 1
     return "".join("?" if np.isnan(mean) else signs[min(int(np.ceil(mean * top)), top)] for mean in means)

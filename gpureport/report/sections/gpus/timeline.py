@@ -1,7 +1,6 @@
 """Strips of GPU utilisation over time: means of buckets, stretches without samples, and marks of findings."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +10,9 @@ from gpureport.findings import Severity
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events, sampling_wording
+from gpureport.report.runs.bucket_means import SHORTEST, accumulate
+from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.gpu_limits import find_limits
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
@@ -19,74 +21,29 @@ _COLUMNS = 600
 _COARSE_COLUMNS = 60
 _FEW_GPUS = 16
 _WHOLE_RUN = 0.95
-_SMALLEST = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CumulativeSums:
-    """Cumulative sums over time, which give the mean of any stretch.
-
-    Attributes:
-        bounds: where the stretch that a value stands for begins, and where it ends, one after the other.
-        seconds: time that values stand for up to each bound.
-        total: sum of the values up to there, each times the seconds it stands for.
-    """
-
-    bounds: FloatArray
-    seconds: FloatArray
-    total: FloatArray
-
-    def means(self, edges: FloatArray) -> FloatArray:
-        """Return the mean of each bucket, weighted with the time each value stands for; NaN where none lies in it.
-
-        The bucket's edges cut through values where they must, so that shares stay true and the sampling does not beat
-        against the buckets.
-
-        Args:
-            edges: edges of the buckets, rising.
-        """
-        if not len(self.bounds):
-            return np.full(len(edges) - 1, np.nan)
-        covered = np.diff(np.interp(edges, self.bounds, self.seconds))
-        empty = covered <= _SMALLEST * np.diff(edges)
-        total = np.diff(np.interp(edges, self.bounds, self.total))
-        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
-        return np.clip(means, 0.0, 1.0)
-
-
-def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> CumulativeSums:
-    """Return values added up over time.
+def build_timelines(
+    runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
+) -> tuple[Timeline, ...]:
+    """Return the strips of every run that has GPUs, on axes of one length.
 
     Args:
-        starts: where the stretch each value stands for begins, rising.
-        ends: where it ends; stretches do not overlap.
-        values: one value a stretch, NaN where there is none.
+        runs: every run of the report.
+        cards: findings, which mark the strips.
+        histories: the classes of GPU time of each run, by its place among the runs.
     """
-    known = ~np.isnan(values)
-    bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
-    seconds = bounds[1::2] - bounds[::2]
-    return CumulativeSums(bounds=bounds, seconds=_running_sums(seconds), total=_running_sums(seconds * values[known]))
-
-
-def _running_sums(amounts: FloatArray) -> FloatArray:
-    """Return the sum before and after each amount."""
-    sums = np.zeros(2 * len(amounts))
-    np.cumsum(amounts, out=sums[1::2])
-    sums[2::2] = sums[1:-1:2]
-    return sums
-
-
-def build_timelines(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
-    """Return the strips of every run that has GPUs, on axes of one length."""
     axis = max((run.seconds for run in runs), default=0.0)
-    return tuple(_timeline(position, run, axis, cards) for position, run in enumerate(runs))
+    return tuple(_timeline(position, run, axis, cards, histories[position]) for position, run in enumerate(runs))
 
 
-def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard]) -> Timeline:
+def _timeline(
+    position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard], history: ClassHistory
+) -> Timeline:
     buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
     # A bucket is never shorter than a sample: below that it would only repeat samples.
     count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
-    edges = np.linspace(0.0, max(run.seconds, _SMALLEST), count + 1)
+    edges = np.linspace(0.0, max(run.seconds, SHORTEST), count + 1)
     absent = _why_no_strips(run)
     mine = [card for card in cards if card.run_index == position]
     return Timeline(
@@ -97,7 +54,7 @@ def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[Findin
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
         absent=absent,
-        strips=() if absent else tuple(_strips(run, edges, mine)),
+        strips=() if absent else tuple(_strips(run, edges, mine, history)),
         events=log_events.list_events(run),
         recording=run.recording,
     )
@@ -127,7 +84,9 @@ def _describe_column(run: ReportRun, edges: FloatArray) -> str:
     return f"each column is the mean of {display.duration(edges[1])}"
 
 
-def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+def _strips(
+    run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
+) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     for gpu in run.run.gpus:
         cells = build_device_series(run.recording, gpu)
@@ -136,16 +95,18 @@ def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> 
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
         values = cells.values(UTILISATION)
         sums = accumulate(starts, ends, values)
-        mean = sums.means(edges)
+        mean = np.clip(sums.means(edges), 0.0, 1.0)
         yield TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,
-            coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE_COLUMNS + 1)),
+            coarse=np.clip(sums.means(np.linspace(0.0, edges[-1], _COARSE_COLUMNS + 1)), 0.0, 1.0),
             gaps=tuple(
                 _merge_stretches([*_gaps(cells, starts, ends, run.seconds), *_unrecorded_stretches(mean, edges)])
             ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
+            band=history.list_stretches([gpu.id]),
+            limits=find_limits(cells),
         )
 
 

@@ -50,7 +50,7 @@ def test_a_lowered_limit_that_binds_is_a_warning() -> None:
     run = recording(util=steps((98, 300)), power=219, power_limit=220, default_limit=400)
     (finding,) = found(analyze(run), "power_limited")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.HIGH)
-    assert "220 W, 55 % of the default 400 W" in finding.summary
+    assert "220 W, 55% of the default 400 W" in finding.summary
 
 
 def test_a_lowered_limit_nobody_reaches_is_information() -> None:

@@ -24,7 +24,7 @@ def test_names_cannot_become_markup(hostile: Report) -> None:
 def test_result_first(report: Report) -> None:
     """The verdict is the headline; findings carry evidence and advice."""
     text = markdown.render(report)
-    assert text.startswith("# Up to 10% of 0.333\N{NO-BREAK SPACE}GPU-h was lost")
+    assert text.startswith("# Up to 10% of 20.0\N{NO-BREAK SPACE}GPU-min was lost")
     assert "**F1 warning: Idle gaps, both GPUs**, up to" in text
     assert "- Do this: Prefetch the next batch while the GPU computes." in text
     assert "| Waiting for the CPU, Waiting for storage | No CPU utilisation was recorded. |" in text

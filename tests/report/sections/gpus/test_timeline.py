@@ -8,8 +8,8 @@ from gpureport.report.formats import html, picture_svg
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
+from gpureport.report.runs.bucket_means import accumulate
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.gpus.timeline import accumulate
 from tests.report import examples
 
 
@@ -126,4 +126,4 @@ def test_a_moment_beside_a_run() -> None:
     assert (moment.strips, run.absent, len(run.strips)) == ((), "", 2)
     page = html.render(sampled((1, 0), (2, 60)))
     assert ('id="chart0"' in page, 'id="chart1"' in page) == (False, True)
-    assert ('<optgroup label="run 0">' in page, '<option value="1:0">' in page) == (False, True)
+    assert ('<optgroup label="run 0">' in page, '<option value="1:0"' in page) == (False, True)

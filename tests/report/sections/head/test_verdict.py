@@ -80,8 +80,7 @@ def test_shares_of_the_loss_add_up() -> None:
     """What is not named is summed up, and throttled time counts as lost."""
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
     assert sentence(content) == (
-        "Up to 33% of 20.0 GPU-min was lost: 17% idle, 10% to throttling, 3.3% at start-up and 3.3% for "
-        "other reasons."
+        "Up to 33% of 20.0 GPU-min was lost: 17% idle, 10% to throttling, 3.3% at start-up and 3.3% for other reasons."
     )
     assert content.tiles[2].context.replace(GAP, " ") == "up to 33% of all GPU-hours"
 

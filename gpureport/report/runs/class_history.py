@@ -1,0 +1,70 @@
+"""The classes of GPU time over time: for each GPU of a run, stretches whose sums are the GPU time of the run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis import RULES, trace_gpu_time
+from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.rules.rule import Rule
+from gpureport.columns import FloatArray
+from gpureport.report.model.pictures import ClassStretch
+from gpureport.report.runs.report_run import ReportRun
+
+_BUCKETS, _FEW_BUCKETS = 120, 60
+_FEW_GPUS = 16
+"""Most GPUs that have all buckets."""
+
+_SHORTEST = 1e-6
+"""Length in seconds below which a stretch is the rounding of a computation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassHistory:
+    """The seconds of each class in equal buckets of a run, by GPU; none where GPU time was not divided."""
+
+    bucket_seconds: float
+    seconds: Mapping[str, Mapping[str, FloatArray]]
+
+    def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
+        """Return the stretches of a GPU, or of the mean over several, in order.
+
+        Within a bucket the order of classes is not known. It alternates, so that those of neighbours lie together.
+        """
+        known = [self.seconds[device] for device in devices if device in self.seconds]
+        if not known:
+            return ()
+        amounts = {name: np.mean([each[name] for each in known], axis=0) for name in GPU_TIME_CLASSES}
+        return tuple(_join_buckets(amounts, self.bucket_seconds))
+
+
+def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
+    """Return the classes of every GPU of a run over time, in buckets no shorter than a sample.
+
+    Args:
+        run: the run.
+        rules: those of its analysis.
+    """
+    most = _BUCKETS if len(run.run.gpus) <= _FEW_GPUS else _FEW_BUCKETS
+    count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
+    seconds = trace_gpu_time(run.recording, run.analysis, count, rules) if run.seconds > 0 else {}
+    return ClassHistory(bucket_seconds=run.seconds / count, seconds=seconds)
+
+
+def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> Iterator[ClassStretch]:
+    """Yield the stretches of all buckets, neighbours of one class as one."""
+    key, start, at = "", 0.0, 0.0
+    for bucket in range(len(amounts[GPU_TIME_CLASSES[0]])):
+        at = bucket * bucket_seconds
+        for name in GPU_TIME_CLASSES if bucket % 2 == 0 else GPU_TIME_CLASSES[::-1]:
+            length = float(amounts[name][bucket])
+            if length < _SHORTEST:
+                continue
+            if name != key:
+                if key:
+                    yield ClassStretch(key=key, start=start, end=at)
+                key, start = name, at
+            at += length
+    if key:
+        yield ClassStretch(key=key, start=start, end=at)

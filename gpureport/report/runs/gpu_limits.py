@@ -1,0 +1,31 @@
+"""Limits of a GPU that its readings are held against: of temperature, of power, and its installed memory."""
+
+from collections.abc import Iterator
+from math import isfinite
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals.clock_signals import gather_signals
+from gpureport.report.model.time_charts import MetricLimit
+from gpureport.report.wording import display
+
+
+def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
+    """Return the limits that are known of a GPU."""
+    return tuple(limit for limit in _list_limits(series) if isfinite(limit.value))
+
+
+def _list_limits(series: DeviceSeries) -> Iterator[MetricLimit]:
+    signals = gather_signals(series)
+    hottest = signals.temperature_limit
+    yield MetricLimit(metric="gpu_temperature_celsius", value=hottest, text=f"limit {_whole(hottest, '°C')}")
+    known = signals.power_limit[~np.isnan(signals.power_limit)]
+    most = float(np.median(known)) if len(known) else float("nan")
+    yield MetricLimit(metric="gpu_power_watts", value=most, text=f"limit {_whole(most, 'W')}")
+    installed = float(series.device.memory_total_bytes or "nan")
+    yield MetricLimit(metric="gpu_memory_used_bytes", value=installed, text=f"{display.memory(installed)} installed")
+
+
+def _whole(value: float, unit: str) -> str:
+    return f"{value:,.0f}{display.GAP}{unit}"

@@ -1,0 +1,223 @@
+"""What to do about each kind of finding, in a few words: a title, how to go about it, and what it brings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionWording:
+    """The words of an action; braces hold `gpus`, the GPUs concerned, and `index`, their numbers.
+
+    Attributes:
+        title: what to do.
+        how: how to go about it, in one sentence.
+        gain: what it brings; empty where that is the GPU time that the finding lost.
+        command: a command to copy; empty where none helps.
+    """
+
+    title: str
+    how: str
+    gain: str = ""
+    command: str = ""
+
+
+UNKNOWN_GAIN = "Gain not known: measure it"
+_PROFILE = "Trace ten steps with a profiler and look for the longest stretch without a kernel."
+_FIND_HANG = ActionWording(
+    title="Find the rank that hangs",
+    how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",
+    command="py-spy dump --pid PID",
+)
+
+_BY_KIND: Mapping[str, ActionWording] = {
+    "startup_idle": ActionWording(
+        title="Shorten start-up",
+        how="Cache compiled kernels and preprocessed data, import less, and load data and weights at the same time.",
+    ),
+    "tail_idle": ActionWording(
+        title="Release the GPU after the work",
+        how="End the process when training ends; upload, export and evaluate in a job without GPUs.",
+    ),
+    "idle_gap": ActionWording(
+        title="Look into the idle gaps", how="See what the job does at these times: checkpoints, evaluation or logging."
+    ),
+    "periodic_stall": ActionWording(
+        title="Look into the regular stalls",
+        how="See what the job does at these times: checkpoints, evaluation or logging.",
+    ),
+    "thermal_throttle": ActionWording(title="Cool {gpus}", how="Check airflow, fans, filters and its slot."),
+    "hw_throttle": ActionWording(
+        title="Check the power supply of {gpus}", how="Check power supplies, cables and the power budget of the rack."
+    ),
+    "power_limited": ActionWording(
+        title="Raise the power limit of {gpus}",
+        how="Set it to the default, unless it was lowered on purpose.",
+        gain=UNKNOWN_GAIN,
+        command="nvidia-smi -i {index} -q -d POWER",
+    ),
+    "clocks_locked": ActionWording(
+        title="Unlock the clock of {gpus}",
+        how="Reset it, unless it was set to keep measurements steady.",
+        gain=UNKNOWN_GAIN,
+        command="nvidia-smi -i {index} -rgc",
+    ),
+    "cpu_bound": ActionWording(
+        title="Take work off the CPU",
+        how="Preprocess once before training or on the GPU, and profile the loader alone.",
+    ),
+    "cpu_bound_single": ActionWording(
+        title="Spread the work over CPU cores",
+        how="Find the busy thread with py-spy, then move loading into worker processes.",
+    ),
+    "io_bound": ActionWording(
+        title="Read data faster",
+        how="Copy the data to a local disk or keep it in host memory, in fewer and larger files.",
+    ),
+    "transfer_bound": ActionWording(
+        title="Copy less to the GPU", how="Send smaller types, convert on the GPU, and keep there what every step uses."
+    ),
+    "underutilised": ActionWording(title="Find what the GPU waits for", how=_PROFILE, gain=UNKNOWN_GAIN),
+    "low_util_cause_unknown": ActionWording(
+        title="Log the CPU beside the GPU",
+        how="Waiting for data, for storage or for one thread all look the same without it.",
+        gain="Shows what the GPU waits for",
+        command="gpureport explain recording",
+    ),
+    "hollow_util": ActionWording(
+        title="Give the GPU more work at a time",
+        how="Compile the model, raise the batch size, or replay steps as CUDA graphs.",
+        gain=UNKNOWN_GAIN,
+    ),
+    "full_precision": ActionWording(
+        title="Try mixed precision", how="Compute in BF16 and watch the loss curve.", gain=UNKNOWN_GAIN
+    ),
+    "mem_headroom": ActionWording(
+        title="Use the free memory",
+        how="Raise the batch size step by step, or try a smaller GPU.",
+        gain=UNKNOWN_GAIN,
+    ),
+    "mem_pressure": ActionWording(
+        title="Lower the memory peak",
+        how="Use mixed precision, recompute activations, or accumulate gradients over smaller batches.",
+        gain="Keeps the job from running out of memory",
+    ),
+    "mem_prealloc": ActionWording(
+        title="Turn preallocation off once",
+        how="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow) for one run.",
+        gain="Shows how much memory the job needs",
+    ),
+    "mem_leak": ActionWording(
+        title="Stop the growth of memory",
+        how="Look for tensors kept over steps, such as losses added up with their graph.",
+        gain="Keeps the job from running out of memory",
+    ),
+    "workers_headroom": ActionWording(
+        title="Add loader workers",
+        how="Raise their number while cores and host memory are free.",
+        gain=UNKNOWN_GAIN,
+    ),
+    "host_memory_pressure": ActionWording(
+        title="Free host memory",
+        how="Use fewer workers, or let them share data that is only read.",
+        gain="Keeps the job from being killed",
+    ),
+    "imbalance": ActionWording(
+        title="Even out the GPUs", how="Give every rank as much data, and spread logging and saving over all."
+    ),
+    "unused_gpu": ActionWording(
+        title="Release {gpus}", how="Ask only for the GPUs used, or start a process on this one."
+    ),
+    "zombie_memory": ActionWording(
+        title="End the process on {gpus}",
+        how="Find out what still holds the memory, and end it once its results are saved.",
+        gain="Frees the memory for the next job",
+        command="nvidia-smi -i {index} --query-compute-apps=pid,used_memory --format=csv",
+    ),
+    "oversized_gpu": ActionWording(
+        title="Try a smaller GPU",
+        how="Run the job there, on a MIG slice, or several jobs on one GPU.",
+        gain=UNKNOWN_GAIN,
+    ),
+    "pcie_degraded": ActionWording(
+        title="Check the PCIe slot of {gpus}",
+        how="Reseat the card, and look at its riser and the slot's settings in the BIOS.",
+        gain=UNKNOWN_GAIN,
+    ),
+    "ecc_error": ActionWording(
+        title="Reset or replace {gpus}",
+        how="Drain it, reset it, and have it replaced where errors come back.",
+        gain="Protects the results",
+        command="nvidia-smi -i {index} -q -d ECC,ROW_REMAPPER",
+    ),
+    "gpu_lost": ActionWording(
+        title="Recover {gpus}",
+        how="Read the Xid message in dmesg, drain the machine and reset the GPU.",
+        gain="Brings the GPU back",
+        command="dmesg | grep -i xid",
+    ),
+    "log_gap": ActionWording(
+        title="Keep the recorder running",
+        how="Run it outside the memory limit of the job, on a disk with room.",
+        gain="Shows what is missing now",
+    ),
+    "monitoring_ended": ActionWording(
+        title="Keep the recorder running",
+        how="Start it before the job and end it after, on a disk with room.",
+        gain="Shows what is missing now",
+    ),
+    "no_progress": ActionWording(
+        title="Stop when nothing improves",
+        how="Use early stopping on the validation metric, and keep the best checkpoint.",
+    ),
+}
+
+_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
+    ("startup_idle", "no work"): ActionWording(
+        title="Use the GPU or release it", how="The job held it and never worked for long."
+    ),
+    ("tail_idle", "no job"): None,
+    ("idle_gap", "checkpoint"): ActionWording(
+        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
+    ),
+    ("idle_gap", "epoch"): ActionWording(
+        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
+    ),
+    ("idle_gap", "data"): ActionWording(
+        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free."
+    ),
+    ("idle_gap", "io"): ActionWording(
+        title="Read data faster", how="Copy the data to a local disk or keep it in host memory."
+    ),
+    ("idle_gap", "hang"): _FIND_HANG,
+    ("idle_gap", "peers busy"): _FIND_HANG,
+    ("idle_gap", "requests or input"): ActionWording(
+        title="Find what the GPU waits for", how=_PROFILE, gain=UNKNOWN_GAIN
+    ),
+    ("hollow_util", "hang"): _FIND_HANG,
+    ("hollow_util", "straggler"): ActionWording(
+        title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
+    ),
+    ("periodic_stall", "checkpoint"): ActionWording(
+        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
+    ),
+    ("periodic_stall", "epoch"): ActionWording(
+        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
+    ),
+}
+
+NO_ACTION = {"power_cap"}
+"""Kinds that ask for nothing: a GPU at its default power limit is as it should be."""
+
+COOLING_LATER = ActionWording(
+    title="Until then, cap its power",
+    how="",
+    gain=UNKNOWN_GAIN,
+    command="nvidia-smi -i {index} -pl {watts}",
+)
+
+
+def find_wording(kind: str, cause: str | None) -> ActionWording | None:
+    """Return the words of an action; None for a kind or a cause that asks for nothing."""
+    if kind in NO_ACTION:
+        return None
+    return _BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))

@@ -1,0 +1,178 @@
+"""What to do next: at most three things over all runs, by gain and certainty, measurements last."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.findings import Confidence, Finding, Severity
+from gpureport.report.model.finding_rows import FindingRow
+from gpureport.report.model.head import Action
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings import action_wording, measurement_actions, range_wording, row_groups
+from gpureport.report.sections.findings.action_wording import UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.wording import display
+
+MOST = 3
+"""Actions shown."""
+
+_NOTABLE = 0.01
+"""Share of the GPU time from which a saving is worth naming."""
+
+_SHORT_RUN = 600.0
+"""Seconds below which a long start-up says more of the length of the run than of its start."""
+
+_WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
+_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
+"""Kinds that ask for nothing while they are information alone."""
+
+_BELOW = 0.9
+"""Share of the power drawn while slowed that a limit is set to, as the advice on it says."""
+
+_STEP_WATTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """An action, and what it is ranked by."""
+
+    action: Action
+    severity: int
+    is_follow_up: bool
+    score: float
+
+
+def build_actions(
+    runs: Sequence[ReportRun], rows: Sequence[FindingRow], comparison: Comparison, best: str | None = None
+) -> tuple[Action, ...]:
+    """Return what to do next, the most promising first, at most three.
+
+    Args:
+        runs: the runs in the order of their steps.
+        rows: the rows of findings over all runs.
+        comparison: the runs as steps.
+        best: label of the group whose findings count; those of the last step when None.
+    """
+    step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
+    groups = row_groups.gather_row_groups(runs)
+    last = [
+        (row, part)
+        for row, group in zip(rows, groups, strict=True)
+        if (part := group.restrict_to(step)) is not None and _stands_alone(part)
+    ]
+    candidates = [each for row, group in last for each in _propose(row, group, last, several=len(runs) > 1)]
+    candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
+    actions = [each.action for each in candidates]
+    steps = [run for run in runs if run.step == step]
+    measured = measurement_actions.build_measurement_actions(steps, [group for _, group in last], comparison)
+    needed = any(each.is_needed for each in measured)
+    chosen = [*_unique(actions)[: MOST - 1 if needed else MOST], *(each.action for each in measured)]
+    return tuple(_unique(chosen)[:MOST])
+
+
+def _unique(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions, of those with the same title the first."""
+    return list({action.title: action for action in reversed(actions)}.values())[::-1]
+
+
+def _stands_alone(group: RowGroup) -> bool:
+    return None in group.roots
+
+
+def _propose(
+    row: FindingRow, group: RowGroup, others: Sequence[tuple[FindingRow, RowGroup]], *, several: bool
+) -> Iterator[_Candidate]:
+    """Yield what to do about findings of the last step; nothing where they ask for nothing."""
+    wording = action_wording.find_wording(group.kind, group.cause)
+    if wording is None or (group.severity is Severity.INFO and group.kind in _NOTES):
+        return
+    if group.kind == "oversized_gpu" and any(each.kind == "mem_headroom" for _, each in others):
+        # free memory asks for a smaller GPU already
+        return
+    share = 0.0 if wording.gain else find_saving(group, [each for _, each in others if each is not group])
+    is_single = len(group.findings) == 1 and not several
+    summary = row.summary if is_single else range_wording.describe_range(group, several=several)
+    yield _Candidate(
+        action=_fill(
+            wording, row, group, gain=_describe_gain(wording, share, group, several=several), why=summary or row.summary
+        ),
+        severity=row_groups.SEVERITIES.index(group.severity),
+        is_follow_up=False,
+        score=share * _WEIGHTS[group.confidence],
+    )
+    if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
+        why = (
+            f"It drew only {display.power(watts)} while slowed: a limit a little below that may keep its clock steady."
+        )
+        yield _Candidate(
+            action=_fill(action_wording.COOLING_LATER, row, group, gain=UNKNOWN_GAIN, why=why, watts=watts),
+            severity=row_groups.SEVERITIES.index(group.severity),
+            is_follow_up=True,
+            score=0.0,
+        )
+
+
+def _fill(  # noqa: PLR0913 - the parts of an action
+    wording: ActionWording, row: FindingRow, group: RowGroup, *, gain: str, why: str, watts: float = 0.0
+) -> Action:
+    gpus = {gpu.id: gpu.index for run in group.runs.values() for gpu in run.run.gpus}
+    named = dict.fromkeys(device for finding in group.findings for device in finding.devices)
+    index = ",".join(str(gpus[device]) for device in named if gpus.get(device) is not None)
+    limit = int(watts * _BELOW // _STEP_WATTS * _STEP_WATTS)
+    places = {"gpus": range_wording.name_gpus(group), "index": index or "0", "watts": limit}
+    return Action(
+        title=wording.title.format(**places),
+        gain=gain,
+        text=f"{why} {wording.how.format(**places)}".strip(),
+        certainty=f"Confidence {row.confidence}: in {row.runs}." if row.marks else f"Confidence {row.confidence}.",
+        finding=row.id,
+        command=wording.command.format(**places),
+    )
+
+
+def _describe_gain(wording: ActionWording, share: float, group: RowGroup, *, several: bool) -> str:
+    """Return what an action saves; not known where the share is small or overlaps another."""
+    if wording.gain or share < _NOTABLE:
+        return wording.gain or UNKNOWN_GAIN
+    runs = group.runs.values()
+    of = "a run" if several else "the GPU time" if any(len(run.run.gpus) > 1 for run in runs) else "the run"
+    is_short = group.kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_RUN
+    return f"Saves up to {display.percent(share)} of {'a run this short' if is_short else of}"
+
+
+def find_saving(group: RowGroup, others: Sequence[RowGroup]) -> float:
+    """Return the share of the GPU time that findings lost, a mean over their runs; 0 where it overlaps another loss.
+
+    Args:
+        group: findings of one step.
+        others: the other findings of that step.
+    """
+    for position in group.runs:
+        own = _losing(group, position)
+        if any(_overlap(finding, other) for finding in own for each in others for other in _losing(each, position)):
+            return 0.0
+    held = fsum(run.analysis.job_gpu_seconds for run in group.runs.values())
+    return fsum(group.lost_by_run.values()) / held if held else 0.0
+
+
+def _losing(group: RowGroup, position: int) -> list[Finding]:
+    findings = [finding for each in group.groups if each.position == position for finding in each.findings]
+    return [finding for finding in findings if finding.lost_gpu_seconds]
+
+
+def _overlap(one: Finding, other: Finding) -> bool:
+    """Return whether two findings speak of the same time of the same GPU."""
+    if one.devices and other.devices and not set(one.devices) & set(other.devices):
+        return False
+    if not one.intervals or not other.intervals:
+        return True
+    return any(
+        mine.start < theirs.end and theirs.start < mine.end for mine in one.intervals for theirs in other.intervals
+    )
+
+
+def find_capped_power(group: RowGroup) -> float | None:
+    """Return the least power that a GPU drew while it was slowed, in watts; None where it was not recorded."""
+    drawn = group.evidence("gpu_power_watts", ("mean while slowed",))
+    return min((entry.observed for entry in drawn), default=None)

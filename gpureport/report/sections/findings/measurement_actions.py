@@ -1,0 +1,113 @@
+"""What to record or repeat, so that the next report can say more."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.report.model.head import Action
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.wording import display, numbered_labels
+
+_CPU = "cpu_utilization_ratio"
+_COARSE = 0.05
+"""Relative change from which it matters that a comparison cannot show a smaller one."""
+
+_UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A measurement to make, and whether the report is in doubt without it."""
+
+    action: Action
+    is_needed: bool = True
+
+
+def build_measurement_actions(
+    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison
+) -> tuple[Measurement, ...]:
+    """Return what to measure, the most telling first.
+
+    Args:
+        runs: the runs of the last step.
+        groups: the findings of these runs.
+        comparison: all runs as steps.
+    """
+    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *_measure_longer(comparison), *_give_work(comparison))
+
+
+def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
+    steps = comparison.steps
+    if len(steps) < 2 or max(len(step.runs) for step in steps) > 1:  # noqa: PLR2004 - a comparison
+        return
+    yield Measurement(
+        action=Action(
+            title="Repeat each step",
+            gain="Shows what is chance",
+            text="Each step is one run, so a difference may be chance. Run every step twice more.",
+            certainty="Two runs of the same job differ, too.",
+        )
+    )
+
+
+def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[Measurement]:
+    """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
+    named = [group for group in groups if group.kind in _UNEXPLAINED and group.cause in {None, "unknown"}]
+    if not named or any(run.recording.series.schema.get_field_index(_CPU) >= 0 for run in runs):
+        return
+    yield Measurement(
+        action=Action(
+            title="Log the CPU beside the GPU",
+            gain="Shows what the GPU waits for",
+            text="Waiting for data, for storage or for one thread all look the same without it.",
+            certainty="No CPU was logged.",
+            command="gpureport explain recording",
+        )
+    )
+
+
+def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
+    """Yield to run longer where repetitions show no clear change, and could not have shown a small one."""
+    deltas = [comparison.judged(base.label, step.label) for base, step in pairwise(comparison.steps)]
+    unclear = [delta for delta in deltas if delta is not None and _is_unclear(delta)]
+    if not unclear or max(len(step.runs) for step in comparison.steps) < 2:  # noqa: PLR2004 - repetitions
+        return
+    smallest = max(_detectable_share(delta) for delta in unclear)
+    runs = min(min(delta.runs) for delta in unclear)
+    longest = max(run.analysis.seconds for step in comparison.steps for run in step.runs)
+    labels = numbered_labels.list_labels([display.clean(delta.step) for delta in unclear])
+    advice = "Run each step for ten minutes." if longest < 300 else "Repeat each step more often."  # noqa: PLR2004 - short
+    yield Measurement(
+        action=Action(
+            title="Measure longer runs" if longest < 300 else "Repeat each step more often",  # noqa: PLR2004 - short
+            gain=f"Settles {labels}",
+            text=f"{display.plural(runs, 'run')} a step of at most {display.duration(longest)} show changes from about "
+            f"{display.percent(smallest)} on. {advice}",
+            certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
+        )
+    )
+
+
+def _is_unclear(delta: Delta) -> bool:
+    return delta.verdict is Verdict.NO_CLEAR_CHANGE and _detectable_share(delta) >= _COARSE
+
+
+def _detectable_share(delta: Delta) -> float:
+    if delta.detectable_difference is None or not delta.before:
+        return 0.0
+    return delta.detectable_difference / delta.before
+
+
+def _give_work(comparison: Comparison) -> Iterator[Measurement]:
+    if any(step.work_unit is None for step in comparison.steps):
+        yield Measurement(
+            action=Action(
+                title="Say how much work was done",
+                gain="Turns losses into cost per unit of work",
+                text="Without it a faster run can look worse. Add --work N:UNIT, such as --work 12000:steps.",
+                certainty="No work was given.",
+            ),
+            is_needed=False,
+        )

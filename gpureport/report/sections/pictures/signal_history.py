@@ -1,0 +1,167 @@
+"""Signals of one GPU over time: of the worst finding of a run, or of the findings of one kind."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import build_device_series
+from gpureport.columns import FloatArray
+from gpureport.findings import Finding, Severity
+from gpureport.recording import Device
+from gpureport.report.model.pictures import SignalHistory, SignalPanel
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.pictures.axes import place_time_ticks
+from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
+from gpureport.report.sections.pictures.signals import choose_signals
+from gpureport.report.wording import display, terms
+
+_BUCKETS = 240
+_OTHERS = 7
+"""Most GPUs drawn in grey beside the one that a picture is about."""
+
+_MARGIN = 0.5
+"""How much of the length of its stretches a crop shows before and after them."""
+
+_CROPPED = 0.5
+"""Share of the run above which a finding is shown with the whole run around it."""
+
+_WHOLE = 0.95
+"""Share of the run from which a finding is not shaded, for it is everywhere."""
+
+_SHORTEST_INTERVALS = 20
+"""Fewest sampling intervals that a crop holds."""
+
+
+def build_worst_history(run: ReportRun) -> SignalHistory | None:
+    """Return the signals of the GPU that the worst finding of a run is about; None of a single moment.
+
+    Without a finding that calls for action it is the first GPU.
+    """
+    worst = next((found for found in run.analysis.findings if found.severity is not Severity.INFO), None)
+    alike = [
+        found for found in run.analysis.findings if worst and (found.kind, found.cause) == (worst.kind, worst.cause)
+    ]
+    return _build(run, alike, is_cropped=False)
+
+
+def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:
+    """Return the crop of a run in which findings of one kind are seen; None where nothing can be drawn.
+
+    Args:
+        run: the run in which they are worst.
+        findings: those of one kind and cause in that run, at least one.
+    """
+    return _build(run, findings, is_cropped=True)
+
+
+def _build(run: ReportRun, findings: Sequence[Finding], *, is_cropped: bool) -> SignalHistory | None:
+    gpu = _choose_gpu(run, findings)
+    if gpu is None or run.seconds <= 0:
+        return None
+    spans = _list_spans(run, [found for found in findings if gpu.id in found.devices] or findings)
+    start, end = _crop(run, spans) if is_cropped else (0.0, run.seconds)
+    edges = _place_edges(run, start, end)
+    shaded = () if sum(last - first for first, last in spans) > _WHOLE * run.seconds else spans
+    shown = PanelSeries(
+        started=run.run.started,
+        label=run.device(gpu.id),
+        main=build_device_series(run.recording, gpu),
+        others={run.device(other.id): build_device_series(run.recording, other) for other in _choose_others(run, gpu)},
+        hosts={run.device(host.id): build_device_series(run.recording, host) for host in _choose_hosts(run, gpu)},
+        edges=edges,
+        spans=shaded,
+    )
+    signals = choose_signals(findings[0].kind if findings else None)
+    built = [build_panel(shown, signal, is_alert=bool(findings)) for signal in signals]
+    panels = tuple(panel for panel in built if panel is not None)
+    if not panels:
+        return None
+    return SignalHistory(
+        title=f"{shown.label} over time",
+        caption=_write_caption(run, shown, panels, findings),
+        panels=panels,
+        start=start,
+        end=end,
+        bucket_seconds=float(edges[1] - edges[0]),
+        ticks=place_time_ticks(start, end),
+        spans=shaded,
+        span_text=_name_spans(findings, shaded),
+    )
+
+
+def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
+    """Return the GPU that findings are about: of several the one that lost most time, else the first."""
+    named = {device for found in findings for device in found.devices}
+    gpus = [gpu for gpu in run.run.gpus if gpu.id in named] or list(run.run.gpus)
+    used = {time.device: dict(time.seconds).get("computing", 0.0) for time in run.analysis.gpu_time}
+    return min(gpus, key=lambda gpu: used.get(gpu.id, float("inf")), default=None)
+
+
+def _choose_others(run: ReportRun, gpu: Device) -> list[Device]:
+    return [other for other in run.run.gpus if other.id != gpu.id][:_OTHERS]
+
+
+def _choose_hosts(run: ReportRun, gpu: Device) -> list[Device]:
+    """Return the machine of a GPU: that of its node, or the only one."""
+    hosts = [device for device in run.run.devices if device.index is None]
+    return [host for host in hosts if host.node == gpu.node][:1] or hosts[:1]
+
+
+def _list_spans(run: ReportRun, findings: Sequence[Finding]) -> tuple[tuple[float, float], ...]:
+    """Return the stretches of findings in seconds since the first sample, those that overlap as one."""
+    found = sorted(
+        (max(run.since_start(each.start), 0.0), min(run.since_start(each.end), run.seconds))
+        for finding in findings
+        for each in finding.intervals
+    )
+    spans: list[tuple[float, float]] = []
+    for start, end in found:
+        if spans and start <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(end, spans[-1][1])
+        elif end > start:
+            spans.append((start, end))
+    return tuple(spans)
+
+
+def _crop(run: ReportRun, spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the part of a run that holds its stretches with some time around; the whole run where they fill it."""
+    if not spans:
+        return 0.0, run.seconds
+    start, end = spans[0][0], spans[-1][1]
+    if end - start > _CROPPED * run.seconds:
+        return 0.0, run.seconds
+    margin = max(_MARGIN * (end - start), (run.run.interval or 1.0) * _SHORTEST_INTERVALS / 2)
+    return max(start - margin, 0.0), min(end + margin, run.seconds)
+
+
+def _place_edges(run: ReportRun, start: float, end: float) -> FloatArray:
+    """Return the edges of the buckets, none shorter than a sample."""
+    count = min(_BUCKETS, max(int((end - start) / (run.run.interval or 1.0)), 1))
+    edges: FloatArray = np.linspace(start, end, count + 1)
+    return edges
+
+
+def _write_caption(
+    run: ReportRun, shown: PanelSeries, panels: Sequence[SignalPanel], findings: Sequence[Finding]
+) -> str:
+    """Return which line is which, and what is shaded."""
+    grey = any(not line.is_main for panel in panels for line in panel.lines)
+    total = len(run.run.gpus) - 1
+    others = f"the other {total}" if len(shown.others) == total > 1 else f"{len(shown.others)} of the other {total}"
+    others = "the other GPU" if total == 1 else others
+    sentences = [f"Thick: {shown.label}. Thin grey: {others}."] if grey else []
+    if shown.spans and findings:
+        sentences.append(f"Shaded: {_name_finding(findings[0])}.")
+    return " ".join(sentences)
+
+
+def _name_finding(finding: Finding) -> str:
+    return display.lower_first(terms.kind_title(display.clean(finding.kind), finding.cause))
+
+
+def _name_spans(findings: Sequence[Finding], spans: Sequence[tuple[float, float]]) -> str:
+    if not spans or not findings:
+        return ""
+    length = display.duration(sum(end - start for start, end in spans))
+    times = f", {len(spans)} times" if len(spans) > 1 else ""
+    return f"{_name_finding(findings[0])}, {length}{times}"

@@ -1,0 +1,53 @@
+"""The unit of bars of GPU time: seconds, minutes or hours, per so much work that figures have few digits."""
+
+from dataclasses import dataclass
+
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.report.wording import display
+
+_MOST = 10_000.0
+_TIMES = (("GPU-s", "GPU-seconds", 1.0), ("GPU-min", "GPU-minutes", 60.0), ("GPU-h", "GPU-hours", 3600.0))
+_BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentUnit:
+    """The unit of bars.
+
+    Attributes:
+        size: one of it in GPU-seconds, or in GPU-seconds per 1,000 units of work.
+        short: its name at the axis.
+        title: its name as a heading: `GPU-s per 1,000 images`.
+        caption: the same at length: `GPU-seconds per 1,000 images`.
+    """
+
+    size: float
+    short: str
+    title: str
+    caption: str
+
+
+def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
+    """Return the unit of GPU time per unit of work in which every step has at least one and few digits."""
+    values = [value for step in comparison.steps if (value := step.value(PER_WORK))]
+    least, most = min(values, default=1.0), max(values, default=1.0)
+    factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
+    short, long, seconds = _choose_time(most * factor)
+    work = display.shorten(display.clean(comparison.steps[-1].work_unit or "units of work"), 24)
+    return SpentUnit(
+        size=seconds / factor,
+        short=short.removeprefix("GPU-"),
+        title=f"{short} per {batch} {work}",
+        caption=f"{long} per {batch} {work}",
+    )
+
+
+def choose_unit_per_run(seconds: float) -> SpentUnit:
+    """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
+    short, long, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
+    return SpentUnit(size=size, short=short.removeprefix("GPU-"), title=f"{short} a run", caption=f"{long} a run")
+
+
+def _choose_time(seconds: float) -> tuple[str, str, float]:
+    return next((entry for entry in _TIMES if seconds / entry[2] < _MOST), _TIMES[-1])

@@ -1,0 +1,115 @@
+"""GPU utilisation over time: the typical run of each step, on one axis, with the classes of GPU time below it."""
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import build_device_series
+from gpureport.columns import FloatArray
+from gpureport.comparison.steps.counted_runs import count_jobs
+from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.report.model.pictures import UseOverTime, UseRow
+from gpureport.report.runs.bucket_means import CumulativeSums, accumulate
+from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.pictures.axes import place_time_ticks
+from gpureport.report.sections.pictures.time_spent import choose_steps
+from gpureport.report.wording import display
+
+_UTILISATION = "gpu_utilization_ratio"
+_BUCKETS = 240
+_CAPTION = "{runs}, on one time scale; height: 0 to 100% utilisation. The band below has the colours from above."
+
+
+def build_use_over_time(
+    comparison: Comparison, runs: Sequence[ReportRun], histories: Mapping[int, ClassHistory]
+) -> UseOverTime | None:
+    """Return one row a step; None for a single run, whose signals say more, and where no run has a length.
+
+    Args:
+        comparison: the steps.
+        runs: every run of the report.
+        histories: the classes of each run over time, by its place among the runs.
+    """
+    if len(runs) == 1:
+        return None
+    place_of = {run.run.id: place for place, run in enumerate(runs)}
+    known = [step for step in comparison.steps if _choose_typical_run(step) is not None]
+    chosen = [
+        (step, place_of[identity])
+        for step in choose_steps(known)
+        if (identity := _choose_typical_run(step)) in place_of
+    ]
+    seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
+    if seconds <= 0:
+        return None
+    rows = [_build_row(step, runs[place], histories[place], seconds) for step, place in chosen]
+    several = any(len(step.runs) > 1 for step in comparison.steps)
+    return UseOverTime(
+        caption=_CAPTION.format(runs="The middle run of each step by GPU time" if several else "Each step"),
+        rows=tuple(rows),
+        seconds=seconds,
+        ticks=place_time_ticks(0.0, seconds),
+        rest=f"{display.plural(left, 'step')} not drawn." if (left := len(known) - len(rows)) else "",
+    )
+
+
+def _choose_typical_run(step: Step) -> str | None:
+    """Return the id of the run with the median GPU time, of an even number the shorter one; None without a length."""
+    held = [run.analysis for run in count_jobs(step.runs).counted if run.analysis.run.ended > run.analysis.run.started]
+    ordered = sorted(held, key=lambda analysis: analysis.job_gpu_seconds)
+    return ordered[(len(ordered) - 1) // 2].run.id if ordered else None
+
+
+def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
+    bucket = max(axis / _BUCKETS, run.run.interval or 0.0)
+    count = max(int(np.ceil(run.seconds / bucket - 1e-9)), 1)
+    sums = _gather_sums(run)
+    number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
+    return UseRow(
+        label=display.clean(step.label),
+        small=f"run {number} of {len(step.runs)}" if len(step.runs) > 1 else "",
+        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * bucket),
+        bucket_seconds=bucket,
+        band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
+        total=display.duration(run.seconds),
+        text=_describe(run, sums),
+    )
+
+
+def _gather_sums(run: ReportRun) -> list[CumulativeSums]:
+    """Return the utilisation of every GPU of a run over time."""
+    found = []
+    for gpu in run.run.gpus:
+        series = build_device_series(run.recording, gpu)
+        # a value speaks of the window before its stamp, so it lies that much earlier
+        zero = run.run.started + series.shift
+        found.append(accumulate((series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(_UTILISATION)))
+    return found
+
+
+def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
+    """Return the mean utilisation of GPUs between edges; NaN where none has a sample."""
+    means = np.array([each.means(edges) for each in sums])
+    known = ~np.isnan(means)
+    count = known.sum(axis=0)
+    total = np.where(known, means, 0.0).sum(axis=0)
+    averaged: FloatArray = np.clip(np.where(count, total / np.maximum(count, 1), np.nan), 0.0, 1.0)
+    return averaged
+
+
+def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
+    """Return how busy GPUs were from the first to the last sustained work."""
+    steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
+    seconds = fsum(interval.seconds for interval in steady)
+    if seconds <= 0:
+        return "no sustained GPU work"
+    means = [
+        float(_average(sums, np.array([run.since_start(part.start), run.since_start(part.end)]))[0]) for part in steady
+    ]
+    busy = fsum(mean * part.seconds for mean, part in zip(means, steady, strict=True)) / seconds
+    who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
+    if np.isnan(busy):
+        return "utilisation not recorded"
+    return f"{who} {display.percent(busy)} busy in {display.duration(seconds)} of training"

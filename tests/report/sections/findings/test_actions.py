@@ -1,0 +1,140 @@
+"""What to do next: at most three things, the most promising first, and no promise that is not kept."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from gpureport.analysis.results import Analysis
+from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.recording import Recording, Work
+from gpureport.report import build
+from gpureport.report.model.head import Action
+from gpureport.report.model.report_content import Report
+from gpureport.report.sections.findings import action_wording
+from gpureport.report.wording import display, terms
+from tests.report import examples, sample_reports
+
+_SKIPPED = {"mapped", "recorded"}
+FOLDERS = sorted(each.name for each in sample_reports.SAMPLES.iterdir() if each.is_dir() and each.name not in _SKIPPED)
+FORBIDDEN = ("≥", "≤", ">=", "<=", "pragmatic", "{", "}", "None", "may up to")
+WORK = Work(amount=1000, unit="steps")
+
+
+@cache
+def _report(folder: str) -> Report:
+    return sample_reports.report_on([folder])
+
+
+def _actions(*runs: tuple[Recording, Analysis]) -> tuple[Action, ...]:
+    return build(runs, title=None, command="", gpu_hour_price=None, version="0").actions
+
+
+def _single(*findings: Finding, gpus: int = 1) -> tuple[Action, ...]:
+    return _actions(examples.pair(examples.run("a", gpus=gpus, work=WORK), findings))
+
+
+def _titles(actions: tuple[Action, ...]) -> list[str]:
+    return [action.title for action in actions]
+
+
+def _finding(kind: str, start: float = 100, end: float = 160, **changed: object) -> Finding:
+    return replace(examples.idle_gap("gpu:0", start, end), kind=kind, evidence=(), **changed)  # type: ignore[arg-type]  # each test names real fields
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_sample_gets_at_most_three_actions_in_plain_words(folder: str) -> None:
+    """Each with a gain, a reason and how sure it is; a link leads to a row."""
+    report = _report(folder)
+    rows = {row.id for row in report.rows}
+    assert len(report.actions) <= 3
+    assert len(set(_titles(report.actions))) == len(report.actions)
+    for action in report.actions:
+        assert all((action.title, action.gain, action.text, action.certainty)), action
+        assert len(action.title.split()) <= 9
+        assert action.finding in rows | {""}
+        text = f"{action.title} {action.gain} {action.text} {action.certainty}"
+        assert not [word for word in FORBIDDEN if word in text], action
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_savings_add_up_to_no_more_than_all(folder: str) -> None:
+    """Shares that are promised do not overlap, so that together they are at most the whole."""
+    gains = [action.gain for action in _report(folder).actions if action.gain.startswith("Saves")]
+    shares = [float(gain.removeprefix("Saves up to ").split(display.GAP)[0].split("%")[0]) for gain in gains]
+    assert sum(shares) <= 100
+
+
+def test_every_kind_has_an_action_or_asks_for_nothing() -> None:
+    """So that no finding is left without words."""
+    for kind in terms.KINDS:
+        assert (action_wording.find_wording(kind, None) is None) == (kind in action_wording.NO_ACTION)
+
+
+def test_the_gravest_comes_first_then_the_largest_saving() -> None:
+    """Certain ones before doubtful ones of the same size."""
+    small = _finding("tail_idle", 500, 560, devices=())
+    doubtful = _finding("cpu_bound", 200, 280, confidence=Confidence.LOW)
+    grave = _finding("mem_leak", 0, 0, severity=Severity.PROBLEM, lost_gpu_seconds=None, intervals=())
+    assert _titles(_single(small, doubtful, grave)) == [
+        "Stop the growth of memory",
+        "Release the GPU after the work",
+        "Take work off the CPU",
+    ]
+
+
+def test_what_an_earlier_step_had_is_not_advised() -> None:
+    """Only findings of the last step are."""
+    runs = [examples.run(name, work=WORK, step=name) for name in ("first", "last")]
+    heat, start = examples.throttling("gpu:0", 100, 200), _finding("tail_idle", 500, 560, devices=())
+    actions = _actions(examples.pair(runs[0], (heat,)), examples.pair(runs[1], (start,)))
+    assert _titles(actions)[0] == "Release the GPU after the work"
+    assert "Cool GPU 0" not in _titles(actions)
+    assert actions[0].certainty == "Confidence high: in 1 of 2 runs: last."
+
+
+def test_no_saving_is_promised_from_a_share_that_overlaps_another() -> None:
+    """Both speak of the same time of the same GPU."""
+    apart = [_finding("cpu_bound", 100, 160), _finding("tail_idle", 500, 560)]
+    assert {action.gain for action in _single(*apart)} == {f"Saves up to 10{display.percent(0.1)[2:]} of the run"}
+    together = [_finding("cpu_bound", 100, 160), _finding("no_progress", 150, 560)]
+    assert {action.gain for action in _single(*together)} == {"Gain not known: measure it"}
+
+
+def test_what_follows_from_another_is_not_advised() -> None:
+    """Its root is."""
+    heat = examples.throttling("gpu:0", 100, 200)
+    gap = replace(examples.idle_gap("gpu:0", 120, 160), root=heat.fingerprint)
+    assert _titles(_single(heat, gap)) == ["Cool GPU 0"]
+
+
+def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
+    """A limit above that changes nothing."""
+    drawn = Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=226.0, unit="W")
+    cool, cap = _single(replace(examples.throttling("gpu:0", 100, 200), evidence=(drawn,)))
+    assert (cool.title, cap.title, cap.gain) == (
+        "Cool GPU 0",
+        "Until then, cap its power",
+        "Gain not known: measure it",
+    )
+    assert cap.command == "nvidia-smi -i 0 -pl 200"
+    assert f"226{display.GAP}W" in cap.text
+
+
+def test_nothing_is_prescribed_for_an_unknown_cause() -> None:
+    """The CPU is to be logged instead."""
+    (action,) = _single(_finding("low_util_cause_unknown"))
+    assert (action.title, action.gain) == ("Log the CPU beside the GPU", "Shows what the GPU waits for")
+    assert action.command == "gpureport explain recording"
+
+
+def test_single_runs_a_step_are_to_be_repeated() -> None:
+    """And the work done is asked for last, where there is room."""
+    runs = [examples.pair(examples.run(name), ()) for name in ("a", "b")]
+    assert _titles(_actions(*runs)) == ["Repeat each step", "Say how much work was done"]
+
+
+def test_a_short_start_and_a_normal_limit_ask_for_nothing() -> None:
+    """They are information alone."""
+    start, limit = (_finding(kind, severity=Severity.INFO) for kind in ("startup_idle", "power_cap"))
+    assert _single(start, limit) == ()
