@@ -186,7 +186,7 @@ class GpuTime:
         device: device id.
         seconds: by class; to the microsecond, together they are the time from first to last sample of the run.
         parts: of the classes with causes, the same time by cause: idle by the cause of the gap, waiting for input by
-            the kind that was found. Those without time are left out.
+            the kind that was found, throttled by what lowered the clock. Those without time are left out.
     """
 
     device: str

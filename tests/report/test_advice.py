@@ -13,7 +13,7 @@ from gpureport.answers import Outcome
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json, report_json
-from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from tests.builders import recording, steps
 
@@ -46,9 +46,8 @@ def test_a_consequence_is_shown_beneath_its_root(content: Report) -> None:
 
 
 def test_every_format_names_the_root(content: Report) -> None:
-    """Text, Markdown, HTML and both kinds of JSON."""
+    """Text, HTML and both kinds of JSON."""
     assert "Follows from F1." in terminal.render(content)
-    assert "- Follows from F1" in markdown.render(content)
     page = html.render(content)
     assert 'Follows from <a href="#F1">F1</a>.' in page
     assert '<article class="card warning under" id="F2">' in page
@@ -94,7 +93,6 @@ def test_every_kind_has_an_answer_in_every_format(content: Report) -> None:
     assert f"{asked.summary}." in _words(full)
     page = html.render(content)
     assert page.count('<td class="state">') == len(KINDS) + len(ITEMS)
-    assert asked.summary in markdown.render(content)
     answers = json.loads(analysis_json.render([_ANALYSIS]))["runs"][0]["answers"]
     assert [answer["kind"] for answer in answers] == KINDS
     assert {answer["outcome"] for answer in answers} <= {outcome.value for outcome in Outcome}
@@ -123,7 +121,7 @@ def test_devices_of_a_partial_answer_are_named_as_everywhere() -> None:
 
 def test_the_checklist_in_every_format(content: Report) -> None:
     """Question, answer and why; where it cannot be judged, what to record."""
-    texts = (terminal.render(content), markdown.render(content), html.render(content).replace("&#39;", "'"))
+    texts = (terminal.render(content), html.render(content).replace("&#39;", "'"))
     for line in content.checklists[0].lines:
         for text in map(_words, texts):
             assert line.title in text
@@ -154,7 +152,7 @@ def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
         [(_RUN, replace(_ANALYSIS, gpu_time=pair))], title=None, command="", gpu_hour_price=None, version="0"
     ).gpu_time_table
     assert table is not None
-    place = table.columns.index("waiting for input") - 1
+    place = table.columns.index("Waiting for data") - 1
     whole, *each = (row.cells[place].small for row in table.rows)
     assert ";" in whole
     assert not any(";" in small for small in each)

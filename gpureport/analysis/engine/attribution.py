@@ -107,7 +107,8 @@ def fill_ledger(  # noqa: PLR0913 - as above
     if throttled is not None and throttled.rows.any():
         lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
         if lost is not None:
-            ledger.add_rows("throttled", working, np.minimum(lost, used), rows)
+            for cause, when in _split_by_cause(findings, kinds.get("throttled", ()), device, working):
+                ledger.add_rows("throttled", when, np.minimum(lost, used), rows, cause)
     return ledger
 
 
@@ -158,6 +159,18 @@ def _list_gaps_by_cause(findings: Sequence[Finding], device: str) -> Iterator[tu
     for cause in sorted({found.cause or UNKNOWN for found in gaps}):
         alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
         yield cause, intervals.collect_finding_spans(alike, device, {"idle_gap"})
+
+
+def _split_by_cause(
+    findings: Sequence[Finding], kinds: Collection[str], device: str, held: Spans
+) -> Iterator[tuple[str, Spans]]:
+    """Yield some time by the cause of the findings of some kinds that speak of it, then what none speaks of."""
+    for found in findings:
+        if found.kind in kinds and found.cause and device in found.devices:
+            when = intervals.to_spans(found.intervals)
+            yield found.cause, intervals.intersection(held, when)
+            held = intervals.difference(held, when)
+    yield "", held
 
 
 def _find_time_below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:

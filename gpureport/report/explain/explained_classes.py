@@ -6,9 +6,6 @@ from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
-_TERMS = {"low_use": "Low use"}
-"""Definitions that are not called what their class is."""
-
 KINDS_BY_CLASS = kinds_by_gpu_time_class(RULES)
 """Kinds of findings whose time a class holds."""
 
@@ -21,7 +18,7 @@ def find_class(name: str) -> str | None:
 
 def explain_class(key: str) -> Explanation:
     """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
-    meaning = dict(terms.DEFINITIONS)[_term(key)]
+    meaning = dict(terms.DEFINITIONS)[terms.CLASSES[key]]
     apart = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
     counted = "as lost" if key in LOST_CLASSES else apart.get(key, "not as lost")
     facts = [Fact(name="Counted", text=counted)]
@@ -34,12 +31,6 @@ def explain_class(key: str) -> Explanation:
             Section(title="Class of GPU time", facts=tuple(facts)),
         ),
     )
-
-
-def _term(key: str) -> str:
-    """Return what the definition of a class is called."""
-    title = terms.CLASSES[key]
-    return _TERMS.get(key, f"{title[:1].upper()}{title[1:]}")
 
 
 def _word(name: str) -> str:

@@ -143,7 +143,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
         parts=tuple(
             ClassShare(
                 key=name,
-                label=terms.CLASSES.get(name, name.replace("_", " ")),
+                label=terms.class_title(name, causes.get(name, ())),
                 ratio=amount / shown,
                 seconds=amount,
                 text=display.percent(amount / total),

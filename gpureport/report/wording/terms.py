@@ -1,6 +1,7 @@
 """Words of the report: what kinds, classes of GPU time and columns are called, and what terms mean."""
 
 import re
+from collections.abc import Iterable
 
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.engine import attribution
@@ -16,25 +17,28 @@ CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kin
 """Title of causes that say more than their kind."""
 
 CLASSES = {
-    "computing": "computing",
-    "short_pauses": "short pauses",
-    "hollow": "busy with little work",
-    "low_use": "low use",
-    "throttled": "lost to throttling",
-    "waiting_for_input": "waiting for input",
-    "idle": "idle",
-    "unused": "GPU never used",
-    "startup": "start-up",
-    "tail": "after the work",
+    "computing": "Computing",
+    "short_pauses": "Short pauses",
+    "hollow": "Busy, low power",
+    "low_use": "Low use",
+    "throttled": "Slowed by heat or hardware",
+    "waiting_for_input": "Waiting for data",
+    "idle": "Idle",
+    "unused": "Unused GPU",
+    "startup": "Start-up",
+    "tail": "After the work",
     "gpu_lost": "GPU lost",
-    "no_samples": "not recorded",
-    "no_job": "no job",
+    "no_samples": "No data",
+    "no_job": "No job",
 }
 """What each class of GPU time is called."""
 
+SLOWED = {"heat": "Slowed by heat", "power brake": "Slowed by hardware", "hardware": "Slowed by hardware"}
+"""What slowed time is called if all of it has one cause."""
+
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     attribution.UNKNOWN: "cause unknown",
-    attribution.OUTSIDE: "at rest outside the job",
+    attribution.OUTSIDE: "outside the job",
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
@@ -70,6 +74,14 @@ _SUFFIXES = (
     "_seconds",
     "_total",
 )
+
+
+def class_title(key: str, causes: Iterable[str] = ()) -> str:
+    """Return what a class of GPU time is called; slowed time by its cause, where it has only one."""
+    if key == "throttled":
+        by_cause = {SLOWED.get(cause, CLASSES[key]) for cause in causes}
+        return by_cause.pop() if len(by_cause) == 1 else CLASSES[key]
+    return CLASSES.get(key, key.replace("_", " ").capitalize())
 
 
 def kind_title(name: str, cause: str | None = None) -> str:
@@ -112,102 +124,89 @@ def _term(name: str, *sentences: str) -> tuple[str, str]:
 DEFINITIONS = (
     _term(
         "GPU utilisation",
-        "Share of a short window before each reading in which at least one kernel ran.",
-        "It says that the GPU was occupied, not how much of it was used.",
+        "Share of a short time before each reading in which at least one kernel ran.",
+        "It says that the GPU was busy, not how much of it was used.",
     ),
     _term(
         "GPU-hour",
-        "One GPU held for one hour, whether it computed or not:",
-        "time from the first to the last sample of the run, times the number of GPUs,",
-        "less the time in which no job held them.",
+        "One GPU for one hour, whether it computed or not.",
+        "The time from the first to the last sample, times the number of GPUs, without the time in which no job ran.",
     ),
-    _term(
-        "Idle",
-        "Time with a GPU utilisation of 5% or less.",
-        "Stretches without samples are never counted as idle.",
-    ),
-    _term("Idle share", "Idle time divided by the time that samples cover, start-up and end included."),
+    _term("Idle", "Utilisation was 5% or less. A gap in the log never counts as idle."),
+    _term("Idle share", "Idle time as a share of the time with samples, start-up and end included."),
     _term(
         "GPU-hours lost",
-        "Every GPU-second falls into exactly one class.",
-        "Lost are the classes idle, GPU never used, waiting for input, start-up, after the work and GPU lost;",
-        "lost to throttling, the part of slowed time by which the work took longer;",
-        "busy with little work, the share of such time that was lost by its power;",
-        "and low use, the unused share of stretches that were found to be used too little.",
+        "Every GPU-second belongs to exactly one class.",
+        "These count as lost: idle, unused GPU, waiting for data, start-up, after the work and GPU lost;",
+        "of slowed time, by how much the work took longer;",
+        "of busy time at low power, the share of work that its power shows to be missing;",
+        "and of low use, the unused share.",
         "Not all of it can be won back.",
     ),
     _term(
         "Lost time of a finding",
-        "The most GPU time that removing its cause could give back.",
-        "What follows from another finding is shown beneath it; on the same GPUs its time is part of that one's.",
-        "Other findings can overlap too, so these figures must not be added up.",
+        "The most GPU time that fixing it could give back.",
+        "A finding that follows from another is shown beneath it, and shares its time on the same GPUs.",
+        "Findings can overlap, so do not add these figures up.",
     ),
-    _term(
-        "Time-weighted mean",
-        "Each sample counts for the stretch of time it stands for; stretches without samples count for nothing.",
-    ),
+    _term("Time-weighted mean", "Each sample counts for the time it stands for. Gaps in the log count for nothing."),
     _term(
         "Short pauses",
-        "The share of busy samples in which no kernel ran (1 - utilisation), outside everything that was found.",
-        "Pauses too short to be placed; some are part of any training step, so they are not counted as lost.",
+        "The part of busy time in which no kernel ran (1 - utilisation), outside every finding.",
+        "Such pauses are too short to be seen one by one. Every training has some, so they do not count as lost.",
     ),
-    _term("Computing", "Busy time outside everything that was found."),
-    _term("Busy with little work", "The GPU reads busy, but its power or its own counters say that little was done."),
+    _term("Computing", "Busy time outside every finding."),
+    _term("Busy, low power", "The GPU looked busy, but its power or its own counters show that it did little."),
     _term(
         "Low use",
-        "The unused share of stretches that were found to be used too little, for no cause that was recorded.",
-        f"Samples over {_FAR_MINUTES:g} min apart do not tell short pauses from long ones: theirs counts too.",
+        "The unused share of time with low utilisation for which the log shows no cause.",
+        f"Samples more than {_FAR_MINUTES:g} min apart cannot tell short pauses from long ones: theirs count too.",
     ),
-    _term("Lost to throttling", "The part of time with a reduced clock by which the work took longer."),
-    _term("Waiting for input", "Time in which the GPU waited for the CPU, for storage or for copies."),
-    _term("GPU never used", "All time of a GPU on which no work was seen."),
-    _term("GPU lost", "Time after a GPU no longer answered, until it did again or the run ended."),
-    _term("Start-up", "Idle time before the first sustained work."),
-    _term("After the work", "Idle time after the last work, until the recording ended."),
+    _term("Slowed by heat or hardware", "By how much longer the work took because the clock was lowered."),
+    _term("Waiting for data", "The GPU waited for the CPU, for storage or for copies."),
+    _term("Unused GPU", "All time of a GPU that never worked."),
+    _term("GPU lost", "The GPU no longer responded, until it did again or the run ended."),
+    _term("Start-up", "Idle time before the first lasting work."),
+    _term("After the work", "Idle time after the last work, until the log ends."),
     _term(
         "No job",
-        "Time after a job in which no process held the GPU: its memory was empty and it was at rest.",
-        "It counts neither as idle nor as lost, and no share or mean includes it.",
+        "The GPU idled with empty memory after a job: no process used it.",
+        "This counts neither as idle nor as lost, and no share or mean includes it.",
     ),
-    _term("SM clock", "Clock of the multiprocessors, which set the speed of computing."),
-    _term("Temperature", "Of the GPU's core; memory has one of its own."),
-    _term("Power", "What the board draws, at the moment of the reading or averaged over about a second, by model."),
-    _term("Energy", "Power integrated over the time of samples; counted: what the driver's own counter rose by."),
-    _term("Peak memory", "The most GPU memory that was in use at a reading; between readings it can have been more."),
-    _term("Memory free at peak", "Share of the GPU's memory that was never in use at a reading."),
-    _term("Open findings", "Findings of the last step that are more than information and follow from no other."),
-    _term(
-        "Interval",
-        "Range that holds the true value in 95 of 100 cases like this one.",
-        "Too few samples give none.",
-    ),
+    _term("SM clock", "Clock of the multiprocessors. It sets the speed of computing."),
+    _term("Temperature", "Temperature of the GPU core; the memory has its own."),
+    _term("Power", "What the board draws: at the moment of the reading, or averaged over about a second."),
+    _term("Energy", "Power added up over the time with samples. Counted: as the driver's own counter shows."),
+    _term("Peak memory", "The most GPU memory in use at any reading. Between readings it may have been more."),
+    _term("Memory free at peak", "Share of the GPU memory that was never in use at a reading."),
+    _term("Open findings", "Problems and warnings of the last step that follow from no other finding."),
+    _term("Interval", "Range that holds the true value in 95 of 100 cases like this one. Too few samples give none."),
     _term(
         "Verdict",
-        "Better or worse: repetitions show it. Unconfirmed: one run each shows it, and a repeat may not.",
-        "No clear change: none, or one too small for these recordings. Not enough data: the reason is given.",
+        "Better or worse: repeated runs show it. Unconfirmed: one run each shows it, and a repeat may not.",
+        "No clear change: the runs show none, or one too small to matter. Not enough data: the reason is given.",
     ),
-    _term("Since first", "The same against the first step, not against the row above."),
+    _term("Since first", "Compared with the first step, not with the row above."),
     _term(
         "Answer",
-        "Found; suspected (with low confidence); judged, nothing found; or cannot judge: what it needs was not",
-        "recorded, which says nothing about whether it is there.",
+        "Found; suspected, with low confidence; nothing found; or not assessed:",
+        "the log lacks what the check needs, so it may be there or not.",
     ),
     _term(
         "Origin",
-        "Where a limit comes from. Vendor: as the maker states it. Literature: a published source.",
-        "Pragmatic: chosen for what is worth a change. Settings: set by you.",
+        "Where a threshold comes from. Vendor: the maker states it. Literature: a published source.",
+        "Pragmatic: chosen for what is worth a change. Settings: you set it.",
     ),
-    _term("Coverage", "Share of the time from first to last sample of each GPU that is not in a log gap."),
-    _term("Not recorded", "GPU time without samples, or with samples that hold no utilisation."),
+    _term("Coverage", "Share of the time from the first to the last sample of each GPU that has no gap in the log."),
+    _term("No data", "GPU time without samples, or whose samples hold no utilisation."),
     _term(
         "Severity",
-        "Problem: GPU time or data is being lost and something can be done.",
-        "Warning: worth a look. Info: a fact about the run.",
+        "Problem: GPU time or data is lost, and you can change it. Warning: worth a look. Info: good to know.",
     ),
     _term(
         "Confidence",
-        "High: a column says so directly. Medium: inferred from several columns or few samples.",
-        "Low: the sampling is coarse, or a value had to come from a table.",
+        "High: a reading says so directly. Medium: inferred from several readings, or from few.",
+        "Low: samples lie far apart, or a value had to come from a table.",
     ),
 )
 """Terms and their meaning."""

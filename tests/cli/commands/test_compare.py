@@ -415,10 +415,10 @@ def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
     assert named
     assert [name for name in named if name not in document["advice"]] == []
     text = " ".join(gpureport("compare", *runs, "--detail", "full").out.split())
-    assert "WHAT TO DO NEXT Problem Waiting for the CPU, both GPUs" in text
+    assert "WHAT TO DO NEXT Problem Waiting for data: CPU saturated, both GPUs" in text
     assert "explains Idle gaps, both GPUs" in text
     assert f"Steps 1. {document['advice'][named[0]]['title']}" in text
-    assert "; follows from Waiting for the CPU" in text
+    assert "; follows from Waiting for data: CPU saturated" in text
 
 
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:

@@ -277,5 +277,5 @@ def test_every_class_of_gpu_time_is_explained(key: str) -> None:
 
 def test_a_class_is_found_on_the_command_line(gpureport: Program) -> None:
     """As a report spells it."""
-    assert gpureport("explain", "short_pauses").out.startswith("short_pauses: short pauses")
-    assert gpureport("explain", "not_recorded").out.startswith("no_samples: not recorded")
+    assert gpureport("explain", "short_pauses").out.startswith("short_pauses: Short pauses")
+    assert gpureport("explain", "no_data").out.startswith("no_samples: No data")

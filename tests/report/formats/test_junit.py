@@ -64,7 +64,7 @@ def test_runs_without_answers_tell_findings_and_what_is_missing(report: Report) 
     """Nothing is lost where only findings and reasons are known."""
     run, missing = suites(report)
     assert [case.get("name") for case in run] == [card.title for card in report.findings]
-    assert [case.get("name") for case in missing] == ["Waiting for the CPU", "Waiting for storage"]
+    assert [case.get("name") for case in missing] == ["Waiting for data: CPU saturated", "Waiting for data: storage"]
     assert len(list(missing.iter("skipped"))) == 2
 
 

@@ -63,7 +63,7 @@ class Imbalance(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="GPUs work unevenly",
+            title="Uneven GPUs",
             recommendations=tuple(_ADVICE.values()),
             advice_paths=(AdvicePath(steps=("balance_ranks", "find_hung_rank", "cooling")),),
             follows_from=(

@@ -55,7 +55,7 @@ class GpuLost(Rule):
             recommendations=(_LOST, _XID),
             advice_paths=(AdvicePath(steps=("recover_gpu",)),),
             gpu_time_class="gpu_lost",
-            cause_titles=(("xid", "Xid errors of the driver"),),
+            cause_titles=(("xid", "Driver errors (Xid)"),),
         ),
     )
     requires = (gpu_loss_times.LIVENESS_METRICS,)

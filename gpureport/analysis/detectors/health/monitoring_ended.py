@@ -48,7 +48,7 @@ class MonitoringEnded(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Monitoring ended early",
+            title="Log ends early",
             recommendations=(_ADVICE, _GONE),
             advice_paths=(AdvicePath(steps=("keep_recording",)),),
         ),

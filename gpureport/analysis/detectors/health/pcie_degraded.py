@@ -55,7 +55,7 @@ class PcieDegraded(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="PCIe link below its width or speed",
+            title="Slow PCIe link",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
         ),

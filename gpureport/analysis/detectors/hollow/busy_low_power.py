@@ -43,7 +43,7 @@ class HollowUtil(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="High utilisation, little work",
+            title="Busy, low power",
             recommendations=tuple(hollow_wording.ADVICE.values()),
             advice_paths=(
                 AdvicePath(causes=("hang",), steps=shared_advice.HANG),

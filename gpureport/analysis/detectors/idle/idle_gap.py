@@ -126,12 +126,12 @@ class IdleGap(Rule):
                 RootCause(kind="periodic_stall"),
             ),
             gpu_time_class="idle",
-            cause_titles=(("unused", "GPU never used"),),
+            cause_titles=(("unused", "Unused GPU"),),
             stretch="gap",
         ),
         KindDescription(
             name="periodic_stall",
-            title="Periodic stall",
+            title="Periodic stalls",
             recommendations=gap_wording.RECURRING_ADVICE,
             advice_paths=(
                 AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),

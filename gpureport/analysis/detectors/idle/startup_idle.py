@@ -60,23 +60,23 @@ class StartupIdle(Rule):
     descriptions = (
         KindDescription(
             name="startup_idle",
-            title="Idle at start-up",
+            title="Slow start",
             recommendations=(_STARTUP, _NEVER, _LITTLE),
             advice_paths=(
                 AdvicePath(causes=("no work",), steps=("release_gpus", "profile_step")),
                 AdvicePath(steps=("shorter_startup",)),
             ),
             gpu_time_class="startup",
-            cause_titles=(("no work", "No sustained work"),),
+            cause_titles=(("no work", "Hardly any work"),),
         ),
         KindDescription(
             name="tail_idle",
-            title="Idle after the work ended",
+            title="GPU kept after the work",
             recommendations=(_TAIL, _NO_JOB),
             advice_paths=(AdvicePath(causes=("no job",), steps=()), AdvicePath(steps=("release_gpus",))),
             follows_from=(gpu_loss_times.LOST_BEFORE,),
             gpu_time_class="tail",
-            cause_titles=(("no job", "Log goes on after the last job"),),
+            cause_titles=(("no job", "Log ran on after the job"),),
         ),
     )
     requires = ((UTILISATION,),)

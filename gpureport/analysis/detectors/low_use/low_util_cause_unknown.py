@@ -33,7 +33,7 @@ class LowUtilCauseUnknown(LowUseRule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Low GPU utilisation, cause unknown",
+            title="Low use, cause unknown",
             recommendations=(_ADVICE, training_signs.REQUESTS_ADVICE),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),

@@ -48,7 +48,7 @@ class Underutilised(LowUseRule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Low GPU utilisation",
+            title="Low use, host not the bottleneck",
             recommendations=(_ADVICE, _SERVING),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=("profile_step",)),

@@ -64,7 +64,7 @@ class Memory(Rule):
         ),
         KindDescription(
             name="mem_prealloc",
-            title="GPU memory preallocated",
+            title="GPU memory reserved at once",
             recommendations=(_HIDDEN,),
             advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
         ),

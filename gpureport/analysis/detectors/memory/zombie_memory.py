@@ -37,7 +37,7 @@ class ZombieMemory(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Memory held after the work ended",
+            title="Memory kept after the work",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("end_stale_process", "release_gpus")),),
         ),

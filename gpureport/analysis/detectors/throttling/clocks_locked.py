@@ -75,7 +75,7 @@ class ClocksLocked(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Clocks locked",
+            title="Clock locked",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("unlock_clocks",)),),
         ),

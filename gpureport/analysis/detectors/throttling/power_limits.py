@@ -71,7 +71,7 @@ class PowerLimits(Rule):
     descriptions = (
         KindDescription(
             name="power_cap",
-            title="Clock held by the power limit",
+            title="At the power limit",
             recommendations=(_NORMAL, _SLOW, _CHOSEN),
             advice_paths=(AdvicePath(steps=("accept_power_cap",)),),
             follows_from=(
@@ -83,7 +83,7 @@ class PowerLimits(Rule):
         ),
         KindDescription(
             name="power_limited",
-            title="Power limit set below the board's default",
+            title="Power limit lowered",
             recommendations=(_LOWERED, _NOT_REACHED),
             advice_paths=(AdvicePath(steps=("raise_power_limit",)),),
             judges_few_samples=True,

@@ -59,7 +59,7 @@ class Throttling(Rule):
     descriptions = (
         KindDescription(
             name="thermal_throttle",
-            title="Clock reduced by heat",
+            title="GPU slowed by heat",
             recommendations=throttle_wording.HEAT,
             advice_paths=(AdvicePath(steps=("cooling", "lower_power_limit")),),
             gpu_time_class="throttled",
@@ -67,7 +67,7 @@ class Throttling(Rule):
         ),
         KindDescription(
             name="hw_throttle",
-            title="Clock reduced by the hardware",
+            title="GPU slowed by hardware",
             recommendations=throttle_wording.HARDWARE,
             advice_paths=(
                 AdvicePath(causes=("power brake",), steps=("power_supply",)),

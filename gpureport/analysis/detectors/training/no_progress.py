@@ -35,7 +35,7 @@ class NoProgress(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="No progress of the validation metric",
+            title="No progress",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule", "pretrained_weights")),),
             needs_gpus=False,

@@ -44,7 +44,7 @@ class CpuBound(Rule):
     descriptions = (
         KindDescription(
             name="cpu_bound",
-            title="Waiting for the CPU",
+            title="Waiting for data: CPU saturated",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
             gpu_time_class="waiting_for_input",

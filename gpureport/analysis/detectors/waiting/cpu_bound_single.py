@@ -49,7 +49,7 @@ class CpuBoundSingle(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Waiting for one CPU core",
+            title="Waiting for data: one CPU core saturated",
             recommendations=(_ADVICE,),
             advice_paths=(
                 AdvicePath(

@@ -41,7 +41,7 @@ class IoBound(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Waiting for storage",
+            title="Waiting for data: storage",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=shared_advice.STORAGE),),
             gpu_time_class="waiting_for_input",

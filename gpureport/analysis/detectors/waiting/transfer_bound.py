@@ -68,7 +68,7 @@ class TransferBound(Rule):
     descriptions = (
         KindDescription(
             name=_KIND,
-            title="Waiting for copies to the GPU",
+            title="Waiting for data: copies",
             recommendations=(_ADVICE,),
             advice_paths=(
                 AdvicePath(

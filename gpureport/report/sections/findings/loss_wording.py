@@ -17,13 +17,13 @@ MOST = 0.5
 
 _NAMED = 3
 REASONS = {
-    "throttled": "to throttling",
-    "waiting_for_input": "waiting for input",
+    "throttled": "to a lowered clock",
+    "waiting_for_input": "waiting for data",
     "idle": "idle",
-    "unused": "on GPUs never used",
-    "hollow": "busy with little work",
+    "unused": "on unused GPUs",
+    "hollow": "busy at low power",
     "startup": "at start-up",
-    "tail": "after the work ended",
+    "tail": "after the work",
     "gpu_lost": "on lost GPUs",
     "low_use": "to low use",
 }

@@ -27,7 +27,7 @@ def describe_potential(comparison: Comparison) -> str:
     if found.at_most is None:
         unseen = " that was observed" if found.unseen_ratio >= _NOTABLE else ""
         return f"{label} lost all of its GPU time{unseen}."
-    parts = [f"{terms.CLASSES[loss.name]} {_percent(loss.lost_ratio)}" for loss in _named(found)]
+    parts = [f"{display.lower_first(terms.CLASSES[loss.name])} {_percent(loss.lost_ratio)}" for loss in _named(found)]
     if found.unseen_ratio >= _NOTABLE:
         parts.append(f"{_percent(found.unseen_ratio)} that was not observed and may be lost")
     lost = display.join_words(parts)

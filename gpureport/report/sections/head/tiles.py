@@ -98,7 +98,7 @@ def _idle_in_breakdown(analyses: Sequence[Analysis], idle: float) -> str:
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
-    named = display.join_words([terms.CLASSES[name] for name in others])
+    named = display.join_words([display.lower_first(terms.CLASSES[name]) for name in others])
     if apart < loss_wording.NOTHING:
         return f"; counted below under {named}"
     return (

@@ -6,10 +6,10 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import seconds_by_class
+from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
-from gpureport.report.sections.pictures.class_names import build_segments, list_legend, name_class
+from gpureport.report.sections.pictures.class_names import Causes, build_segments, list_legend, name_class
 from gpureport.report.wording import display
 
 _MOST_BARS = 8
@@ -34,15 +34,16 @@ def build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         return None
     alone, others = _split_gpus(times)
     longest = max(time.job_seconds for time in times)
+    causes = seconds_by_cause(times)
     groups = [*([time] for time in alone), *([others] if others else [])]
-    bars = [_build_bar(run, group, is_rest=group is others and bool(alone)) for group in groups]
+    bars = [_build_bar(run, group, causes, is_rest=group is others and bool(alone)) for group in groups]
     return TimeSpent(
         caption="Each bar is the time of one GPU.",
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
         bars=_flag_losses(bars, [_lost_ratio(*group) for group in groups]),
         end=longest,
         ticks=place_time_ticks(0.0, longest),
-        legend=list_legend(bars, _NEGLIGIBLE * longest),
+        legend=list_legend(bars, causes, _NEGLIGIBLE * longest),
     )
 
 
@@ -62,7 +63,7 @@ def _lost_ratio(*times: GpuTime) -> float:
     return lost / fsum(time.job_seconds for time in times)
 
 
-def _build_bar(run: ReportRun, times: Sequence[GpuTime], *, is_rest: bool = False) -> SpentBar:
+def _build_bar(run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_rest: bool = False) -> SpentBar:
     """Return the bar of one GPU, or the mean of several."""
     held = fsum(time.job_seconds for time in times)
     classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
@@ -75,9 +76,9 @@ def _build_bar(run: ReportRun, times: Sequence[GpuTime], *, is_rest: bool = Fals
     return SpentBar(
         label=label,
         small=_describe_range(times) if count > 1 else "",
-        segments=build_segments(classes, lambda amount: display.percent(amount / whole)),
+        segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
         total="",
-        note=f"{display.percent(share)} {display.lower_first(name_class(name))}"
+        note=f"{display.percent(share)} {display.lower_first(name_class(name, causes))}"
         if share >= _NEGLIGIBLE
         else "nothing lost",
         beside=_describe_power(run, devices),

@@ -10,6 +10,7 @@ from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
 from gpureport.report.sections.pictures.signals import choose_signals
@@ -32,16 +33,22 @@ _SHORTEST_INTERVALS = 20
 """Fewest sampling intervals that a crop holds."""
 
 
-def build_worst_history(run: ReportRun) -> SignalHistory | None:
-    """Return the signals of the GPU that the worst finding of a run is about; None of a single moment.
+def find_worst(run: ReportRun) -> tuple[Finding, ...]:
+    """Return the findings of one kind that matter most: by severity, then by lost time; none that only inform."""
+    groups = [group for group in finding_groups.groups(0, run) if group.root is None]
+    calling = [group for group in groups if group.severity is not Severity.INFO]
+    worst = max(calling, key=lambda group: (list(Severity).index(group.severity), group.lost or 0.0), default=None)
+    return worst.findings if worst else ()
 
-    Without a finding that calls for action it is the first GPU.
+
+def build_worst_history(run: ReportRun, findings: Sequence[Finding] = ()) -> SignalHistory | None:
+    """Return the signals of the GPU that the worst findings of a run are about; None of a single moment.
+
+    Args:
+        run: the run.
+        findings: those that the headline tells of; where there are none it is the first GPU.
     """
-    worst = next((found for found in run.analysis.findings if found.severity is not Severity.INFO), None)
-    alike = [
-        found for found in run.analysis.findings if worst and (found.kind, found.cause) == (worst.kind, worst.cause)
-    ]
-    return _build(run, alike, is_cropped=False)
+    return _build(run, findings, is_cropped=False)
 
 
 def build_finding_history(run: ReportRun, findings: Sequence[Finding]) -> SignalHistory | None:

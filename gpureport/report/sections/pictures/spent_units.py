@@ -20,12 +20,14 @@ class SpentUnit:
         short: its name at the axis.
         title: its name as a heading: `GPU-s per 1,000 images`.
         caption: the same at length: `GPU-seconds per 1,000 images`.
+        is_per_work: whether it is per unit of work rather than per run.
     """
 
     size: float
     short: str
     title: str
     caption: str
+    is_per_work: bool
 
 
 def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
@@ -40,13 +42,16 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
         short=short.removeprefix("GPU-"),
         title=f"{short} per {batch} {work}",
         caption=f"{long} per {batch} {work}",
+        is_per_work=True,
     )
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
     """Return the unit of the GPU time of runs, of which the longest took so many GPU-seconds."""
     short, long, size = _TIMES[-1] if seconds >= 3600 * 10 else _TIMES[1] if seconds >= 120 else _TIMES[0]  # noqa: PLR2004 - ten hours, two minutes
-    return SpentUnit(size=size, short=short.removeprefix("GPU-"), title=f"{short} a run", caption=f"{long} a run")
+    return SpentUnit(
+        size=size, short=short.removeprefix("GPU-"), title=f"{short} a run", caption=f"{long} a run", is_per_work=False
+    )
 
 
 def _choose_time(seconds: float) -> tuple[str, str, float]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import fsum
 
+from gpureport import number_format
 from gpureport.comparison.chain.step_means import average_work_figure
 from gpureport.comparison.chain.step_summaries import Mean, mean_over_runs
 from gpureport.comparison.steps.compared_figures import UTILISATION
@@ -12,10 +13,10 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import seconds_by_class
+from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_ticks
-from gpureport.report.sections.pictures.class_names import build_segments, list_legend
+from gpureport.report.sections.pictures.class_names import Causes, build_segments, list_legend
 from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, relative_changes
@@ -51,21 +52,19 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         unit = choose_unit_per_work(comparison)
     else:
         unit = choose_unit_per_run(max(_mean_gpu_seconds(step).value for step in steps))
+    causes = seconds_by_cause(time for step in steps for each in step.analyses for time in each.gpu_time)
     place_of = {step.label: place for place, step in enumerate(comparison.steps)}
-    bars = [
-        _build_bar(comparison, place_of[step.label], unit, is_per_work=is_per_work, study=study)
-        for step in choose_steps(steps)
-    ]
+    bars = [_build_bar(comparison, place_of[step.label], unit, causes, study=study) for step in choose_steps(steps)]
     end = _find_end(bars)
     rate = "While training" if is_per_work else "GPU utilisation"
     is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
     return TimeSpent(
-        caption=_caption(unit, bars, is_per_work=is_per_work),
+        caption=_caption(unit, bars),
         columns=(unit.title, rate if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=end,
         ticks=place_ticks(end, unit.short),
-        legend=list_legend(bars, _NEGLIGIBLE * end),
+        legend=list_legend(bars, causes, _NEGLIGIBLE * end),
         since_first=_change(comparison, 0, -1, PER_WORK) if is_chain and is_per_work else None,
         beside_since_first=_change(comparison, 0, -1, _rate_metric(is_per_work=is_per_work)) if is_chain else None,
         rest=_describe_rest(steps, bars),
@@ -94,27 +93,28 @@ def choose_steps(steps: Sequence[Step]) -> list[Step]:
     return list(steps) if len(steps) <= _MOST_BARS else [steps[0], *steps[1 - _MOST_BARS :]]
 
 
-def _build_bar(
-    comparison: Comparison, place: int, unit: SpentUnit, *, is_per_work: bool, study: Study | None
-) -> SpentBar:
+def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Causes, *, study: Study | None) -> SpentBar:
     step = comparison.steps[place]
-    mean = average_work_figure(step, PER_WORK) if is_per_work else None
+    mean = average_work_figure(step, PER_WORK) if unit.is_per_work else None
     mean = mean or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
+    decimals = number_format.count_decimals(mean.value / unit.size)
     is_chained = study is None and place > 0
-    metric, value = _rate_metric(is_per_work=is_per_work), step.value(_rate_metric(is_per_work=is_per_work))
+    metric, value = _rate_metric(is_per_work=unit.is_per_work), step.value(_rate_metric(is_per_work=unit.is_per_work))
     return SpentBar(
         label=display.clean(step.label),
         small=f"{len(step.runs)} runs" if len(step.runs) > 1 else "",
-        segments=build_segments({key: amount * share for key, amount in classes.items()}, display.number),
+        segments=build_segments(
+            {key: amount * share for key, amount in classes.items()}, f"{{:,.{decimals}f}}".format, causes
+        ),
         total=display.number(mean.value / unit.size),
         interval=ends,
         interval_text=f"{display.number(ends[0])} to {display.number(ends[1])}" if ends else "",
-        change=_change(comparison, place - 1, place, PER_WORK) if is_chained and is_per_work else None,
-        note=_FIRST if place == 0 and study is None and is_per_work else "",
+        change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
+        note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
         beside=_format_rate(value, step, metric),
         beside_change=_change(comparison, place - 1, place, metric) if is_chained else None,
     )
@@ -158,9 +158,9 @@ def _find_end(bars: Sequence[SpentBar]) -> float:
     return max(longest, min(max(ends, default=0.0) * 1.01, _ROOM * longest))
 
 
-def _caption(unit: SpentUnit, bars: Sequence[SpentBar], *, is_per_work: bool) -> str:
+def _caption(unit: SpentUnit, bars: Sequence[SpentBar]) -> str:
     interval = f" {_INTERVAL}" if any(bar.interval for bar in bars) else ""
-    if is_per_work:
+    if unit.is_per_work:
         return f"{unit.caption}; shorter is better.{interval}"
     return f"{unit.caption}. {_NO_WORK}{interval}"
 

@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 from itertools import groupby
 
+import pytest
+
 from gpureport.report import build
 from gpureport.report.formats.text import markdown
-from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, GAINS, MarkdownPart, trim_to_size
 from gpureport.report.model.report_content import Report
-from tests.report import examples, sample_reports
+from tests.report import examples, first_screens, sample_reports
 
 
 def test_names_cannot_become_markup(hostile: Report) -> None:
@@ -18,78 +19,83 @@ def test_names_cannot_become_markup(hostile: Report) -> None:
     assert "<script>" not in outside_code.replace("\\<script\\>", "")
     blocks = groupby(text.splitlines(), key=lambda line: line.startswith("|"))
     tables = [{len(re.findall(r"(?<!\\)\|", row)) for row in rows} for is_table, rows in blocks if is_table]
-    assert tables == [{4}, {5}, {10}, {4}]
+    assert [len(widths) for widths in tables] == [1] * len(tables)
+    assert len(tables) >= 3
 
 
 def test_result_first(report: Report) -> None:
-    """The verdict is the headline; findings carry evidence and advice."""
-    text = markdown.render(report)
-    assert text.startswith("# Up to 10% of 20.0\N{NO-BREAK SPACE}GPU-min was lost")
-    assert "**F1 warning: Idle gaps, both GPUs**, up to" in text
-    assert "- Do this: Prefetch the next batch while the GPU computes." in text
-    assert "| Waiting for the CPU, Waiting for storage | No CPU utilisation was recorded. |" in text
+    """The headline, figures, what to do, a row a finding, how much was assessed, and how to get the page."""
+    content = first_screens.fill_first_screen(report, ("1-starved", "2-more-workers"))
+    text = markdown.render(content)
+    assert text.startswith(f"# {content.verdict.sentence}\n")
+    assert "| Throughput, whole job | 287 → 602 images/s | −52%, better<br>−58 to −45% |  |" in text
+    assert "| 2-more-workers<br>run 1 | `" in text
+    assert "| Since the first | | | −52%, better<br>−58 to −45% | −52%, better<br>−58 to −45% |" in text
+    assert "\n1. **Shorten start-up.** Saves up to 43% of a run this short. For 17 of 23 s" in text
+    assert "| problem | Waiting for data: one CPU core saturated<br>One core was saturated for" in text
+    assert f"\n{content.judgement.sentence}\n" in text
+    assert text.splitlines()[-1] == "gpureport 0.1.0, with the full page: `gpureport report a.csv -o report.html`"
 
 
-def test_small_enough_for_a_job_summary(many: Report) -> None:
-    """A report of 64 GPUs stays under 20 KB."""
-    assert len(markdown.render(many).encode()) < 20_000
+def test_bars_are_as_long_as_their_gpu_time(report: Report) -> None:
+    """The longest has 24 characters, one of half its time has 12, each class its own sign."""
+    content = first_screens.fill_first_screen(report, ("a", "b"))
+    assert content.spent
+    first, second = content.spent.bars
+    half = replace(second, segments=tuple(replace(part, value=part.value / 2) for part in second.segments))
+    text = markdown.render(replace(content, spent=replace(content.spent, bars=(first, half))))
+    bars = re.findall(r"^\| [ab]<br>run 1 \| `([^`]*)` \|", text, re.MULTILINE)
+    assert [len(bar) for bar in bars] == [24, 12]
+    assert list(dict.fromkeys(bars[0])) == ["█", "▒", "·", "░"]
+    assert "`█` Computing · `▒` Waiting for data · `·` Start-up · `░` Idle" in text
 
 
-def test_what_the_sampling_cannot_show_is_said(report: Report) -> None:
-    """As in every other format: no gap found is not no gap."""
-    text = markdown.render(report).replace("\N{NO-BREAK SPACE}", " ")
-    assert "\n- Gaps shorter than 5 s cannot be seen at this sampling.\n" in text
+def test_a_single_run_tells_of_its_worst_gpu(report: Report) -> None:
+    """What its signals show, in one line; tiles have no column for changes."""
+    content = first_screens.fill_first_screen(report, ("GPU 0", "GPU 1"), single=True)
+    tiles = tuple(replace(tile, before="", change=None) for tile in content.tiles)
+    text = markdown.render(replace(content, tiles=tiles))
+    assert "**GPU 2 over time:** Temperature: 88 °C, limit 88 °C; GPU utilisation: works 34%; slowed by heat" in text
+    assert "| Figure | Value |  |\n" in text
+
+
+@pytest.mark.parametrize("name", sorted(sample_reports.SETS))
+def test_a_report_of_samples_is_far_below_the_limit(name: str) -> None:
+    """Nothing is cut, and five steps fit into a comment."""
+    text = markdown.render(sample_reports.report_on(sample_reports.SETS[name]))
+    assert "Shortened" not in text
+    assert len(text.encode()) < 12_000
+
+
+def test_64_gpus_are_far_below_the_limit(many: Report) -> None:
+    """A summary does not grow with the number of GPUs."""
+    assert len(markdown.render(many).encode()) < 8_000
 
 
 def crowded() -> Report:
-    """Return a report of more findings, events and GPUs than a summary can hold."""
-    gaps = [
-        replace(examples.idle_gap("gpu:0", 10 + each, 13 + each), cause=f"cause {each}", summary="Ünlike " * 40)
-        for each in range(300)
-    ]
-    runs = [examples.pair(examples.run(f"step {place}", gpus=8), tuple(gaps)) for place in range(4)]
-    return build(runs, title=None, command="gpureport " + "x" * 30_000, gpu_hour_price=1.0, version="0.1.0")
+    """Return a report of more steps, of longer names, than a summary can hold."""
+    runs = [examples.pair(examples.run(f"step {place} {'ä' * 500}", gpus=8)) for place in range(40)]
+    report = build(runs, title=None, command="gpureport report " + "x" * 30_000, gpu_hour_price=1.0, version="0.1.0")
+    return first_screens.fill_first_screen(report, tuple(f"step {place} {'Ü' * 300}" for place in range(40)))
 
 
-def test_what_is_too_much_is_cut_and_named() -> None:
-    """At most 60 000 bytes: the first findings, the result and what was not judged stay, the rest is named."""
-    content = crowded()
-    text = markdown.render(content)
-    assert 45_000 < len(text.encode()) <= markdown.LIMIT
-    (notice,) = re.findall(r"\*\*Cut to fit\. Left out: (.*)\. The HTML and JSON reports hold all of it\.\*\*", text)
-    shown = re.findall(r"^\*\*(F\d+) ", text, re.MULTILINE)
-    ids = [card.id for card in content.findings]
-    assert shown == ids[: len(shown)]
-    assert f"findings {ids[len(shown)]} to {ids[-1]}" in notice
-    assert text.startswith("# ")
-    assert "## What could not be judged\n\n" in text
-    assert text.splitlines()[-1].startswith("gpureport 0.1.0, made with `gpureport xxx")
+def test_what_is_too_much_is_cut_with_a_note() -> None:
+    """At most 20 000 bytes: the most important stays, and the last line says where the rest is."""
+    text = markdown.render(crowded())
+    assert 10_000 < len(text.encode()) <= markdown.LIMIT
+    assert text.startswith("# 52% less GPU time per image")
+    assert "**Shortened: the full report has the rest.**" in text
+    assert text.splitlines()[-1].startswith("gpureport 0.1.0")
 
 
-def test_nothing_is_cut_that_fits() -> None:
-    """A report of one run is whole."""
-    content = sample_reports.report_on(sample_reports.SETS["broken log"])
-    text = markdown.render(content)
-    assert "Cut to fit" not in text
-    assert [card.id for card in content.findings if f"**{card.id} " not in text] == []
+def test_long_tables_say_how_many_rows_are_elsewhere(report: Report) -> None:
+    """Of 30 findings 24 are listed."""
+    content = first_screens.fill_first_screen(report, ("a", "b"))
+    text = markdown.render(replace(content, rows=content.rows[:1] * 30))
+    assert "\n6 more rows are in the full report.\n" in text
 
 
-def test_a_result_longer_than_a_summary_is_cut_too(report: Report) -> None:
+def test_a_headline_longer_than_a_summary_is_cut_too(report: Report) -> None:
     """Whatever the names: a summary that is too long would be lost whole."""
     endless = replace(report, verdict=replace(report.verdict, sentence="ä" * 70_000))
-    text = markdown.render(endless)
-    assert len(text.encode()) <= markdown.LIMIT
-    assert "Left out" in text
-
-
-def test_the_table_of_gains_outlives_findings() -> None:
-    """What a consultant hands over goes last, and is named by itself."""
-    parts = [
-        MarkdownPart("the result", ALWAYS, ("result",)),
-        MarkdownPart("the table of gains", GAINS, ("gains" * 10,)),
-        *(MarkdownPart(f"F{place}", FINDINGS, ("finding" * 10,)) for place in (1, 2)),
-        MarkdownPart("", ALWAYS, ("end",)),
-    ]
-    assert trim_to_size(parts, 180).splitlines()[:2] == ["result", "gains" * 10]
-    assert "Left out: findings F1 to F2." in trim_to_size(parts, 180)
-    assert "Left out: findings F1 to F2; the table of gains." in trim_to_size(parts, 130)
+    assert len(markdown.render(endless).encode()) <= markdown.LIMIT

@@ -102,8 +102,8 @@ def test_without_work_the_words_remain() -> None:
     assert found.columns == ("Step",)
     assert facts(found, 1) == {
         "Changed": "workers 2 → 14",
-        "Findings": "Gone: Low GPU utilisation, cause unknown.",
-        "Advised": "More loader workers, advised in a (Low GPU utilisation, cause unknown) → applied → outcome "
+        "Findings": "Gone: Low use, cause unknown.",
+        "Advised": "More loader workers, advised in a (Low use, cause unknown) → applied → outcome "
         "not known, as the work was not stated; the finding is gone.",
     }
     assert found.notes == ("Gains are per unit of work, and the work is not known: state it with --work N:UNIT.",)

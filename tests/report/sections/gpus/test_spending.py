@@ -13,7 +13,7 @@ from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json
-from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_facts
 from gpureport.report.wording.display import GAP
@@ -118,7 +118,7 @@ def test_every_format_shows_cost_and_clocks() -> None:
     assert {len(row.cells) for row in clocks.table.rows} == {len(clocks.table.numeric)} == {5}
     assert "Not recorded: the driver's own counters of each reason." in clocks.table.note
     assert "by the driver" not in clocks.table.note
-    for page in (terminal.render(content), markdown.render(content), html.render(content)):
+    for page in (terminal.render(content), html.render(content)):
         flat = " ".join(page.upper().replace(GAP.upper(), " ").replace("&NBSP;", " ").split())
         assert "WHAT HELD THE CLOCKS" in flat
         assert "0X800" in flat

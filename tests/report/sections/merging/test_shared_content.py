@@ -25,7 +25,7 @@ def test_kinds_stand_by_what_became_of_them() -> None:
     found, judged = shared_content.share_content(report((HOT,), (IDLE,), (IDLE,))).answers
     assert found == SharedFact(
         name="Found",
-        said=(SharedText(runs="run0", text="Clock reduced by heat"), SharedText(runs="run1 to 2", text="none")),
+        said=(SharedText(runs="run0", text="GPU slowed by heat"), SharedText(runs="run1 to 2", text="none")),
     )
     assert (judged.name, [each.runs for each in judged.said]) == ("Judged, nothing found", ["run0", "run1 to 2"])
 
