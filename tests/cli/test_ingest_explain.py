@@ -15,7 +15,7 @@ from tests.importers.written_logs import HEADER, log, row, series, stamp
 
 def dirty() -> str:
     """Return a log with rejected lines of several reasons, a gap and a message."""
-    lines = [HEADER, row(0), "garbage", "----", row(1), row(2).replace("90 %", "9x %"), "No devices were found"]
+    lines = [HEADER, row(0), "garbage", "----", row(1), row(2).replace("90%", "9x %"), "No devices were found"]
     return "\n".join([*lines, *(row(second) for second in range(3, 20)), row(100), ""])
 
 
@@ -45,7 +45,7 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
         "    timestamp            time of the row                 2026/03/14 09:00:00.000 -> 2026-03-14 09:00:00.000\n"
         "    index                identifies the GPU              0\n"
         "    name                 GPU attribute: model            NVIDIA L4\n"
-        "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90 % -> 0.9\n"
+        "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90% -> 0.9\n"
         "    memory.used [MiB]    gpu_memory_used_bytes [bytes]   1024 MiB -> 1073741824\n"
         "    power.draw [W]       gpu_power_watts [W]             250.00 W -> 250\n"
         "  GPUs: 1, identified by index\n"
@@ -148,7 +148,7 @@ def test_an_example_is_a_cell_that_is_not_zero(gpureport: Program, tmp_path: Pat
     rows = [row(0, util=0, power="[N/A]"), "torn", row(1, util=0), row(2, util=7, power="1.50 kW")]
     (tmp_path / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
     told = section(gpureport("ingest", "gpu.csv", "--explain").out, "columns")
-    assert [line.split("  ")[-1].strip() for line in (told[3], told[5])] == ["7 % -> 0.07", "250.00 W -> 250"]
+    assert [line.split("  ")[-1].strip() for line in (told[3], told[5])] == ["7% -> 0.07", "250.00 W -> 250"]
 
 
 def test_large_values_are_written_out(gpureport: Program, tmp_path: Path) -> None:
