@@ -75,7 +75,7 @@ def test_every_shape_of_report_is_archivable_and_accessible(shape: str, tmp_path
 def test_charts_are_text_that_can_be_found(steps: Report, tmp_path: Path) -> None:
     """Names of GPUs, steps and classes, the axis and the shares are characters, not outlines."""
     text = pdf_reading.text(_saved(steps, tmp_path, full=True))
-    labels = ("GPU 0", "0:02:00", "since the first sample, h:min:s", "computing", "8 workers", "100\N{NO-BREAK SPACE}%")
+    labels = ("GPU 0", "0:02:00", "since the first sample, h:min:s", "computing", "8 workers", "100%")
     squeezed = " ".join(text.split())
     assert [label for label in labels if " ".join(label.split()) not in squeezed] == []
 
