@@ -40,7 +40,7 @@ def draw_report_pictures(report: Report) -> Iterator[ReportPicture]:
             lines = _legend_lines([card for card in report.findings if card.run_index == place], run)
             below = _LINE * len(lines) + _MARGIN
             figure = timeline_strips.build_timeline_figure(run, above=_ABOVE, below=below)
-            heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
+            heading = f"{name}: mean GPU utilisation over time, height 0 to 100%, hatched not recorded"
         else:
             lines, figure = [], canvas.new_figure(canvas.WIDTH, _ABOVE + _MARGIN)
             heading = f"{name}: {display.lower_first(run.absent)}"
