@@ -127,7 +127,7 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     a_run = " a run" if several else ""
     money = group_holders((each.position, each.cost) for each in group.groups if each.cost is not None)
     currency = next((cost.currency for run in group.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [f"{format_range(amounts, display.gpu_hours)}{a_run}"]
+    parts = [f"{format_range(amounts, display.gpu_time)}{a_run}"]
     if money and len(money) == len(group.runs):
         costs = [sum(each) for each in money.values()]
         parts.append(f"{format_range(costs, lambda amount: display.money(amount, currency))}{a_run}")
