@@ -167,7 +167,7 @@ class Memory(Rule):
     def _build_preallocation_finding(self, preallocated: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(preallocated, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
-        within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
+        within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "at once"
         return _build_finding(
             "mem_prealloc",
             preallocated,
@@ -176,9 +176,8 @@ class Memory(Rule):
                 compare_with_limit(USED, "largest step, of the memory", most.step_ratio, ">=", self.step),
                 compare_with_limit(USED, "range after it, of the memory", most.range_ratio, "<", self.steady),
             ),
-            f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of the "
-            f"memory {within} and kept it, as a framework that preallocates does, or a job that allocates everything "
-            "at once; what the job needs cannot be read from this log.",
+            f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of "
+            f"{'its' if len(preallocated) == 1 else 'their'} memory {within}; the real need is not known.",
             _HIDDEN,
         )
 
@@ -190,21 +189,23 @@ class Memory(Rule):
             full_gpus,
             Severity.WARNING,
             _build_peak_evidence(worst, self.full, ">="),
-            f"Memory of {_name_gpus(full_gpus, everybody)} was filled to {phrases.percent(worst.ratio)}: "
-            f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
+            f"The memory of {_name_gpus(full_gpus, everybody)} was {phrases.percent(worst.ratio)} full: only "
+            f"{left} of {phrases.size(worst.capacity)} was left.",
             _TIGHT,
         )
 
     def _build_headroom_finding(self, roomy_gpus: list[MemoryUse]) -> Finding:
         worst = max(roomy_gpus, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
+        several = len(roomy_gpus) > 1
         return _build_finding(
             "mem_headroom",
             roomy_gpus,
             Severity.INFO,
             _build_peak_evidence(worst, self.roomy, "<"),
-            f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
-            f"(fullest: {phrases.gpu_name(worst.device)}, peak {phrases.percent(worst.ratio)}).",
+            f"{'At least ' if several else ''}{phrases.percent(left / worst.capacity)} of the memory of "
+            f"{'each GPU' if several else phrases.gpu_name(worst.device)} was never used: {phrases.size(left)} of "
+            f"{phrases.size(worst.capacity)}.",
             _ROOM,
         )
 
@@ -221,7 +222,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
         confidence, certainty.confidence_by_readings(max(use.samples for use in uses), step)
     )
     if is_constant:
-        summary += " It was so from the first row on, which cannot be told from preallocation."
+        summary += " It never changed, so it may be reserved, not needed."
     return Finding(
         kind=kind,
         severity=severity,
