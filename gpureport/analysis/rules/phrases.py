@@ -53,6 +53,12 @@ def size(amount: float) -> str:
     return f"{amount / 2**30:.1f} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
 
 
+def size_of(amount: float, whole: float) -> str:
+    """Return a size and the whole it is part of, the unit once where they share it: `9.9 of 22.5 GiB`."""
+    part, unit = size(amount).split(maxsplit=1)
+    return f"{part if size(whole).endswith(unit) else size(amount)} of {size(whole)}"
+
+
 def megahertz(hertz: float) -> str:
     """Return a clock in MHz."""
     return f"{hertz / 1e6:.0f} MHz"

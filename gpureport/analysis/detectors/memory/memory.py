@@ -183,14 +183,14 @@ class Memory(Rule):
 
     def _build_pressure_finding(self, full_gpus: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(full_gpus, key=lambda use: use.ratio)
-        left = phrases.size(worst.capacity - worst.peak)
+        left = phrases.size_of(worst.capacity - worst.peak, worst.capacity)
         return _build_finding(
             "mem_pressure",
             full_gpus,
             Severity.WARNING,
             _build_peak_evidence(worst, self.full, ">="),
             f"The memory of {_name_gpus(full_gpus, everybody)} was {phrases.percent(worst.ratio)} full: only "
-            f"{left} of {phrases.size(worst.capacity)} was left.",
+            f"{left} was left.",
             _TIGHT,
         )
 
@@ -204,8 +204,8 @@ class Memory(Rule):
             Severity.INFO,
             _build_peak_evidence(worst, self.roomy, "<"),
             f"{'At least ' if several else ''}{phrases.percent(left / worst.capacity)} of the memory of "
-            f"{'each GPU' if several else phrases.gpu_name(worst.device)} was never used: {phrases.size(left)} of "
-            f"{phrases.size(worst.capacity)}.",
+            f"{'each GPU' if several else phrases.gpu_name(worst.device)} was never used: "
+            f"{phrases.size_of(left, worst.capacity)}.",
             _ROOM,
         )
 

@@ -242,4 +242,4 @@ def _describe_merging(capped: CappedTime) -> str:
     seconds, whole = intervals.total_seconds(at_limit), intervals.total_seconds(capped.episodes)
     if capped.counted is not None or whole - seconds < PAUSES * whole:
         return ""
-    return f" Of the {phrases.duration(whole)} marked, it was at the limit for {phrases.duration(seconds)}."
+    return f" It did so for {phrases.duration(seconds)} of the {phrases.duration(whole)} marked."

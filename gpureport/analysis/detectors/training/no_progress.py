@@ -97,7 +97,7 @@ class NoProgress(Rule):
             lost_gpu_seconds=lost,
             samples=metric.count,
             summary=(
-                f"{metric.metric.name} was best, {value:.4g}, after "
+                f"{metric.metric.name} was best ({value:.4g}) after "
                 f"{phrases.duration((best - context.whole.start) / 1e6)}; no improvement in the "
                 f"{phrases.gpu_hours(lost)} since."
             ),
