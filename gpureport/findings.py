@@ -194,6 +194,7 @@ class NotJudged:
         template: the reason with `{}` in the place of each amount; empty where it names none.
         amounts: what stands in these places.
         metrics: columns that `recording` asks for; empty where it asks for something else.
+        needed_seconds: how long a recording must be, where this one is too short; None for every other reason.
     """
 
     kind: str
@@ -203,6 +204,7 @@ class NotJudged:
     template: str = ""
     amounts: tuple[Amount, ...] = ()
     metrics: tuple[str, ...] = ()
+    needed_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Put the amounts into the reason."""

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, Pauses
-from gpureport.analysis.rules.missing_metrics import count_of, length_of, share_of
+from gpureport.analysis.rules.missing_metrics import count_of, length_of, not_recorded, share_of, too_short
 from gpureport.data_quality import LogGap
 from gpureport.findings import Amount, NotJudged, Severity
 from gpureport.recording import Recording, Work
@@ -30,10 +30,11 @@ def plain(text: str) -> str:
 
 
 def test_the_verdict_says_what_was_lost() -> None:
-    """One sentence with the share, then what to look at first."""
+    """The worst finding is the headline; the share of the GPU time follows."""
     content = report(examples.pair(examples.run(), GAPS))
-    assert plain(content.verdict.sentence) == "Up to 10 % of 0.333 GPU-h was lost: all of it idle."
-    assert plain(content.verdict.details[0]).startswith("Look first at F1: Idle gaps, both GPUs, up to 0.033 GPU-h")
+    assert plain(content.verdict.sentence) == "Both GPUs sit idle for 1 min."
+    assert plain(content.verdict.details[0]) == "10% of 20.0 GPU-min was lost: all of it idle."
+    assert content.verdict.details[1] == "First: look into the idle gaps."
 
 
 def test_four_tiles() -> None:
@@ -41,20 +42,19 @@ def test_four_tiles() -> None:
     tiles = report(examples.pair(examples.run(), GAPS, examples.NOT_JUDGED), price=2.5).tiles
     assert [(tile.label, plain(tile.value)) for tile in tiles] == [
         ("GPU-hours", "0.333"),
-        ("Idle share", "10 %"),
-        ("GPU-hours lost", "0.033"),
+        ("Idle share", "10%"),
+        ("GPU-hours lost", "0.0333"),
         ("Open findings", "1"),
     ]
-    assert plain(tiles[2].context) == "up to 10 % of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
+    assert plain(tiles[2].context) == "up to 10% of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
     assert tiles[3].context == "1 warning; 2 kinds could not be judged"
 
 
 def test_nothing_found_says_how_much_was_looked_for() -> None:
     """A clean run never reads as healthy when kinds were not judged."""
     content = report(examples.pair(examples.run(), (), examples.NOT_JUDGED, idle=0.0))
-    assert content.verdict.sentence.startswith("No loss found among the ")
-    assert content.verdict.sentence.endswith(" kinds that could be judged; 2 could not be judged.")
-    assert "2 kinds could not be judged" in content.verdict.details[-1]
+    assert plain(content.verdict.sentence) == "Healthy: both GPUs computed 100% of the time; no problems found."
+    assert content.verdict.details[1].endswith(" checks were assessed; the other 2 need more data.")
 
 
 def test_nothing_judged_at_all() -> None:
@@ -63,8 +63,8 @@ def test_nothing_judged_at_all() -> None:
     runs = [(examples.recording(info), examples.analysis(info, not_judged=examples.NOT_JUDGED, idle=0.0))]
     kinds = ("cpu_bound", "io_bound")
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0", kinds=kinds)
-    assert content.verdict.sentence == "Nothing could be judged with this data."
-    assert content.judgement.sentence == "Nothing could be judged with this data."
+    assert content.verdict.sentence == "Nothing could be assessed with this data."
+    assert content.judgement.sentence == "No check could be made with this data."
 
 
 def test_a_low_utilisation_is_a_loss_too() -> None:
@@ -72,7 +72,7 @@ def test_a_low_utilisation_is_a_loss_too() -> None:
     recording, analysis = examples.pair(examples.run())
     times = tuple(replace(time, seconds=(("computing", 300.0), ("low_use", 300.0))) for time in analysis.gpu_time)
     content = report((recording, replace(analysis, gpu_time=times)))
-    assert plain(content.verdict.sentence) == "Up to 50 % of 0.333 GPU-h was lost: all of it to low use."
+    assert plain(content.verdict.sentence) == "50% of the GPU time was lost, all of it low use."
 
 
 def test_params_and_tags_are_shown() -> None:
@@ -87,9 +87,9 @@ def test_params_and_tags_are_shown() -> None:
 
 def test_without_work_shares_can_mislead() -> None:
     """The warning goes away when the work is known, and GPU-hours are set in relation to it."""
-    assert any("can mislead" in line for line in report(examples.pair(examples.run())).verdict.details)
+    assert any("Pass the work done" in line for line in report(examples.pair(examples.run())).verdict.notes)
     content = report(examples.pair(examples.run(work=Work(amount=2000, unit="steps"))))
-    assert not any("can mislead" in line for line in content.verdict.details)
+    assert not any("Pass the work done" in line for line in content.verdict.notes)
     assert (content.tiles[0].label, content.tiles[0].value) == ("GPU-hours per 1000 steps", "0.167")
 
 
@@ -140,7 +140,7 @@ def test_time_is_not_counted_twice() -> None:
     root, other = content.findings
     apart = replace(examples.idle_gap("gpu:0", 100, 400), root=heat.fingerprint)
     assert "counted" not in report(examples.pair(examples.run(), (apart, heat))).findings[1].lost
-    assert plain(root.lost).startswith("up to 0.033 GPU-h")
+    assert plain(root.lost).startswith("up to 2.00 GPU-min")
     assert plain(other.lost).endswith("of the run), counted under F1")
     tile = content.tiles[3]
     assert (tile.value, tile.context.split(";")[:2]) == ("1", ["1 problem", " 1 follows from another"])
@@ -246,11 +246,11 @@ def test_every_line_is_accounted_for() -> None:
     """Rejected lines, gaps and absent values are told with their reasons."""
     quality = report(examples.pair(examples.with_gap(examples.run()))).quality[0]
     facts = {fact.name: plain(fact.text) for fact in quality.facts}
-    assert facts["Lines"] == "1146 read = 1142 kept as samples + 2 rejected + 1 header + 1 driver message"
+    assert facts["Lines"] == "1,146 read = 1,142 kept as samples + 2 rejected + 1 header + 1 driver message"
     assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
     assert facts["Longest gap"] == "1 min, GPU 0 at 0:05:00; 1 gap in all"
-    assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
-    assert facts["Coverage"] == "95 % of the time from first to last sample lies near a sample"
+    assert facts["Absent values"] == "GPU fan: 1,142 values (N/A)"
+    assert facts["Coverage"] == "95% of the time from first to last sample lies near a sample"
     assert quality.notes == ("Times are the local time of the recording machine.",)
 
 
@@ -274,7 +274,7 @@ def _short(name: str, reason: str, amounts: tuple[Amount, ...]) -> tuple[Recordi
         ("the job lasts only {}", length_of(52), length_of(65), ["The job lasts only 52 s to 1 min 5 s"]),
         ("{}, fewer than 20", count_of(19, "sample"), count_of(8, "sample"), ["8 to 19 samples, fewer than 20"]),
         ("{}, fewer than 20", count_of(1, "sample"), count_of(8, "sample"), ["1 to 8 samples, fewer than 20"]),
-        ("only {} of 2 min", share_of(0.095), share_of(0.1), ["Only 9.5 % to 10 % of 2 min"]),
+        ("only {} of 2 min", share_of(0.095), share_of(0.1), ["Only 9.5% to 10% of 2 min"]),
     ],
 )
 def test_reasons_that_differ_in_an_amount_are_one_line(
@@ -287,10 +287,23 @@ def test_reasons_that_differ_in_an_amount_are_one_line(
 
 
 def test_reasons_without_amounts_stay_apart() -> None:
-    """A number that names something is no amount."""
+    """A number that names something is no amount; what one recording answers is one line."""
     content = report(_short("a", "GPU 0 was lost", ()), _short("b", "GPU 1 was lost", ()))
-    assert [line.reason for line in content.judgement.lines] == ["GPU 0 was lost", "GPU 1 was lost"]
-    assert [line.where for line in content.judgement.lines] == ["a", "b"]
+    assert [line.reason for line in content.judgement.lines] == ["GPU 0 was lost; GPU 1 was lost"]
+    assert [line.where for line in content.judgement.lines] == [""]
+
+
+def test_checks_that_one_recording_answers_are_one_line() -> None:
+    """What is missing of the host in one list, and of runs too short the longest that is needed."""
+    short = [too_short(kind, 30.0, needed) for kind, needed in (("mem_leak", 60.0), ("oversized_gpu", 600.0))]
+    host = [
+        not_recorded("cpu_bound", "gpu:0", "cpu_utilization_ratio"),
+        not_recorded("io_bound", "gpu:0", "cpu_iowait_ratio"),
+    ]
+    first, second = report(examples.pair(examples.run(), (), (*short, *host))).judgement.lines
+    assert (len(first.kinds), plain(first.recording)) == (2, "a log of at least 10 min")
+    assert second.reason == "Not recorded: CPU utilisation and CPU waiting for I/O"
+    assert len(second.kinds) == 2
 
 
 def test_times_have_an_offset_only_with_a_zone() -> None:
@@ -314,18 +327,27 @@ def test_a_log_that_changes_its_pace() -> None:
     recorded = builders.recording(util=[50.0] * 330, times=[*range(300), *range(300, 600, 10)])
     recorded = replace(recorded, run=replace(recorded.run, interval=1.0))
     facts = {fact.name: plain(fact.text) for fact in report((recorded, analyze(recorded))).quality[0].facts}
-    assert facts["Sampling"] == "one sample of each GPU every 1 s, in part every 10 s"
-    assert facts["Longest gap"] == "no gap"
+    assert facts["Sampling"] == "A sample every 1 s, in part every 10 s."
+    assert "Longest gap" not in facts
+
+
+def test_of_sound_data_little_is_said() -> None:
+    """Nothing is lost, there is no gap; what is not wrong is not named."""
+    (quality,) = report(examples.pair(examples.run())).quality
+    facts = {fact.name: plain(fact.text) for fact in quality.facts}
+    assert facts["Coverage"] == "No gap."
+    assert facts["Lines"].startswith("Complete: 1")
+    assert not {"Rejected", "Longest gap", "Absent values", "Clock", "Readings"} & set(facts)
 
 
 def test_a_single_sample() -> None:
     """One row makes a report that says it is too short."""
     info = replace(examples.run(gpus=1, seconds=0), interval=None)
     content = report((examples.recording(info), examples.analysis(info, idle=0.0)))
-    assert content.verdict.sentence == "Too short to judge: 1 sample in all."
+    assert content.verdict.sentence == "Only one sample: too little to assess."
     assert [tile.value for tile in content.tiles[:3]] == ["cannot be told"] * 3
     assert content.timeline[0].caption.startswith("a single sample; starts ")
-    assert {fact.name: fact.text for fact in content.quality[0].facts}["Sampling"] == "one sample in all"
+    assert {fact.name: fact.text for fact in content.quality[0].facts}["Sampling"] == "One sample in all."
 
 
 def test_bars_add_up() -> None:
@@ -380,6 +402,6 @@ def test_mixed_gpus_have_a_report_in_every_format(extension: str) -> None:
     run = replace(made, run=replace(made.run, devices=tuple(replace(gpu, mixed=True) for gpu in made.run.devices)))
     content = report((run, analyze(run)))
     assert render(content, extension)
-    assert content.verdict.sentence == "Nothing could be judged with this data."
+    assert content.verdict.sentence == "Nothing could be assessed with this data."
     told = {tile.label: (tile.value, tile.context) for tile in content.tiles}
     assert told["GPU-hours lost"] == ("cannot be told", "rows of several GPUs may be mixed")

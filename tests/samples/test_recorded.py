@@ -25,7 +25,7 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSour
 from gpureport.findings import Finding
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_content
-from gpureport.report.sections.head.outcome import describe_change
+from gpureport.report.sections.head import lead, step_headline
 from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
@@ -233,17 +233,16 @@ def chain() -> tuple[tuple[Recording, Analysis], ...]:
     return tuple(runs)
 
 
-def test_the_head_says_which_steps_trained_faster_though_the_whole_job_did_not() -> None:
-    """The last step is better in training alone; one verdict a step would deny what the table of gains shows."""
-    _, details = describe_change(compare([build_sampled_run(*run) for run in chain()]))
-    whole, training = [line for line in details if line.startswith("Step by step")]
-    assert whole.startswith("Step by step, whole job: 2-more-workers, better; ")
-    assert whole.endswith(" and 5-larger-batch, no clear change.")
-    assert training.startswith("Step by step, training alone: 2-more-workers, better; ")
-    assert training.endswith("; 5-larger-batch, better.")
-    _, single = describe_change(compare([build_sampled_run(*run) for run in chain()[::3]]))
-    (only,) = [line for line in single if line.startswith("Step by step")]
-    assert only.startswith("Step by step: 2-more-workers, unconfirmed (one run each); ")
+def test_the_head_says_what_saved_gpu_time_and_that_training_alone_gained_more() -> None:
+    """One figure to quote, its cause, and why training alone shows another; single runs name no cause."""
+    found = compare([build_sampled_run(*run) for run in chain()])
+    assert step_headline.describe_steps(found) == "52% less GPU time per image; most of it from more loader workers."
+    sure, training = (line.replace(GAP, " ") for line in lead.write_step_lead(found))
+    assert sure.startswith("Between 45 and 58% less (95% interval, 3 runs a step). Largest loss now: start-up, 43")
+    assert training == "Training alone is 3.7 times as fast; start-up hides it in runs this short."
+    single = compare([build_sampled_run(*run) for run in chain()[::3]])
+    assert step_headline.describe_steps(single).endswith("% less GPU time per image; unconfirmed, one run each.")
+    assert next(iter(lead.write_step_lead(single))).startswith("Repeat every step before you rely on it.")
 
 
 def test_the_chain_of_steps_is_judged() -> None:

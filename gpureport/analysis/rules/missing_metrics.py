@@ -73,11 +73,18 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
         length = f"{math.floor(10 * covered) / 10:.1f} s"
-    least = f"a log of at least {phrases.duration(needed)}"
+    least = name_length(needed)
     if covered <= 0:
-        return NotJudged(kind=kind, device=None, reason="the recording holds only one moment", recording=least)
-    amounts = (Amount(value=covered, text=length),)
-    return NotJudged(kind=kind, device=None, recording=least, template=f"{what} only {{}}", amounts=amounts)
+        reason = "the recording holds only one moment"
+        return NotJudged(kind=kind, device=None, reason=reason, recording=least, needed_seconds=needed)
+    return NotJudged(
+        kind=kind,
+        device=None,
+        recording=least,
+        template=f"{what} only {{}}",
+        amounts=(Amount(value=covered, text=length),),
+        needed_seconds=needed,
+    )
 
 
 def too_few(kind: str, readings: int) -> NotJudged:
@@ -89,6 +96,11 @@ def too_few(kind: str, readings: int) -> NotJudged:
         amounts=(count_of(readings, "sample"),),
         recording="a log of the whole job, with samples 5 s apart or less",
     )
+
+
+def name_length(seconds: float) -> str:
+    """Return how long a recording must be."""
+    return f"a log of at least {phrases.duration(seconds)}"
 
 
 def query_command(fields: Iterable[str]) -> str:

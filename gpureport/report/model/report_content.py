@@ -65,7 +65,14 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Kinds that could not be judged for one reason, and what to record so that they can."""
+    """Checks that one thing to record would make possible.
+
+    Attributes:
+        kinds: their titles, each with the runs or devices where these differ between them.
+        where: runs and devices where that is not everywhere, the same for all of them.
+        reason: why they could not be made, each reason once.
+        recording: what to record.
+    """
 
     kinds: tuple[str, ...]
     where: str
@@ -75,11 +82,11 @@ class NotJudgedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How much was judged, and what could not be.
+    """How many checks found something, were clear, or could not be made.
 
     Attributes:
-        sentence: how many kinds were judged and how many were not.
-        lines: one for each reason.
+        sentence: how many there are of each.
+        lines: what was not assessed, one for each thing to record.
         limits: what this sampling cannot show.
         command: the nvidia-smi command that records every field the lines name; empty when one line holds it.
     """
@@ -102,6 +109,7 @@ class AnswerLine:
         cards: ids of the cards that show what was found.
         reason: why it could not be judged, wholly or in part; empty when it could.
         recording: what to record so that it can.
+        outcome_text: the outcome as people read it: `found`, `suspected`, `clear` or `not assessed`.
     """
 
     kind: str
@@ -111,6 +119,7 @@ class AnswerLine:
     cards: tuple[str, ...]
     reason: str
     recording: str
+    outcome_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

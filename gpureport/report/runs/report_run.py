@@ -107,11 +107,14 @@ def format_time(run: Run, microseconds: int) -> str:
     """
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
+    offset = "" if run.timezone is None else "%z"
+    return f"{convert_to_local_time(run, microseconds):%Y-%m-%d %H:%M:%S{offset}}"
+
+
+def convert_to_local_time(run: Run, microseconds: int) -> datetime:
+    """Return a time of a run to the nearest second, as its own clock shows it."""
     at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
-    if run.timezone is None:
-        return f"{at:%Y-%m-%d %H:%M:%S}"
-    local = at.astimezone(_zone(run.timezone))
-    return f"{local:%Y-%m-%d %H:%M:%S%z}"
+    return at if run.timezone is None else at.astimezone(_zone(run.timezone))
 
 
 def clock_note(run: Run) -> str:

@@ -7,7 +7,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Recording
-from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, format_gpu_models, label_runs
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, label_runs
 from gpureport.report.wording import display
 
 
@@ -57,12 +57,3 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 def _run_key(analysis: Analysis) -> tuple[str, str, str | None]:
     """Return the key of a run. A run that is given twice has the same key both times."""
     return analysis.run.id, analysis.run.name, analysis.run.step
-
-
-def build_subtitle(runs: Sequence[ReportRun]) -> str:
-    """Return how many runs on which GPUs, and how long they are."""
-    count = f"{len(runs)} runs, " if len(runs) > 1 else ""
-    gpus = dict.fromkeys(format_gpu_models(run.run.gpus) or "no GPU" for run in runs)
-    shortest, longest = (display.duration(pick(run.seconds for run in runs)) for pick in (min, max))
-    length = shortest if shortest == longest else f"{shortest} to {longest}"
-    return f"{count}{'; '.join(gpus)}, {'each ' if count and shortest == longest else ''}{length}"

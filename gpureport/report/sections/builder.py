@@ -1,6 +1,7 @@
 """The one place where a report's content is put together."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
@@ -8,7 +9,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
-from gpureport.comparison.study.factors import Factor
+from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
@@ -16,13 +17,13 @@ from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import Report
-from gpureport.report.runs import class_history, gpu_time, step_chain
+from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
-from gpureport.report.sections.data import data_quality, method, policy_table
+from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.sections.head import finding_headlines, tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
@@ -60,12 +61,14 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
+    next_steps = actions.build_actions(inputs, rows, comparison, study.best_label if study else None)
+    worst = finding_headlines.find_worst(inputs)
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
-    return Report(
+    report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=step_chain.build_subtitle(inputs),
+        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
-        verdict=verdict.build_verdict(comparison, findings, study),
+        verdict=verdict.add_next_step(verdict.build_verdict(comparison, inputs, findings, study), next_steps),
         tiles=_build_tiles(comparison, findings, study),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
@@ -84,14 +87,15 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         answers=kind_answers.build_answers(inputs, found),
         checklists=kind_answers.checklists(inputs),
         policy=policy_table.build_policy_table(checks),
-        actions=actions.build_actions(inputs, rows, comparison, study.best_label if study else None),
+        actions=next_steps,
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
-        worst=signal_history.build_worst_history(inputs[0], signal_history.find_worst(inputs[0]))
+        worst=signal_history.build_worst_history(inputs[0], worst.group.findings if worst else ())
         if len(inputs) == 1
         else None,
     )
+    return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
 def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None) -> tuple[Tile, ...]:
@@ -101,16 +105,16 @@ def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:
-    judged, missing, _ = judgement.judged_kinds(inputs, asked)
+    counts = judgement.count_checks(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     return Findings(
         cards=found,
-        judged=judged,
-        missing=missing,
+        judged=counts.assessed,
+        missing=counts.missing,
         samples=max(run.samples for run in final),
         seconds=max(run.seconds for run in final),
     )
 
 
 def _title(runs: Sequence[ReportRun]) -> str:
-    return display.shorten(", ".join(dict.fromkeys(run.step for run in runs)), 80) or "GPU report"
+    return display.shorten(quiet_line.name_chain(runs), 80) or "GPU report"

@@ -99,7 +99,7 @@ class NoProgress(Rule):
             summary=(
                 f"{metric.metric.name} was best ({value:.4g}) after "
                 f"{phrases.duration((best - context.whole.start) / 1e6)}; no improvement in the "
-                f"{phrases.gpu_hours(lost)} since."
+                f"{phrases.gpu_time(lost)} since."
             ),
             recommendation=_ADVICE,
         )

@@ -19,7 +19,7 @@ from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChar
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.gain_table import GainTable
 from gpureport.report.model.shapes import HEADING, Fact, ReportSection, Table
-from gpureport.report.runs import step_chain
+from gpureport.report.runs import quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
@@ -32,7 +32,7 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.gains import gain_table
-from gpureport.report.sections.head import outcome, verdict
+from gpureport.report.sections.head import change_notes, lead, notes, step_headline, verdict
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (
@@ -106,9 +106,9 @@ def build_comparison_view(
     sentence, details = _describe_outcome(comparison, found, study)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
-        subtitle=step_chain.build_subtitle(inputs),
+        subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         sentence=sentence,
-        notes=tuple(_notes(comparison, found, noise, details)),
+        notes=tuple(_notes(comparison, found, noise, details, is_study=study is not None)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
         steps=step_table.build_overview(comparison) if several else None,
         links=step_pair_view.build_step_pair_views(comparison, found, inputs),
@@ -126,10 +126,11 @@ def _describe_outcome(
     comparison: Comparison, found: Sequence[StepPair], study: Study | None
 ) -> tuple[str, tuple[str, ...]]:
     """Return what may be said of the first and the last step, and the details of that sentence."""
-    sentence, details = outcome.describe_outcome(comparison, study)
-    if any(link.comparable for link in found):
+    sentence, details = verdict.describe_comparison(comparison, study)
+    if sentence and any(link.comparable for link in found):
         return sentence, details
-    return outcome.add_quality_warning("Nothing can be compared with these recordings.", comparison), details
+    fallen = step_headline.describe_quality_alone(comparison)
+    return fallen or "These recordings can't be compared.", details
 
 
 def build_comparison_part(
@@ -195,24 +196,27 @@ def _describe_all_steps(comparison: Comparison, study: Study | None) -> Iterator
 
 
 def _notes(
-    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str]
+    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str], *, is_study: bool
 ) -> Iterator[str]:
     """Yield what to know of a comparison, with the details of its sentence."""
-    short = dict.fromkeys(step.label for link in found for step in link.too_short_steps)
-    if short:
-        steps = numbered_labels.list_labels(list(short))
-        yield f"Less than 20{display.GAP}s was recorded of {steps}: too short to compare."
+    short = verdict.describe_short_steps(comparison)
+    if short and short not in details:
+        yield short
     if not any(link.comparable for link in found):
         return
     yield from details
+    if not is_study:
+        yield from change_notes.list_other_changes(comparison)
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in link.doubts))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
-    yield from verdict.caution(comparison)
+    if lead.are_single_runs(comparison):
+        yield from filter(None, (notes.suggest_repetitions(comparison),))
+    yield from filter(None, (step_table.describe_allowance(comparison),))
     if noise is not None:
         yield _noise(noise)
     if not all(step.work_unit for step in comparison.steps):
-        yield verdict.NO_THROUGHPUT
+        yield notes.NO_WORK_GIVEN
 
 
 def _noise(noise: Noise) -> str:

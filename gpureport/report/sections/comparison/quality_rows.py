@@ -13,7 +13,7 @@ from gpureport.comparison.quality.quality_change import (
 )
 from gpureport.comparison.steps.steps import Comparison, Verdict
 from gpureport.report.model.shapes import Cell, Fact, Row, Table
-from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording import display
 from gpureport.report.wording.display import shorten_middle
 
 _NAME = 28
@@ -29,7 +29,7 @@ def shown_name(name: str) -> str:
 
 def format_values(values: Sequence[float | None]) -> list[str]:
     """Return values that stand together, with as few decimals as three digits of each take."""
-    texts = [display.or_not_recorded(value, display.precise_number) for value in values]
+    texts = [display.or_not_recorded(value, display.number) for value in values]
     while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
         texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
     return texts
@@ -213,17 +213,51 @@ def warn_of_quality(comparison: Comparison) -> str:
 
     The words are a clause that begins in lower case and ends without a full stop.
     """
+    step, fallen = _find_falls(comparison)
+    where = f" in {display.clean(step)}" if step else ""
+    return f"quality fell{where}: {_list_falls(fallen)}" if fallen else ""
+
+
+def describe_quality_fall(comparison: Comparison) -> str:
+    """Return the first quality that fell as a clause for a headline: `val_accuracy fell from 0.79 to 0.61`.
+
+    Empty where none did.
+    """
+    step, fallen = _find_falls(comparison)
+    if not fallen:
+        return ""
+    change, where = fallen[0], f" in {display.clean(step)}" if step else ""
+    text = _describe_fall(change)
+    name = shown_name(change.name)
+    if text.startswith(f"{name} from "):
+        verb = "rose" if (change.difference or 0.0) > 0 else "fell"
+        text = f"{name} {verb} {text.removeprefix(f'{name} ')}"
+    elif text.startswith(f"{name} to "):
+        text = f"{name} ended at {text.removeprefix(f'{name} to ')}"
+    return f"{text}{where}"
+
+
+def is_fall_unconfirmed(comparison: Comparison) -> bool:
+    """Return whether a repetition has yet to confirm that quality fell."""
+    _, fallen = _find_falls(comparison)
+    return any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
+
+
+def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
+    """Return the metrics that fell from the first step to the last, else those of the first step in which any did.
+
+    The label is that of such a step; it is empty where metrics fell from the first step to the last.
+    """
     first, last = comparison.steps[0], comparison.steps[-1]
     if first is last:
-        return ""
+        return "", []
     fallen = _fallen(compare_quality(first, last, comparison.goals))
-    if fallen:
-        return f"quality fell: {_list_falls(fallen)}"
-    for base, step in pairwise(comparison.steps) if len(comparison.steps) > 2 else ():  # noqa: PLR2004 - of two that is all
-        fallen = _fallen(compare_quality(base, step, comparison.goals))
-        if fallen:
-            return f"quality fell in {numbered_labels.list_labels([display.clean(step.label)])}: {_list_falls(fallen)}"
-    return ""
+    if fallen or len(comparison.steps) == 2:  # noqa: PLR2004 - of two steps that is all
+        return "", fallen
+    for base, step in pairwise(comparison.steps):
+        if fallen := _fallen(compare_quality(base, step, comparison.goals)):
+            return step.label, fallen
+    return "", []
 
 
 def _fallen(changes: Sequence[QualityChange]) -> list[QualityChange]:

@@ -7,8 +7,9 @@ from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import advice_steps, finding_caveats, range_wording, row_groups
+from gpureport.report.sections.findings import action_wording, advice_steps, finding_caveats, range_wording, row_groups
 from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 from gpureport.report.wording.ranges import format_range
@@ -17,8 +18,8 @@ FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
 """Steps that are named one by one."""
 
-_ADVISED = 3
-"""Further steps that the advice names."""
+_ADVISED = 4
+"""Steps that the advice names."""
 
 
 def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[FindingRow, ...]:
@@ -66,7 +67,7 @@ def _row(group: RowGroup, runs: Sequence[ReportRun], cards: Sequence[FindingCard
         advice=_describe_advice(group),
         caveats=finding_caveats.list_caveats(group),
         marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
-        history=None,
+        history=build_finding_history(group.worst.run, group.worst.findings),
         cards=tuple(card.id for card in worst_first),
     )
 
@@ -126,7 +127,7 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     a_run = " a run" if several else ""
     money = group_holders((each.position, each.cost) for each in group.groups if each.cost is not None)
     currency = next((cost.currency for run in group.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [f"{format_range(amounts, display.gpu_hours)}{a_run}"]
+    parts = [f"{format_range(amounts, display.gpu_time)}{a_run}"]
     if money and len(money) == len(group.runs):
         costs = [sum(each) for each in money.values()]
         parts.append(f"{format_range(costs, lambda amount: display.money(amount, currency))}{a_run}")
@@ -134,25 +135,18 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
 
 
 def _describe_advice(group: RowGroup) -> str:
-    """Return the most promising step and the names of the next ones; without steps what the worst finding says."""
+    """Return what to do and how, and the steps by title; of a kind without such words its first step."""
     steps = advice_steps.build_advice_steps(group.findings)
-    if not steps:
-        return display.clean_sentence(group.worst.worst.recommendation)
-    others = [display.lower_first(step.title) for step in steps[1 : 1 + _ADVISED]]
-    return f"{steps[0].do} Then: {display.join_words(others)}." if others else steps[0].do
+    wording = action_wording.find_wording(group.kind, group.cause)
+    if wording is None:
+        return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
+    title = wording.title.format(gpus=range_wording.name_gpus(group))
+    titles = [step.title for step in steps[:_ADVISED]]
+    order = f" Steps: {advice_steps.number_steps(titles)}." if len(titles) > 1 else ""
+    return f"{title}: {display.lower_first(wording.how)}{order}"
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:
     found = position in group.runs
     assessed = can_tell(run.analysis, group.worst.worst)
     return RunMark(run=run.label, step=run.step, outcome=FOUND if found else NOT_FOUND if assessed else NOT_ASSESSED)
-
-
-def describe_rows(rows: Sequence[FindingRow], runs: int) -> str:
-    """Return how many rows there are of each severity: `3 findings in 15 runs: 2 warnings, 1 info`."""
-    if not rows:
-        return "No findings."
-    counts = [(sum(row.severity == name for row in rows), name) for name in ("problem", "warning", "info")]
-    named = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for count, name in counts if count]
-    where = f" in {display.plural(runs, 'run')}" if runs > 1 else ""
-    return f"{display.plural(len(rows), 'finding')}{where}: {', '.join(named)}"

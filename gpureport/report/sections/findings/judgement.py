@@ -1,11 +1,11 @@
-"""What could not be judged, and how much could: an empty list of findings must never read as good health."""
+"""What was not assessed, and how much was: an empty list of findings must never read as good health."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import Amount, NotJudged
-from gpureport.metrics import BY_NAME
+from gpureport.metrics import BY_NAME, Scope
 from gpureport.report.model.report_content import Judgement, NotJudgedLine
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
@@ -16,46 +16,58 @@ _FEW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cause:
-    """Why kinds could not be judged, whatever amounts the reason names, and what to record."""
+class CheckCounts:
+    """How many checks were made, and what became of them over all runs.
 
-    reason: str
-    recording: str
-    metrics: tuple[str, ...]
+    Attributes:
+        found: checks that found something in any run.
+        clear: checks that were assessed and found nothing.
+        missing: checks that some step could not assess in any of its runs, and that found nothing elsewhere.
+        partly: checks among the others that some run could not assess.
+    """
+
+    found: int
+    clear: int
+    missing: int
+    partly: int
+
+    @property
+    def assessed(self) -> int:
+        """Checks that were assessed."""
+        return self.found + self.clear
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A kind that could not be judged on a device of a run, or on the whole run."""
+    """A check that could not be made on a device of a run, or on the whole run."""
 
     run: ReportRun
     entry: NotJudged
 
 
-def judged_kinds(runs: Sequence[ReportRun], asked: Collection[str]) -> tuple[int, int, int]:
-    """Return how many kinds were judged, how many could not be, and of the former how many in some repetitions only.
-
-    A kind counts as judged in a step if at least one repetition could judge it.
+def count_checks(runs: Sequence[ReportRun], asked: Collection[str]) -> CheckCounts:
+    """Return what became of the checks.
 
     Args:
         runs: the runs.
-        asked: the kinds that were to be judged.
+        asked: the kinds that were to be looked for.
     """
     steps: dict[str, list[set[str]]] = {}
     for run in runs:
         steps.setdefault(run.step, []).append({entry.kind for entry in run.analysis.not_judged})
-    missing = set().union(*(set.intersection(*each) for each in steps.values()))
+    found = {finding.kind for run in runs for finding in run.analysis.findings}
+    missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
     partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
-    return len(set(asked) - missing), len(missing), len(partly)
+    clear = set(asked) - missing - found
+    return CheckCounts(found=len(found), clear=len(clear), missing=len(missing), partly=len(partly))
 
 
 def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Return what could not be judged, one line for each reason."""
-    judged, missing, partly = judged_kinds(runs, asked)
+    """Return how much was assessed and what was not, one line for each thing to record."""
     limits = dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)
     command = _command(runs)
     return Judgement(
-        sentence=_sentence(judged, missing, partly),
+        sentence=_describe_counts(count_checks(runs, asked), len(runs)),
         lines=tuple(_lines(runs, in_fields=bool(command))),
         limits=tuple(limits),
         command=command,
@@ -79,46 +91,93 @@ def _command(runs: Sequence[ReportRun]) -> str:
     return missing_metrics.query_command([*_recorded(runs), *(field for fields in different for field in fields)])
 
 
-def _sentence(judged: int, missing: int, partly: int) -> str:
-    some = f", {partly} of them not in every repetition" if partly else ""
-    if missing == 0:
-        kinds = f"Every one of the {judged} kinds of loss and fault that were looked for"
-        return f"{kinds} could be judged with this data{some}."
-    if judged == 0:
-        return "Nothing could be judged with this data."
-    return f"{display.plural(judged, 'kind')} could be judged{some}; {missing} could not be judged, or only in part."
+def _describe_counts(counts: CheckCounts, runs: int) -> str:
+    if counts.assessed == 0:
+        return "No check could be made with this data."
+    parts = [(counts.found, "found"), (counts.clear, "clear"), (counts.missing, "not assessed")]
+    named = ", ".join(f"{count} {outcome}" for count, outcome in parts if count)
+    checks = display.plural(counts.assessed + counts.missing, "check")
+    where = f" in {runs} runs" if runs > 1 else ""
+    return f"{checks}{where}: {named}.{_describe_partly(counts, runs)}"
+
+
+def _describe_partly(counts: CheckCounts, runs: int) -> str:
+    if not counts.partly:
+        return ""
+    verb = "was" if counts.partly == 1 else "were"
+    of, where = "the others" if counts.missing else "them", "in every run" if runs > 1 else "on every GPU"
+    return f" {counts.partly} of {of} {verb} not assessed {where}."
 
 
 def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedLine]:
-    """Yield a line for each cause and each set of kinds that it leaves open.
+    """Yield a line for each thing to record.
 
     Args:
         runs: the runs.
         in_fields: whether fields stand in the place of the command that logs them.
     """
     cases = [_Case(run, entry) for run in runs for entry in run.analysis.not_judged]
-    by_sentence = group_holders(((_cause(case.entry), case.entry.reason), case) for case in cases)
-    by_kinds = group_holders(
-        ((cause, tuple(dict.fromkeys(case.entry.kind for case in held))), case)
-        for (cause, _), held in by_sentence.items()
-        for case in held
-    )
-    labels = {run.label for run in runs}
-    for (cause, kinds), held in by_kinds.items():
-        reason = _with_ranges(cause.reason, [case.entry.amounts for case in held])
-        places = list(dict.fromkeys(_place(case.run, case.entry.device, len(runs)) for case in held))
+    for same in group_holders((_remedy_key(case.entry), case) for case in cases).values():
+        places = group_holders((case.entry.kind, _place(case, len(runs))) for case in same)
+        everywhere = {run.label for run in runs}
+        alike = len({frozenset(each) for each in places.values()}) == 1
+        shared = set(next(iter(places.values())))
         yield NotJudgedLine(
-            kinds=tuple(terms.kind_title(display.clean(kind)) for kind in kinds),
-            where="" if set(places) == labels else _places(places),
-            reason=terms.humanize(display.clean_sentence(reason)),
-            recording=display.clean(
-                missing_metrics.recorded_fields(cause.metrics) if in_fields and cause.metrics else cause.recording
+            kinds=tuple(
+                f"{terms.kind_title(display.clean(kind))}{'' if alike else _partly(each, runs)}"
+                for kind, each in places.items()
             ),
+            where=""
+            if not alike or shared == everywhere
+            else _join_places(list(dict.fromkeys(places[same[0].entry.kind]))),
+            reason="; ".join(_reasons([case.entry for case in same])),
+            recording=display.clean(_describe_recording([case.entry for case in same], in_fields=in_fields)),
         )
 
 
-def _cause(entry: NotJudged) -> _Cause:
-    return _Cause(reason=entry.template or entry.reason, recording=entry.recording, metrics=entry.metrics)
+def _remedy_key(entry: NotJudged) -> str | tuple[str, ...]:
+    """Return what entries share that one recording answers."""
+    if entry.needed_seconds is not None:
+        return "longer"
+    scopes = {BY_NAME[name].scope for name in entry.metrics if name in BY_NAME}
+    if scopes == {Scope.HOST}:
+        return "host"
+    if entry.metrics and len(missing_metrics.queried_fields(entry.metrics)) and not _other_logs(entry):
+        return "query"
+    return ("other", entry.recording)
+
+
+def _other_logs(entry: NotJudged) -> bool:
+    """Return whether an entry asks for more than fields of nvidia-smi."""
+    return any(name not in BY_NAME or not BY_NAME[name].queried for name in entry.metrics)
+
+
+def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
+    """Yield each reason once: what was not recorded in one list, and others with the range of their amounts."""
+    absent = [entry for entry in entries if entry.metrics and entry.reason == _absence(entry)]
+    names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
+    if names:
+        yield f"Not recorded: {display.join_words(list(names))}"
+    others = [entry for entry in entries if entry not in absent]
+    by_reason = group_holders((entry.template or entry.reason, entry.amounts) for entry in others)
+    for reason, amounts in by_reason.items():
+        text = terms.humanize(display.clean_sentence(_with_ranges(reason, amounts)))
+        yield display.lower_first(text) if names else text
+
+
+def _absence(entry: NotJudged) -> str:
+    """Return the reason that an entry has whose metrics were not recorded."""
+    return missing_metrics.not_recorded(entry.kind, None, *entry.metrics).reason
+
+
+def _describe_recording(entries: Sequence[NotJudged], *, in_fields: bool) -> str:
+    needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
+    if needed:
+        return missing_metrics.name_length(max(needed))
+    metrics = list(dict.fromkeys(name for entry in entries for name in entry.metrics))
+    if not metrics:
+        return entries[0].recording
+    return missing_metrics.recorded_fields(metrics) if in_fields else missing_metrics.recording_command(metrics)
 
 
 def _with_ranges(template: str, amounts: Sequence[tuple[Amount, ...]]) -> str:
@@ -131,12 +190,22 @@ def _range(amounts: Sequence[Amount]) -> str:
     return least.words if least.words == most.words else f"{least.text} to {most.words}"
 
 
-def _place(run: ReportRun, device: str | None, runs: int) -> str:
-    where = [run.label] if runs > 1 else []
-    return ": ".join([*where, *([run.device(device)] if device else [])])
+def _place(case: _Case, runs: int) -> str:
+    """Return the run and the device of a case, without the run where there is only one."""
+    where = [case.run.label] if runs > 1 else []
+    return ": ".join([*where, *([case.run.device(case.entry.device)] if case.entry.device else [])])
 
 
-def _places(places: list[str]) -> str:
+def _partly(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
+    """Return in how many of several runs, or on which devices of one; empty where it is everywhere."""
+    if len(runs) == 1:
+        named = [place for place in dict.fromkeys(places) if place]
+        return f" ({_join_places(named)})" if named else ""
+    count = len({place.partition(": ")[0] for place in places})
+    return f" ({count} of {len(runs)} runs)" if count < len(runs) else ""
+
+
+def _join_places(places: list[str]) -> str:
     shown = [place for place in places if place]
     more = len(shown) - _FEW
     return ", ".join(shown) if more <= 0 else f"{', '.join(shown[:_FEW])} and {more} more"

@@ -12,6 +12,13 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _LETTERS = 60
+OUTCOMES = {
+    Outcome.FOUND: "found",
+    Outcome.SUSPECTED: "suspected",
+    Outcome.JUDGED: "clear",
+    Outcome.CANNOT_JUDGE: "not assessed",
+}
+"""Outcomes as people read them; JSON keeps its own words."""
 
 
 def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
@@ -27,8 +34,8 @@ def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
     groups = {answer.group for answer in run.analysis.answers}
     lines = tuple(_line(answer, run, cards, several=len(groups) > 1) for answer in run.analysis.answers)
     counts = Counter(line.outcome for line in lines)
-    said = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
-    return Answers(label=run.label, summary="; ".join(said), lines=lines)
+    named = [f"{counts[outcome]} {OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
+    return Answers(label=run.label, summary=", ".join(named), lines=lines)
 
 
 def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
@@ -40,6 +47,7 @@ def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, sever
         title=terms.kind_title(kind),
         group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
         outcome=answer.outcome.value,
+        outcome_text=OUTCOMES[answer.outcome],
         cards=tuple(card.id for card in shown),
         reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
         recording=display.clean("; ".join(dict.fromkeys(filter(None, records)))),

@@ -9,7 +9,7 @@ from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.wording import display
+from gpureport.report.wording import display, terms
 
 _AROUND = ("startup_idle", "tail_idle")
 """Kinds that are idle time outside the job."""
@@ -18,32 +18,35 @@ _AROUND = ("startup_idle", "tail_idle")
 def rejections(runs: Sequence[Run]) -> Iterator[str]:
     """For each run with more rejected than kept lines, yield how many, why, and which option reads them."""
     for run in runs:
-        found = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
-        count = sum(entry.rows for entry in found)
+        rejected = [entry for entry in run.quality.rejected if entry.reason not in CHOSEN]
+        count = sum(entry.rows for entry in rejected)
         if count <= run.quality.rows_kept:
             continue
-        most = max(found, key=lambda entry: entry.rows)
+        most = max(rejected, key=lambda entry: entry.rows)
         whose = f" of {display.clean(run.name)}" if len(runs) > 1 else ""
         noun = "points" if run.tracked else "lines"
-        why = f"{'' if len(found) == 1 else 'most of them: '}{display.clean(most.reason)}"
-        told = "give --interval SECONDS to read them" if most.reason == NO_TIME else "see the data quality"
+        why = f"{'' if len(rejected) == 1 else 'most of them: '}{display.clean(most.reason)}"
+        remedy = "pass --interval SECONDS to read them" if most.reason == NO_TIME else "see Data quality"
         total = display.integer(run.quality.lines)
-        yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {told}."
+        yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {remedy}."
 
 
 def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Describe the idle time that no finding covers, if it is a notable share."""
-    held = gpu_time.job_gpu_seconds(analyses)
+    job_seconds = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
-    seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
-    if not held or seconds / held < loss_wording.NOTABLE:
+    idle = gpu_time.seconds_by_cause(times).get("idle", {})
+    seconds = idle.get(OUTSIDE, 0.0)
+    if not job_seconds or seconds / job_seconds < loss_wording.NOTABLE:
         return
-    share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
+    share = f"Idle before or after work: {display.percent(seconds / job_seconds)}"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
     if unjudged:
-        yield f"{share}; {display.join_words(unjudged)} could not be judged, so there is no finding of it."
-    else:
-        yield f"{share}, in stretches too short or of too few samples for a finding."
+        titles = [display.lower_first(terms.kind_title(kind)) for kind in unjudged]
+        yield f"{share}; not assessed: {display.join_words(titles)}."
+    elif set(idle) != {OUTSIDE}:
+        # the lead tells of idle time, and would say the same where there is no other
+        yield f"{share}."
 
 
 def _never_worked(analysis: Analysis) -> bool:

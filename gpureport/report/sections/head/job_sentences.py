@@ -19,13 +19,12 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
             each = job_list(analysis.run, analysis.jobs)
-            jobs = f"{len(analysis.jobs)} jobs, a minute or more apart"
-            yield f"{whose} holds {jobs}: {each}. Add --job N to read one of them."
+            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
     seconds = gpu_time.no_job_gpu_seconds(analyses)
     held = gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= loss_wording.NOTABLE:
-        free = loss_wording.format_gpu_hours(seconds, len(analyses))
-        yield f"For another {free} no job held a GPU: figures and shares leave that time out."
+        free = loss_wording.format_gpu_time(seconds, len(analyses))
+        yield f"No job held a GPU for another {free}; no figure counts that time."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:

@@ -1,21 +1,35 @@
-"""The GPU time that the last step lost, in one sentence."""
+"""How much of the GPU time of a step was lost and to what, in one sentence, or why nothing can be said of it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head import low_use_sentences
 from gpureport.report.wording import display
 
 _SHORTEST, _FEWEST = 10.0, 5
 """Seconds and samples below which no share is told."""
+_NAMED = 3
+LOSSES = {
+    "waiting_for_input": "waiting for data",
+    "idle": "idle",
+    "unused": "unused GPUs",
+    "hollow": "busy at low power",
+    "startup": "start-up",
+    "tail": "after the work",
+    "gpu_lost": "lost GPUs",
+    "low_use": "low use",
+}
+"""What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
+_SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the sentence rests on.
+    """What is known of the findings of a report.
 
     Attributes:
         cards: the findings.
@@ -51,53 +65,55 @@ def explain_unknown_loss(step: Step, findings: Findings) -> str:
     if findings.too_short:
         whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
         count = display.plural(findings.samples, "sample")
-        length = f"in {display.duration(findings.seconds)}" if findings.seconds > 0 else "in all"
-        return f"Too short to judge: {count}{whose} {length}."
+        length = f" in {display.duration(findings.seconds)}" if findings.seconds > 0 else ""
+        return f"Only {'one sample' if findings.samples == 1 else count}{whose}{length}: too little to assess."
     if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss_wording.NOTHING:
-        return "GPU time could not be judged: no utilisation was recorded."
+        return "No utilisation was recorded, so nothing can be said about GPU time."
     return ""
 
 
-def describe_loss(step: Step, findings: Findings) -> str:
-    """Return what the step lost; a share begins with a small letter, so that words may stand before it."""
-    if reason := explain_unknown_loss(step, findings):
-        return reason
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    if not held or (not findings.judged and findings.missing):
-        return "Nothing could be judged with this data."
-    lost = gpu_time.lost_seconds_by_class(step.analyses)
-    whole, unseen = held, gpu_time.unobserved_ratio(step.analyses)
+def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
+    """Return what a class of GPU time was lost to: slowed clocks by what slowed them."""
+    if name != "throttled":
+        return LOSSES.get(name, name.replace("_", " "))
+    kinds = {found.kind for analysis in analyses for found in analysis.findings}
+    return _SLOWED.get(frozenset(kinds & {"thermal_throttle", "hw_throttle"}), "slowed clocks")
+
+
+def describe_loss(analyses: Sequence[Analysis]) -> str:
+    """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%`.
+
+    Empty where GPU time is not known. Where most of the time holds no utilisation, the share is of the rest.
+    """
+    held = gpu_time.job_gpu_seconds(analyses)
+    unseen = gpu_time.unobserved_ratio(analyses)
+    if not held or unseen >= 1 - loss_wording.NOTHING:
+        return ""
+    whole = held
     if unseen > loss_wording.MOST:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
+    lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
-    if ratio < loss_wording.NOTABLE and not findings.open:
-        return _nothing_found(step, findings)
-    if ratio < loss_wording.NOTABLE and loss_wording.loss_bound(step.analyses) == "at least":
-        return "GPU time was lost, how much is not known."
+    is_least = loss_wording.loss_bound(analyses) == "at least"
     if ratio < loss_wording.NOTABLE:
-        grave = sum(card.severity == "problem" for card in findings.open)
-        number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
-        low = low_use_sentences.is_low(step.analyses)
-        begin = (
-            f"{low_use_sentences.work_done(step.analyses)}, and the log does not show why"
-            if low
-            else "Hardly any GPU time was lost"
-        )
-        return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
-    share = f"{loss_wording.loss_bound(step.analyses)} {display.percent(ratio)}"
-    of, rest = loss_wording.format_gpu_hours(held, len(step.analyses)), ""
-    if whole > held:
-        of, rest = (
-            f"the {of} observed",
-            f"; of the other {loss_wording.format_gpu_hours(whole - held, len(step.analyses))} it cannot be told",
-        )
-    return f"{share} of {of} was lost: {loss_wording.describe_largest_losses(lost, held)}{rest}."
+        return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
+    seen = " observed" if whole > held else ""
+    of = f"{loss_wording.format_gpu_time(held, len(analyses))}{seen}"
+    share = f"{'At least ' if is_least else ''}{display.percent(ratio)}"
+    return f"{share} of {of} was lost: {_list_losses(lost, held, analyses)}."
 
 
-def _nothing_found(step: Step, findings: Findings) -> str:
-    kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
-    text = f"No loss found among {kinds} that could be judged"
-    if low_use_sentences.is_low(step.analyses):
-        text = f"{low_use_sentences.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
-    return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
+def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
+    """Return the largest losses with their shares, the sign said once, and what the others come to."""
+    if len(lost) == 1:
+        return f"all of it {name_loss(next(iter(lost)), analyses)}"
+    named = [name for name in lost if lost[name] / held >= loss_wording.NOTABLE][:_NAMED]
+    parts = [(name_loss(name, analyses), lost[name] / held) for name in named]
+    others = [name for name in lost if name not in named]
+    rest = sum(lost[name] for name in others) / held
+    if rest >= loss_wording.NOTHING:
+        parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
+    texts = [f"{name} {display.percent(share)}" for name, share in parts]
+    bare = [text.removesuffix("%").rstrip() for text in texts[:-1]]
+    return display.join_words([*bare, texts[-1]])

@@ -26,15 +26,8 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
     return mean is not None and mean < BELOW.value
 
 
-def work_done(analyses: Sequence[Analysis]) -> str:
-    """Return the beginning of a sentence: how much the GPUs worked; empty where that was not recorded."""
-    mean = utilisation(analyses)
-    several = max(len(analysis.run.gpus) for analysis in analyses) > 1
-    return "" if mean is None else f"The {'GPUs' if several else 'GPU'} worked {display.percent(mean)} of the time"
-
-
 def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:
-    """Return how long GPUs were below 25 %, the worst of several named; empty where that is not often.
+    """Return how long GPUs were below 25%, the worst of several named; empty where that is not often.
 
     Args:
         analyses: the runs, of which each GPU is taken over all.
@@ -60,7 +53,7 @@ def _name_range(shares: Sequence[float]) -> str:
 
 
 def _shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
-    """Return the share of the time that each GPU spent below 25 %, over all runs."""
+    """Return the share of the time that each GPU spent below 25%, over all runs."""
     below: dict[str, list[tuple[float, float]]] = {}
     for each in (one for analysis in analyses for one in analysis.statistics):
         if (summary := each.metric(UTILISATION)) is not None and summary.seconds > 0:
@@ -77,11 +70,11 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     mean = utilisation(analyses)
     if mean is None:
         return ""
-    told = _LOW if often_low_sentence(analyses) else None
+    left_out = _LOW if often_low_sentence(analyses) else None
     below = [
         f"below {display.percent(limit)} for {display.percent(part)}"
         for limit, part in below_ratios(analyses).items()
-        if limit != told
+        if limit != left_out
     ]
     below[:1] = [f"{text} of the time" for text in below[:1]]
     held, seconds = (
@@ -89,10 +82,7 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
-    took = (
-        f"; {display.lower_first(terms.CLASSES[_PAUSES])} took {display.percent(pauses)}"
-        if pauses >= loss_wording.NOTHING
-        else ""
-    )
-    runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
-    return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.join_words(below)}{took}."
+    name = display.lower_first(terms.CLASSES[_PAUSES])
+    took = f"; {name} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
+    runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
+    return f"Mean utilisation{runs} {display.percent(mean)}: {display.join_words(below)}{took}."

@@ -1,106 +1,73 @@
-"""The result in one sentence and four figures."""
+"""The result of a report: a headline, the lead below it, and notes for a fold."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 
-from gpureport.comparison.steps.step_figures import (
-    PER_WORK,
-    SHORTEST_REPETITION_SECONDS,
-    recorded_seconds,
-)
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
-from gpureport.recording import Run
-from gpureport.report.model.head import Verdict as Result
-from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import repetition_hint, step_table
-from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head import excluded_data, job_sentences, low_use_sentences, outcome
-from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
+from gpureport.report.model.head import Action, Verdict
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.head import lead, notes, run_headline, step_headline
+from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording import display, numbered_labels
 
-_UNSEEN = 0.05
-"""Share of the GPU time without utilisation from which the verdict says so."""
-
-NO_THROUGHPUT = (
-    "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
-    "Give the work done with --work N:UNIT."
-)
+_LEAD = 3
+"""Most sentences of a lead."""
 
 
-def build_verdict(comparison: Comparison, findings: Findings, study: Study | None = None) -> Result:
-    """Return the sentence about the last step, and about the way there where there are several.
+def build_verdict(
+    comparison: Comparison, inputs: Sequence[ReportRun], findings: Findings, study: Study | None = None
+) -> Verdict:
+    """Return the result of one run, of steps, or of groups.
 
     Args:
         comparison: the steps.
+        inputs: the runs step by step.
         findings: those of the last step.
-        study: the groups, of which the sentence names the best; None where the steps are a chain.
+        study: the groups, of which the headline names the best; None where the steps are a chain.
     """
     last = comparison.steps[-1]
-    several = len(comparison.steps) > 1
-    too_short = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
-    is_too_short = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in too_short)
-    if several and not is_too_short:
-        sentence, outcome_details = outcome.describe_outcome(comparison, study)
-    else:
-        sentence, outcome_details = outcome.add_quality_warning("", comparison), ()
-    lost = describe_loss(last, findings)
-    # the figures are of one step of several, and who reads the head alone must know it
-    place = f"{display.clean(last.label)}, the last group" if study else "the last step"
-    lost = f"In {place}: {lost}" if several else f"{lost[:1].upper()}{lost[1:]}"
-    details = [*outcome_details, lost] if sentence else []
+    of_last = inputs[len(inputs) - len(last.runs) :]
+    sentence, details = describe_comparison(comparison, study) if len(comparison.steps) > 1 else ("", ())
     if not sentence:
-        sentence = lost
-    if is_too_short:
-        steps = numbered_labels.list_labels([display.clean(step.label) for step in too_short])
-        details.append(f"The steps were not compared: less than 20{display.GAP}s was recorded of {steps}.")
-    details.extend(_details(comparison, findings, place))
-    return Result(sentence=sentence, details=tuple(details))
+        sentence, told = run_headline.describe_run(last, of_last, findings)
+        of_run = tuple(filter(None, lead.write_run_lead(last.analyses, of_last, findings, told)))
+        if len(comparison.steps) > 1:
+            sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
+        details = (*details, *of_run)
+    further = tuple(notes.write_notes(comparison, findings, study, details))
+    return Verdict(sentence=sentence, details=details[:_LEAD], notes=(*details[_LEAD:], *further))
 
 
-def _details(comparison: Comparison, findings: Findings, place: str) -> Iterator[str]:
-    final = comparison.steps[-1].analyses
-    unseen = gpu_time.unobserved_ratio(final)
-    yield from job_sentences.sentences(final)
-    if not findings.too_short:
-        where = f"in {place}" if len(comparison.steps) > 1 else ""
-        yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
-    if not findings.too_short and low_use_sentences.is_low(final):
-        yield low_use_sentences.levels_sentence(final)
-    yield from excluded_data.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
-    if findings.open and not findings.too_short:
-        card = findings.open[0]
-        yield f"Look first at {card.id}: {card.title}, {card.lost}."
-    if not findings.too_short:
-        yield from excluded_data.describe_idle_without_finding(final)
-    if _UNSEEN < unseen < 1 - loss_wording.NOTHING and not findings.too_short:
-        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
-    yield from single_runs(comparison)
-    known = comparison.primary == PER_WORK or all(
-        analysis.run.work for step in comparison.steps for analysis in step.analyses
-    )
-    if not findings.too_short and not known:
-        yield NO_THROUGHPUT
-    if findings.missing:
-        yield (
-            f"{display.plural(findings.missing, 'kind')} could not be judged with this data: see what could not be "
-            "judged, and what to record."
-        )
+def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
+    """Return the result with the first thing to do as the last sentence of its lead."""
+    if not actions:
+        return verdict
+    return replace(verdict, details=(*verdict.details, f"First: {display.lower_first(actions[0].title)}."))
 
 
-def caution(comparison: Comparison) -> Iterator[str]:
-    """Yield what to mind about the verdicts on a chain of steps."""
-    yield from single_runs(comparison)
-    yield from filter(None, (step_table.describe_allowance(comparison),))
+def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:
+    """Return the headline on several steps or groups, and its lead; an empty headline where nothing can be compared."""
+    if study is not None:
+        sentence, details = describe_study(study, comparison)
+        if sentence:
+            return sentence, details
+    short = _find_short_steps(comparison)
+    if any(step in short for step in (comparison.steps[0], comparison.steps[-1])):
+        why = describe_short_steps(comparison)
+        fallen = step_headline.describe_quality_alone(comparison)
+        return fallen or "Too short to compare: record every step for longer.", (why,)
+    return step_headline.describe_steps(comparison), tuple(lead.write_step_lead(comparison))
 
 
-def _runs(step: Step) -> Iterator[Run]:
-    return (analysis.run for analysis in step.analyses)
+def describe_short_steps(comparison: Comparison) -> str:
+    """Return of which steps too little was recorded to compare them; empty where there are none."""
+    labels = [display.clean(step.label) for step in _find_short_steps(comparison)]
+    return f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(labels)}." if labels else ""
 
 
-def single_runs(comparison: Comparison) -> Iterator[str]:
-    """Yield what single runs cannot tell of steps."""
-    if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
-        yield "Each step is a single run: a repeat may give a different result."
-        yield from filter(
-            None, (repetition_hint.suggest_by_folder([run for step in comparison.steps for run in _runs(step)]),)
-        )
+def _find_short_steps(comparison: Comparison) -> list[Step]:
+    """Return the steps of which too little was recorded to set them against another."""
+    return [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]

@@ -4,21 +4,22 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
-from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.steps.steps import Comparison, Verdict
 from gpureport.comparison.study.best_group import BestGroup
 from gpureport.comparison.study.factors import Factor
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
 from gpureport.report.wording import display
+from gpureport.report.wording.headlines import choose_headline
 
-_SUFFIX = f"{display.GAP}%"
 _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
 _FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
 _FASTEST = "fastest in training"
 _NAMES = {COST_PER_WORK: "Cheapest", PER_WORK: "Least GPU time"}
 _NO_PRICES = "Which GPU is cheapest: state the price of each under [prices]."
+_NAME = 60
 _NAMED = 6
 """Settings that are named at most."""
 
@@ -26,14 +27,13 @@ _NAMED = 6
 _NO_BEST = "Fewer than two groups have work that is known in one unit."
 
 
-def describe_study(study: Study) -> tuple[str, tuple[str, ...]]:
+def describe_study(study: Study, comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     """Return the best group in a sentence, and what to know beside it; empty where the work is not known."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", ()
-    warning = f", at lower quality: {_describe_quality(best.lower_quality[0])}" if best.lower_quality else ""
     details = tuple(f"{fact.name}: {fact.text}" for fact in list_best_facts(study))
-    return f"{_describe_headline(best)}{warning}.", details
+    return choose_headline(list(_list_headlines(best, study, comparison))), details
 
 
 def name_settings(factors: Sequence[Factor]) -> str:
@@ -43,16 +43,50 @@ def name_settings(factors: Sequence[Factor]) -> str:
     return display.join_words([*names[:_NAMED], f"{more} more"] if more > 1 else names)
 
 
-def _describe_headline(best: BestGroup) -> str:
-    label, following = display.clean(best.label), display.clean(best.next)
-    size, first = display.percent(abs(best.change)), _FIRST.get(best.metric, _FASTEST)
-    if best.verdict is Verdict.BETTER:
-        return f"{size} {_AHEAD.get(best.metric, _FASTER)} with {label} than with the next best group"
-    if best.verdict is Verdict.UNCONFIRMED:
-        return f"{label} is {first}, {size} ahead of {following}; unconfirmed: not every group is repeated"
-    if best.verdict is Verdict.NOT_ENOUGH_DATA:
-        return f"Not enough data for a best group: {label} comes first, {size} ahead of {following}"
-    return f"No group is clearly {first}; {label} comes first, {size} ahead of {following}"
+def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:
+    """Yield headlines on the best group, the fullest first: `batch 256 with 8 workers is cheapest: $1.15 per ...`."""
+    first, verdict = _FIRST.get(best.metric, _FASTEST), best.verdict
+    size = display.percent(abs(best.change))
+    names = (name_group(study, best.label), display.clean(best.label))
+    if best.lower_quality:
+        change = best.lower_quality[0]
+        own, other = reversed(format_pair(change))
+        for name in names:
+            yield f"{name} is {first}, but {shown_name(change.name)} is {own}, not {other}."
+            yield f"{name} is {first}, but at lower quality."
+    for name in names:
+        if verdict is Verdict.BETTER:
+            worst = _compare_with_worst(best, comparison)
+            yield f"{name} is {first}: {worst}."
+            yield f"{name} is {first}: {size} {_AHEAD.get(best.metric, _FASTER)} than the next."
+        elif verdict is Verdict.UNCONFIRMED:
+            yield f"{name} is {first}, {size} ahead of the next; unconfirmed, without repetitions."
+        elif verdict is Verdict.NOT_ENOUGH_DATA:
+            yield f"Not enough data to say which is {first}; {name} comes first."
+        else:
+            yield f"No group is clearly {first}; {name} comes first."
+    yield f"{display.shorten_middle(names[-1], _NAME)} comes first."
+
+
+def name_group(study: Study, label: str) -> str:
+    """Return a group by its settings: `batch 256 with 8 workers` of `batch=256, workers=8`."""
+    group = next((group for group in study.groups if group.label == label), None)
+    if group is None:
+        return display.clean(label)
+    parts = [
+        f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
+        for factor, value in zip(study.by, group.values, strict=True)
+        if value is not None
+    ]
+    return " with ".join(parts) or display.clean(label)
+
+
+def _compare_with_worst(best: BestGroup, comparison: Comparison) -> str:
+    """Return how far the best group is ahead of the worst one."""
+    others = [value for step in comparison.steps if step.label != best.label and (value := step.value(best.metric))]
+    worst = max(others, key=lambda value: abs(value - best.value), default=best.next_value)
+    size = display.percent(abs(best.value / worst - 1))
+    return f"{size} {_AHEAD.get(best.metric, _FASTER)} than the worst"
 
 
 def list_best_facts(study: Study) -> Iterator[Fact]:
@@ -108,4 +142,4 @@ def _format_margin(best: BestGroup) -> str:
     low, high = sorted(sign * end for end in best.interval)
     if low < 0:
         return f"{size} (from {display.percent(-low)} worse to {display.percent(high)} better)"
-    return f"{size} ({display.percent(low).removesuffix(_SUFFIX)} to {display.percent(high)})"
+    return f"{size} ({display.percent(low).removesuffix('%')} to {display.percent(high)})"

@@ -152,7 +152,7 @@ def test_a_badly_fed_loop_is_the_same_finding_at_any_length(seconds: int, begun:
     assert finding.lost_gpu_seconds == pytest.approx(lost, abs=3)
     assert (finding.confidence is Confidence.LOW) == (seconds < 120)
     levels = {each.statistic: each.observed for each in finding.evidence}
-    assert levels["share of that time below 50 %"] == pytest.approx(float((util[begun:] < 50).mean()), abs=0.04)
+    assert levels["share of that time below 50%"] == pytest.approx(float((util[begun:] < 50).mean()), abs=0.04)
     assert dict(analysis.gpu_time[0].seconds)["short_pauses"] == pytest.approx(0, abs=3)
 
 
@@ -164,7 +164,7 @@ def test_short_pauses_of_a_job_that_is_used_well_are_no_finding(seconds: int) ->
 
 
 def test_few_samples_of_a_short_job_must_be_certain() -> None:
-    """Twenty samples at 5 s: readings about 30 % are low for certain, as many that happen to be 0 or 100 % are not."""
+    """Twenty samples at 5 s: readings about 30% are low for certain, as many that happen to be 0 or 100% are not."""
     even, torn = np.tile([25.0, 35.0], 10), np.tile([0.0, 100.0, 100.0, 0.0], 5)
     assert len(found(analyze(recording(util=even, every=5)), "low_util_cause_unknown")) == 1
     analysis = analyze(recording(util=torn, every=5))

@@ -73,7 +73,7 @@ def test_a_gpu_at_rest_and_absent_columns_are_not_judged() -> None:
 
 
 def test_a_clock_far_below_what_the_log_shows_seems_set() -> None:
-    """A board of unknown model at 525 MHz that ran at 2130 MHz before the job."""
+    """A board of unknown model at 525 MHz that ran at 2,130 MHz before the job."""
     clock = steps((2130, 20), (525, 200))
     (finding,) = found(analyze(recording(util=_UTIL, clock=clock, model=None, power=14)), "clocks_locked")
     assert finding.confidence is Confidence.MEDIUM

@@ -101,7 +101,7 @@ def test_limits_and_clocks_of_zero_are_not_known() -> None:
 
 
 def test_a_lowered_limit_without_busy_samples_says_nothing_of_power() -> None:
-    """Whether a job feels it is not known from a GPU at rest: no 0 % of the limit while busy."""
+    """Whether a job feels it is not known from a GPU at rest: no 0% of the limit while busy."""
     run = recording(util=np.zeros(60), power=30, power_limit=400, default_limit=450)
     (finding,) = found(analyze(run), "power_limited")
     assert "GPU 0 was capped at 400 W, 89 % of its default 450 W; whether that slows the job is not" in finding.summary

@@ -75,7 +75,7 @@ def test_without_a_cpu_series_it_is_not_judged() -> None:
 def test_a_cpu_series_of_another_time_is_not_judged() -> None:
     """A host log that covers little of the job proves nothing."""
     (entry,) = unjudged(analyze(recording(util=_PHASES, cpu=steps((95, 100)))), "cpu_bound")
-    assert "covers only 11 % of the job" in entry.reason
+    assert "covers only 11% of the job" in entry.reason
 
 
 def test_low_utilisation_without_cpu_series_has_no_cause() -> None:

@@ -83,7 +83,7 @@ def test_the_watched_process_tells_where_no_cores_were_recorded(most: float, cou
 def test_without_its_columns_it_is_not_judged(
     host: dict[str, FloatArray], cpu: FloatArray | None, missing: str
 ) -> None:
-    """From all cores together one full core of sixteen is 6 %: it is never claimed from that."""
+    """From all cores together one full core of sixteen is 6%: it is never claimed from that."""
     analysis = analyze(recording(util=_PHASES, cpu=cpu, host=host))
     (entry,) = unjudged(analysis, "cpu_bound_single")
     assert entry.reason.startswith(missing)

@@ -1,0 +1,88 @@
+"""What a headline takes from the findings of one kind: who, how long, and the figures of the evidence."""
+
+from dataclasses import dataclass
+
+from gpureport.findings import Finding
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.findings.finding_groups import Group
+from gpureport.report.wording import display
+
+MINUTES = 600.0
+"""Length in seconds from which a headline leaves out the seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingFacts:
+    """The findings of one kind and cause in one run, as a headline needs them.
+
+    Attributes:
+        group: the findings.
+        followers: groups that follow from them.
+    """
+
+    group: Group
+    followers: tuple[Group, ...] = ()
+
+    @property
+    def finding(self) -> Finding:
+        """The finding that lost most."""
+        return self.group.worst
+
+    @property
+    def cause(self) -> str:
+        """What lies behind it, in a word; empty where it is not known."""
+        return self.finding.cause or ""
+
+    @property
+    def gpus(self) -> str:
+        """The GPUs concerned: `GPU 2`, `GPUs 0 and 1`, `all 4 GPUs`."""
+        return name_gpus(self.group)
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether several GPUs are concerned."""
+        return len(self.group.devices or self.group.run.run.gpus) > 1
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted, stretches that GPUs share counted once."""
+        spans = sorted({(span.start, span.end) for found in self.group.findings for span in found.intervals})
+        total, end = 0, 0
+        for start, stop in spans:
+            total += max(stop - max(start, end), 0)
+            end = max(end, stop)
+        return total / 1e6
+
+    @property
+    def share(self) -> float | None:
+        """Its part of the GPU time of the run; None where the loss is not known."""
+        held = gpu_time.job_gpu_seconds([self.group.run.analysis])
+        return self.group.lost / held if self.group.lost and held else None
+
+    def observed(self, metric: str, statistic: str = "") -> float | None:
+        """Return the value of the first piece of evidence on a metric whose statistic begins so; None without any."""
+        found = (
+            each.observed
+            for each in self.finding.evidence
+            if each.metric == metric and each.statistic.startswith(statistic)
+        )
+        return next(found, None)
+
+    def verb(self, one: str, several: str) -> str:
+        """Return the form of a verb that fits the GPUs concerned."""
+        return several if self.is_plural else one
+
+
+def name_gpus(group: Group) -> str:
+    """Return the GPUs of a group as the subject of a sentence, which may begin with it."""
+    if not group.devices:
+        count = len(group.run.run.gpus)
+        return "the GPU" if count == 1 else group.run.devices(())
+    name = group.run.devices(group.devices)
+    several = len(group.devices) > 1 and name.startswith("GPU ")
+    return f"GPUs{name.removeprefix('GPU')}" if several else name
+
+
+def format_length(seconds: float) -> str:
+    """Return a length of time as a headline gives it: without seconds from ten minutes on."""
+    return display.duration(60 * round(seconds / 60) if seconds >= MINUTES else seconds)

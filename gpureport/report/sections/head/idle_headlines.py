@@ -1,0 +1,93 @@
+"""Headlines on GPU time in which no work was done, and on time of which nothing is known."""
+
+from gpureport.analysis.job.phases import NO_WORK
+from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.wording import display
+
+_GAP_SHARE = "idle time of this GPU in gaps"
+_CAUSES = {
+    "checkpoint": "while the host writes to disk",
+    "io": "while the host reads from storage",
+    "peers busy": "while the others work",
+    "hang": "while the others wait for it",
+    "unknown": "the log doesn't show why",
+}
+"""What the evidence of a gap says of its cause."""
+
+
+def write_idle_gap(facts: FindingFacts) -> str:
+    """Return how much of the job GPUs were idle, and why where the evidence tells."""
+    share = facts.observed(_GAP_SHARE)
+    how_long = f"{display.percent(share)} of the job" if share is not None else format_length(facts.seconds)
+    why = _CAUSES.get(facts.cause, "")
+    joined = f"; {why}" if facts.cause == "unknown" else f" {why}" if why else ""
+    return f"{facts.gpus} {facts.verb('sits', 'sit')} idle for {how_long}{joined}."
+
+
+def write_periodic_stall(facts: FindingFacts) -> str:
+    """Return how often GPUs stall, for how long, and what it takes of the job."""
+    period, idle = facts.observed("period"), facts.observed("idle time", "mean")
+    share = facts.observed("idle time", "share of the job")
+    often = f" every {format_length(period)}" if period is not None else " again and again"
+    length = f" for {format_length(idle)}" if idle is not None else ""
+    part = f": {display.percent(share)} of the job" if share is not None else ""
+    return f"{facts.gpus} {facts.verb('stalls', 'stall')}{often}{length}{part}."
+
+
+def write_slow_start(facts: FindingFacts) -> str:
+    """Return how long the first work took to come; of a job that never worked, that."""
+    if facts.cause == NO_WORK:
+        return f"{facts.gpus} {facts.verb('does', 'do')} no sustained work in {format_length(facts.seconds)}."
+    share = facts.observed("duration", "share of the")
+    part = f", {display.percent(share)} of the run" if share is not None else ""
+    who = f" of {facts.gpus}" if facts.group.devices else ""
+    return f"The first work{who} comes after {format_length(facts.seconds)}{part}."
+
+
+def write_idle_end(facts: FindingFacts) -> str:
+    """Return how long GPUs were kept after the last work."""
+    share = facts.observed("duration", "share of the")
+    part = f", {display.percent(share)} of the run" if share is not None else ""
+    return f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(facts.seconds)} after the last work{part}."
+
+
+def write_unused_gpu(facts: FindingFacts) -> str:
+    """Return that GPUs never work, and how much of the GPU time that is."""
+    part = f": {display.percent(facts.share)} of the GPU time goes unused" if facts.share else ""
+    return f"{facts.gpus} never {facts.verb('works', 'work')}{part}."
+
+
+def write_log_gap(facts: FindingFacts) -> str:
+    """Return how much of the log is missing."""
+    missing = facts.observed("time without samples") or facts.seconds
+    whole = facts.group.run.seconds
+    part = f", {display.percent(missing / whole)} of the run" if whole else ""
+    return f"{format_length(missing)} of the log is missing{part}."
+
+
+def write_early_end(facts: FindingFacts) -> str:
+    """Return how long before the host log the GPU log ends."""
+    length = facts.observed("time without samples at the end", "length")
+    return f"The GPU log stops {format_length(length or facts.seconds)} before the host log."
+
+
+def write_no_progress(facts: FindingFacts) -> str:
+    """Return for how much of the job a training metric got no better."""
+    share = facts.observed("time after the best value")
+    metric = next((each.metric for each in facts.finding.evidence if each.statistic == "best"), "")
+    part = f"the last {display.percent(share)} of the job" if share is not None else format_length(facts.seconds)
+    name = display.shorten_middle(display.clean(metric), 28) or "the training metric"
+    return f"No progress: {name} doesn't improve in {part}."
+
+
+MAKERS = {
+    "idle_gap": write_idle_gap,
+    "periodic_stall": write_periodic_stall,
+    "startup_idle": write_slow_start,
+    "tail_idle": write_idle_end,
+    "unused_gpu": write_unused_gpu,
+    "log_gap": write_log_gap,
+    "monitoring_ended": write_early_end,
+    "no_progress": write_no_progress,
+}
+"""What writes the headline of each kind."""

@@ -1,0 +1,129 @@
+"""The lead: one or two sentences below the headline that say how sure it is, what is left, and what to do."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.step_figures import (
+    SHORTEST_REPETITION_SECONDS,
+    WORK_RATE,
+    recorded_seconds,
+)
+from gpureport.comparison.steps.steps import Comparison, Step, Verdict
+from gpureport.findings import Confidence
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.comparison import quality_rows
+from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.head import excluded_data, step_headline
+from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
+from gpureport.report.wording import display
+from gpureport.report.wording.comparison_reasons import describe_reason
+
+REPEAT = "Repeat every step before you rely on it."
+_TIMES = 2.0
+"""Ratio from which training is as many times as fast, rather than faster by per cent."""
+_HIDDEN = 1.1
+"""Ratio of both gains from which training alone is worth a sentence."""
+_SHORT, _START_UP = 600.0, 0.2
+"""Seconds of a run, and share of it without training, from which start-up hides a gain."""
+
+
+def write_run_lead(
+    analyses: Sequence[Analysis], runs: Sequence[ReportRun], findings: Findings, told: FindingFacts | None
+) -> Iterator[str]:
+    """Yield what a step by itself lost, or what was checked where nothing was found.
+
+    Args:
+        analyses: what was found out about each run of the step.
+        runs: these runs.
+        findings: what is known of the findings.
+        told: the findings that the headline tells of.
+    """
+    rejected = list(excluded_data.rejections([analysis.run for analysis in analyses]))
+    yield from rejected[:1]
+    if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
+        return
+    lost = describe_loss(analyses)
+    if told is None or len(runs) == 1:
+        yield from filter(None, (lost,))
+    else:
+        kind = (told.finding.kind, told.finding.cause)
+        count = sum(any((f.kind, f.cause) == kind for f in run.analysis.findings) for run in runs)
+        yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}" if lost else ""
+    if told is not None and told.finding.confidence is Confidence.LOW:
+        yield "The log shows this only coarsely, so confidence is low."
+    if told is None and findings.judged:
+        yield describe_checks(findings)
+
+
+def describe_checks(findings: Findings) -> str:
+    """Return how many checks were assessed, and that the data does not allow the others."""
+    whole = findings.judged + findings.missing
+    if not findings.missing:
+        return f"All {whole} checks were assessed."
+    return f"{findings.judged} of {whole} checks were assessed; the other {findings.missing} need more data."
+
+
+def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterator[str]:
+    """Yield how sure the change is, what the last step still loses, and what training alone gained."""
+    warning = quality_rows.warn_of_quality(comparison)
+    headline = quality_rows.describe_quality_fall(comparison)
+    if warning and (" and " in warning or quality_rows.is_fall_unconfirmed(comparison) or not headline):
+        yield f"{warning[:1].upper()}{warning[1:]}."
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged(first.label, last.label)
+    left = describe_largest_loss(last) if with_loss else ""
+    if are_single_runs(comparison) or (delta is not None and delta.verdict is Verdict.UNCONFIRMED):
+        yield REPEAT + (f" {left}." if left else "")
+        yield from filter(None, (describe_training(comparison),))
+        return
+    if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
+        yield display.clean_sentence(describe_reason(delta.reason))
+    sure = step_headline.describe_certainty(comparison)
+    if sure and left:
+        yield f"{sure}. {left}."
+    elif sure or left:
+        yield f"{sure or left}."
+    yield from filter(None, (describe_training(comparison),))
+
+
+def are_single_runs(comparison: Comparison) -> bool:
+    """Return whether no step was repeated."""
+    return len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
+
+
+def describe_largest_loss(step: Step) -> str:
+    """Return what a step loses most by, without a full stop: `Largest loss now: start-up, 43%`; empty where little."""
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    lost = gpu_time.lost_seconds_by_class(step.analyses)
+    if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
+        return ""
+    name, seconds = next(iter(lost.items()))
+    if seconds / held < loss_wording.NOTABLE or gpu_time.unobserved_ratio(step.analyses) > loss_wording.MOST:
+        return ""
+    return f"Largest loss now: {name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
+
+
+def describe_training(comparison: Comparison) -> str:
+    """Return how much faster training alone got, and why the whole job did not, where start-up is why."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    delta = comparison.judged_training(first.label, last.label)
+    if delta is None or not delta.before or not delta.after or not delta.verdict.is_established:
+        return ""
+    ratio, rates = delta.after / delta.before, (first.value(WORK_RATE), last.value(WORK_RATE))
+    whole = rates[1] / rates[0] if rates[0] and rates[1] else None
+    if whole is None or not max(ratio / whole, whole / ratio) > _HIDDEN:
+        return ""
+    size = display.percent(abs(ratio - 1))
+    gain = f"{ratio:.1f} times as fast" if ratio >= _TIMES else f"{size} {'faster' if ratio > 1 else 'slower'}"
+    why = "; start-up hides it in runs this short" if ratio > whole and _is_mostly_start_up(last) else ""
+    return f"Training alone is {gain}{why}."
+
+
+def _is_mostly_start_up(step: Step) -> bool:
+    """Return whether runs are short and start-up takes a good part of them."""
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    lost = gpu_time.lost_seconds_by_class(step.analyses)
+    longest = max(analysis.seconds for analysis in step.analyses)
+    return bool(held) and longest < _SHORT and lost.get("startup", 0.0) / held >= _START_UP

@@ -1,0 +1,68 @@
+"""What else is worth knowing with a result: it stands in a fold, and says nothing again that headline or lead say."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.steps import Comparison
+from gpureport.comparison.study.study import Study
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.comparison import repetition_hint
+from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.head import change_notes, excluded_data, job_sentences, low_use_sentences
+from gpureport.report.sections.head.lead import are_single_runs
+from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
+from gpureport.report.wording import display
+
+_UNSEEN = 0.05
+"""Share of the GPU time without utilisation from which a note says so."""
+
+NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
+
+
+def write_notes(comparison: Comparison, findings: Findings, study: Study | None, lead: Sequence[str]) -> Iterator[str]:
+    """Yield the notes of a report.
+
+    Args:
+        comparison: the steps.
+        findings: what is known of the findings of the last step.
+        study: the groups; None where the steps are a chain.
+        lead: the sentences above, none of which is said again.
+    """
+    last = comparison.steps[-1]
+    several = len(comparison.steps) > 1
+    place = f"{display.clean(last.label)}, the last group" if study else "the last step"
+    if several and not study:
+        yield from change_notes.list_other_changes(comparison)
+    yield from job_sentences.sentences(last.analyses)
+    if not findings.too_short:
+        yield from _describe_use(comparison, f"in {place}" if several else "")
+    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+    yield from (line for line in excluded_data.rejections(runs) if line not in lead)
+    if are_single_runs(comparison):
+        yield from filter(None, (suggest_repetitions(comparison),))
+    known = comparison.primary == PER_WORK or all(run.work for run in runs)
+    if not findings.too_short and not known:
+        yield NO_WORK_GIVEN
+    said = any(f"of {findings.judged + findings.missing} checks" in line for line in lead)
+    if findings.missing and not said:
+        yield f"{findings.missing} of {findings.judged + findings.missing} checks not assessed."
+
+
+def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
+    """Yield how the GPUs of the last step were used, where that is worth a word."""
+    final = comparison.steps[-1].analyses
+    lost = describe_loss(final)
+    if where and lost:
+        yield f"{where[:1].upper()}{where[1:]}: {display.lower_first(lost)}"
+    yield from filter(None, (low_use_sentences.often_low_sentence(final, where=where),))
+    if low_use_sentences.is_low(final):
+        yield low_use_sentences.levels_sentence(final)
+    yield from excluded_data.describe_idle_without_finding(final)
+    unseen = gpu_time.unobserved_ratio(final)
+    if _UNSEEN < unseen < 1 - loss_wording.NOTHING:
+        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
+
+
+def suggest_repetitions(comparison: Comparison) -> str:
+    """Return how to give runs as repetitions, where their folders look like it; else empty."""
+    return repetition_hint.suggest_by_folder([analysis.run for step in comparison.steps for analysis in step.analyses])

@@ -1,0 +1,78 @@
+"""Headlines on GPUs that work less than they could: waiting, little used, busy in name only, uneven."""
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.report.sections.head.finding_facts import FindingFacts, format_length, name_gpus
+from gpureport.report.wording import display
+
+
+def _busy(facts: FindingFacts) -> str:
+    mean = facts.observed(UTILISATION, "mean")
+    return f"{display.percent(mean)} busy" if mean is not None else "little used"
+
+
+def write_cpu_wait(facts: FindingFacts) -> str:
+    """Return that GPUs wait for data while the CPU is saturated."""
+    return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while the CPU is saturated."
+
+
+def write_core_wait(facts: FindingFacts) -> str:
+    """Return that GPUs wait for data while one CPU core is saturated."""
+    return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while one CPU core is saturated."
+
+
+def write_storage_wait(facts: FindingFacts) -> str:
+    """Return that GPUs wait for data while the host waits for storage."""
+    return f"{facts.gpus} {facts.verb('waits', 'wait')} for data: {_busy(facts)}, while the host waits for storage."
+
+
+def write_copy_wait(facts: FindingFacts) -> str:
+    """Return that GPUs wait for copies, and how full the link is."""
+    used = facts.observed("PCIe traffic")
+    link = f", while copies use {display.percent(used)} of the PCIe bandwidth" if used is not None else ""
+    return f"{facts.gpus} {facts.verb('waits', 'wait')} for copies: {_busy(facts)}{link}."
+
+
+def write_low_use(facts: FindingFacts) -> str:
+    """Return that GPUs are little used beside a host that is not full."""
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; the host is not the bottleneck."
+
+
+def write_low_use_without_host(facts: FindingFacts) -> str:
+    """Return that GPUs are little used, and that the log does not show why."""
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; the log doesn't show why."
+
+
+def write_busy_low_power(facts: FindingFacts) -> str:
+    """Return that GPUs look busy at low power, and which one stands still meanwhile."""
+    still = next((group for group in facts.followers if group.worst.kind == "idle_gap" and group.devices), None)
+    low = "near-idle power" if facts.cause == "hang" else "low power"
+    start = f"{facts.gpus} {facts.verb('looks', 'look')} busy at {low}"
+    if still is None:
+        return f"{start} for {format_length(facts.seconds)}."
+    return f"{start}; {name_gpus(still)} {'stand' if len(still.devices) > 1 else 'stands'} still."
+
+
+def write_imbalance(facts: FindingFacts) -> str:
+    """Return what one GPU does beside the others."""
+    if facts.cause == "power":
+        own, others = facts.observed("gpu_power_watts", "mean"), facts.observed("gpu_power_watts", phrases.PEERS_MEAN)
+        if own is not None and others is not None:
+            return f"{facts.gpus} draws {display.power(own)}, the others {display.power(others)}, equally busy."
+    own, others = facts.observed(UTILISATION, "mean"), facts.observed(UTILISATION, phrases.PEERS_MEAN)
+    if own is None or others is None:
+        return f"{facts.gpus} {facts.verb('works', 'work')} unlike the others."
+    return f"{facts.gpus} is only {display.percent(own)} busy, the others {display.percent(others)}."
+
+
+MAKERS = {
+    "cpu_bound": write_cpu_wait,
+    "cpu_bound_single": write_core_wait,
+    "io_bound": write_storage_wait,
+    "transfer_bound": write_copy_wait,
+    "underutilised": write_low_use,
+    "low_util_cause_unknown": write_low_use_without_host,
+    "hollow_util": write_busy_low_power,
+    "imbalance": write_imbalance,
+}
+"""What writes the headline of each kind."""
