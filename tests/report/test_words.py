@@ -8,9 +8,9 @@ from gpureport.report.wording import terms
 from tests.report.print_words import FORBIDDEN, list_sample_sentences, list_words
 from tests.samples.test_golden import FOLDERS, analyzed
 
-_MOST_WORDS = 30
+_MOST_WORDS = 32
 """Words of a summary: a sentence of some 20, and a short remark; a figure with its units counts as one."""
-_FIGURE = re.compile(r"\d[\d.,]*(?:\s(?:%|ms|s|min|h|GiB|MiB|MHz|W|°C)(?!\w)(?:\s\d+\s(?:s|min))?)?")
+_FIGURE = re.compile(r"\d[\d.,]*(?:%|\s(?:ms|s|min|h|GiB|MiB|MHz|W|°C)(?!\w)(?:\s\d+\s(?:s|min))?)?")
 _OF_USERS = ("val_loss", "precision=")
 """Names that the logs of the samples bring along."""
 

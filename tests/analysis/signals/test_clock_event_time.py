@@ -187,7 +187,7 @@ def test_the_power_cap_is_counted() -> None:
     only = finding(run, "power_cap")
     assert only.evidence[0].observed == pytest.approx(0.3 * 40 / 41)
     assert only.evidence[-1].observed == pytest.approx(360)
-    assert "GPU 0 ran at its power limit for 29 % of its busy time: normal under load." in only.summary
+    assert "GPU 0 ran at its power limit for 29% of its busy time: normal under load." in only.summary
     assert only.severity is Severity.INFO
 
 

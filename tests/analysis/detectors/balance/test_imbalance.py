@@ -22,7 +22,7 @@ def test_the_gpu_that_differs_is_named() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert (finding.devices, finding.cause, finding.severity) == (("gpu:1",), "utilisation", Severity.WARNING)
     assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)
-    assert "GPU 1 averaged 58 % utilisation over 4 min 59 s, the others 97 %." in finding.summary
+    assert "GPU 1 averaged 58% utilisation over 4 min 59 s, the others 97%." in finding.summary
 
 
 def test_one_rank_that_works_while_the_others_wait() -> None:
@@ -48,7 +48,7 @@ def test_of_two_the_lower_is_named() -> None:
     """Nobody else tells which is odd; confidence says so."""
     (finding,) = found(analyze(recording(util=[_BUSY, _LESS])), "imbalance")
     assert (finding.devices, finding.confidence) == (("gpu:1",), Confidence.MEDIUM)
-    assert "GPU 1 averaged 58 % utilisation over 4 min 59 s, GPU 0 97 %." in finding.summary
+    assert "GPU 1 averaged 58% utilisation over 4 min 59 s, GPU 0 97%." in finding.summary
 
 
 def test_at_full_utilisation_power_tells_the_straggler() -> None:

@@ -43,7 +43,7 @@ def test_a_job_that_never_works_is_named_as_such() -> None:
     (never,) = found(analysis, "startup_idle")
     assert never.severity is Severity.WARNING
     assert never.summary.startswith(
-        "No GPU did lasting work in 1 min 39 s; utilisation was 5.0 % or less for 100 % of it."
+        "No GPU did lasting work in 1 min 39 s; utilisation was 5.0% or less for 100% of it."
     )
     assert never.cause == "no work"
     assert found(analysis, "idle_gap") == []
@@ -98,7 +98,7 @@ def test_coarse_samples_say_the_range() -> None:
     """Ten minutes between samples: a start-up is known to ten minutes, with low confidence."""
     (startup,) = found(analyze(recording(util=steps((0, 3), (97, 20)), every=600.0)), "startup_idle")
     assert startup.confidence is Confidence.LOW
-    assert startup.summary.startswith("The first work came after 20 to 30 min, 11 % of the run.")
+    assert startup.summary.startswith("The first work came after 20 to 30 min, 11% of the run.")
     assert [entry.observed for entry in startup.evidence[2:]] == [1200.0, 1800.0]
 
 
@@ -106,7 +106,7 @@ def test_a_coarse_tail_says_the_range() -> None:
     """From the first reading at rest or the last at work to the end."""
     (tail,) = found(analyze(recording(util=steps((97, 20), (0, 3)), every=600.0)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert tail.summary.startswith("The GPU sat idle for 20 to 30 min after the last work, 11 % of the run.")
+    assert tail.summary.startswith("The GPU sat idle for 20 to 30 min after the last work, 11% of the run.")
 
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 1000.0])
@@ -193,7 +193,7 @@ def test_light_work_after_the_last_sustained_work_is_said() -> None:
     util = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
     (tail,) = found(analyze(recording(util=util)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert "The GPU sat idle for 2 min after the last work, 65 % of the run. Light work may fill 50" in tail.summary
+    assert "The GPU sat idle for 2 min after the last work, 65% of the run. Light work may fill 50%" in tail.summary
 
 
 def test_power_of_work_ends_a_start_up_that_utilisation_does_not_see() -> None:

@@ -26,7 +26,7 @@ def test_low_gpu_beside_a_calm_machine_is_underutilised() -> None:
     assert end == pytest.approx(599.5, abs=10)
     assert finding.lost_gpu_seconds == pytest.approx(0.58 * 300, abs=8)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
-    assert "GPU 0 averaged 44 % utilisation over 5 min 11 s; neither CPU nor storage was the" in finding.summary
+    assert "GPU 0 averaged 44% utilisation over 5 min 11 s; neither CPU nor storage was the" in finding.summary
     assert "waiting for one core" in finding.ruled_out
     assert dict(analysis.gpu_time[0].seconds)["low_use"] == pytest.approx(finding.lost_gpu_seconds)
 

@@ -18,7 +18,7 @@ def test_a_job_that_fits_a_smaller_gpu_is_found() -> None:
     """The model is named with the busy time and the memory it would take."""
     (finding,) = found(analyze(recording(util=_SOME, memory=_MEMORY)), "oversized_gpu")
     assert (finding.severity, finding.confidence, finding.lost_gpu_seconds) == (Severity.INFO, Confidence.LOW, None)
-    assert "An A10 may suffice: GPU 0 used up to 10.0 GiB of memory and averaged 20 % utilisation." in finding.summary
+    assert "An A10 may suffice: GPU 0 used up to 10.0 GiB of memory and averaged 20% utilisation." in finding.summary
     assert finding.evidence[1].observed == pytest.approx(0.2 * 2039 / 600, abs=0.01)
 
 

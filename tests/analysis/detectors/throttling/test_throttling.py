@@ -22,7 +22,7 @@ def test_a_thermal_bit_is_throttling() -> None:
     assert spans(finding) == [(99.5, 159.5)]
     assert (finding.confidence, finding.cause) == (Confidence.HIGH, "heat")
     assert finding.lost_gpu_seconds == pytest.approx(12)
-    assert "GPU 0 reached 86 °C; its clock fell 20 % for 1 min." in finding.summary
+    assert "GPU 0 reached 86 °C; its clock fell 20% for 1 min." in finding.summary
 
 
 def test_a_controller_that_lets_go_for_a_moment_is_one_episode() -> None:
@@ -172,7 +172,7 @@ def test_throttling_all_along_is_a_problem_whatever_it_cost() -> None:
     (finding,) = found(analyze(run), "thermal_throttle")
     assert finding.severity is Severity.PROBLEM
     assert finding.lost_gpu_seconds == pytest.approx(299 * 210 / 1410, abs=1)
-    assert "GPU 0 reached 87 °C; its clock fell 15 % for 4 min 59 s." in finding.summary
+    assert "GPU 0 reached 87 °C; its clock fell 15% for 4 min 59 s." in finding.summary
 
 
 def test_an_unknown_loss_is_said_to_be_unknown() -> None:
