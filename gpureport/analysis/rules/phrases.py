@@ -1,14 +1,17 @@
-"""Figures in words, as sentences of findings need them."""
+"""Figures in words, as sentences of findings need them; how numbers are set is `number_format`'s."""
 
 import re
 from collections.abc import Sequence
 
-_MINUTE = 60
-_HOUR = 3600
-_FEW = 10
-_SHORT = 0.1
-_LEAST = 0.0005
-_LEAST_POINTS = 0.05
+from gpureport import number_format
+
+percent = number_format.format_percent
+duration = number_format.format_duration
+gpu_time = number_format.format_gpu_time
+size = number_format.format_memory
+megahertz = number_format.format_clock
+number = number_format.format_number
+
 _PAIR = 2
 _NAMED = 8
 
@@ -17,45 +20,10 @@ PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
 
 
-def percent(ratio: float) -> str:
-    """Return a ratio as a percentage, with a decimal below 10 %; `display.percent` also has one near 100 %."""
-    points = 100 * ratio
-    if 0 < abs(points) < _LEAST_POINTS:
-        return "<0.1 %"
-    return f"{points:.1f} %" if 0 < abs(points) < _FEW else f"{points:.0f} %"
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time in its two largest units, one that is zero left out: the only form of a length."""
-    if _LEAST <= seconds < _SHORT:
-        return f"{1000 * seconds:.0f} ms"
-    if round(seconds, 1) < _FEW:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < _HOUR:
-        return _two_units(whole, "min", "s")
-    return _two_units(round(seconds / _MINUTE), "h", "min")
-
-
-def _two_units(amount: int, large: str, small: str) -> str:
-    parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
-
-
-def gpu_hours(seconds: float) -> str:
-    """Return GPU-seconds as GPU-hours, with two digits where they are few."""
-    hours = seconds / _HOUR
-    return f"{hours:.1f} GPU-h" if hours >= 1 else f"{hours:.2g} GPU-h"
-
-
-def size(amount: float) -> str:
-    """Return a size in GiB, below one in MiB."""
-    return f"{amount / 2**30:.1f} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
-
-
-def megahertz(hertz: float) -> str:
-    """Return a clock in MHz."""
-    return f"{hertz / 1e6:.0f} MHz"
+def size_of(amount: float, whole: float) -> str:
+    """Return a size and the whole it is part of, the unit once where they share it: `9.9 of 22.5 GiB`."""
+    part, unit = size(amount).split(maxsplit=1)
+    return f"{part if size(whole).endswith(unit) else size(amount)} of {size(whole)}"
 
 
 def gpu_name(device: str) -> str:
@@ -65,7 +33,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`.
+    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`.
 
     Of more than can be read their number: `63 of 64 GPUs`.
     """
@@ -75,8 +43,31 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
         return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
     if len(devices) > _NAMED:
         return f"{len(devices)} of {len(everybody)} GPUs"
-    names = [gpu_name(device) for device in sorted(devices, key=_natural_order)]
-    return ", ".join(names[:-1]) + " and " + names[-1]
+    ordered = sorted(devices, key=_natural_order)
+    node, numbers = ordered[0].rpartition("/")[0], [device.rpartition("/")[2] for device in ordered]
+    if any(device.rpartition("/")[0] != node for device in ordered):
+        return join_words([gpu_name(device) for device in ordered])
+    return f"GPUs {join_words([one.removeprefix('gpu:') for one in numbers])}" + (f" of {node}" if node else "")
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: `0, 1 and 3`."""
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
+
+def duration_range(shortest: float, longest: float) -> str:
+    """Return two lengths of time, the unit once where they share it: `15 to 18 s`."""
+    low, high = duration(shortest), duration(longest)
+    if low == high:
+        return high
+    amount, _, unit = low.partition(" ")
+    return f"{amount if high.partition(' ')[2] == unit else low} to {high}"
+
+
+def add_article(name: str) -> str:
+    """Return a name with its article, at the beginning of a sentence: `An A10`, `A T4`."""
+    is_spelt = not name[1:2].islower()
+    return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
 
 
 def capitalize(text: str) -> str:

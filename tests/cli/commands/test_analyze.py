@@ -130,7 +130,7 @@ def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) 
     cost = document["runs"][0]["cost"]
     assert (cost["price"], cost["currency"], round(cost["total"], 3)) == (3.6, "EUR", 0.299)
     text = " ".join(gpureport("analyze", "gpu.csv", "--carbon-intensity", "400", "--detail", "full").out.split())
-    assert "9.00 EUR (gpureport.toml:4); prices of 2026-03-01" in text
+    assert "€9.00 (gpureport.toml:4); prices of 2026-03-01" in text
     assert "at 400 g/kWh (--carbon-intensity)" in text
 
 
@@ -206,8 +206,16 @@ def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
     """The demo runs in an empty folder, tells a story, and writes its report when asked."""
     outcome = gpureport("demo", "-o", "report.html")
     assert outcome.code == 0
-    assert "1-baseline" in outcome.out
+    lines = outcome.out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert "Sample logs, recorded" in outcome.out
+    assert "  1-starved " in outcome.out
+    assert lines[-1].endswith("Report: gpureport demo -o report.html")
+    assert "Try it on your log: gpureport analyze gpu.csv" in outcome.err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    full = gpureport("demo", "--detail", "full")
+    assert (full.code, "MEANS OF STEPS" in full.out) == (0, True)
 
 
 def test_the_python_interface(tmp_path: Path) -> None:

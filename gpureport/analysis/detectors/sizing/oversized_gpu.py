@@ -40,9 +40,9 @@ class _SmallerGpu:
 class OversizedGpu(Rule):
     """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
 
-    The peak takes less than 60 % of the memory here and at most 80 % of it there, and mean utilisation within the job,
+    The peak takes less than 60% of the memory here and at most 80% of it there, and mean utilisation within the job,
     times how much slower the smaller kind is by memory bandwidth or by 16-bit matrix arithmetic, whichever falls
-    more, stays at or below 80 %. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
+    more, stays at or below 80%. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
     higher, of at least 8.0 as well. The GPU with the highest figures decides. Not from preallocated memory, and not
     for jobs of less than ten minutes.
     """
@@ -130,9 +130,8 @@ class OversizedGpu(Rule):
             samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
-                f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
-                f"{phrases.gpu_names(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
-                f"{fit.slower:.1f} times slower that is {phrases.percent(fit.busy)}."
+                f"{phrases.add_article(fit.gpu.model)} may suffice: {phrases.gpu_names(names, tuple(context.gpus()))} "
+                f"used up to {phrases.size(peak)} of memory and averaged {phrases.percent(used)} utilisation."
             ),
             recommendation=_ADVICE,
         )

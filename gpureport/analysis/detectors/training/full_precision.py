@@ -32,7 +32,7 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores active in less than 1 % of the busy time (DCGM), over a minute at least; or, where they were not
+    Tensor cores active in less than 1% of the busy time (DCGM), over a minute at least; or, where they were not
     counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
     """
 
@@ -96,10 +96,10 @@ class FullPrecision(Rule):
         evidence = []
         if tensor is not None:
             evidence.append(compare_with_limit(_TENSOR, "mean over busy time", tensor, "<", self.active))
-            why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
+            whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
+            why = f"The tensor cores of {whose} worked for {phrases.percent(tensor)} of the busy time"
         else:
-            why = f"its params say {precision[0]}" if precision else ""
-        whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
+            why = f"The run says {precision[0]}" if precision else "The run uses full precision"
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -111,7 +111,7 @@ class FullPrecision(Rule):
             samples=sum(context.series[name].count_readings(_TENSOR, slice(None)) for name in devices)
             if evidence
             else 0,
-            summary=f"The job seems to compute in full precision on {whose}: {why}.",
+            summary=f"{why}; 16-bit precision may be faster.",
             recommendation=_ADVICE,
         )
 
