@@ -34,8 +34,10 @@ def write_copy_wait(facts: FindingFacts) -> str:
 
 
 def write_low_use(facts: FindingFacts) -> str:
-    """Return that GPUs are little used beside a host that is not full."""
-    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; the host is not the bottleneck."
+    """Return that GPUs are little used, and what of the host is known not to hold them back."""
+    known = facts.observed("cpu_iowait_ratio") is not None and facts.observed("cpu_busiest_core_ratio") is not None
+    host = "neither CPU nor storage is the bottleneck" if known else "the CPU is not saturated"
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; {host}."
 
 
 def write_low_use_without_host(facts: FindingFacts) -> str:
