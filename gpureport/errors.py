@@ -5,14 +5,14 @@ class GpureportError(Exception):
     """A failure a person can act on, printed as one line without a traceback.
 
     Args:
-        where: the file, folder, key or run concerned.
+        where: the file, folder, key or run concerned; printed first unless `what` names it in quotes.
         what: what is wrong with it.
         hint: what to do about it.
     """
 
     def __init__(self, where: str, what: str, hint: str) -> None:
         """Keep the three parts; their joined form is the exception's text."""
-        super().__init__(f"{where}: {what}; {hint}")
+        super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what
         self.hint = hint

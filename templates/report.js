@@ -4,7 +4,7 @@ const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76, NOWHER
  STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
  {abs, ceil, floor, max, min, round} = Math, clamp = (value, low, high) => min(max(value, low), high);
 if (!window.DecompressionStream) return;
-const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [],
+const {axis, classes, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [],
  tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops'), look = getComputedStyle(pick);
 let view = [0, axis], chosen, hot, left, frame = 0, version = 0;
 
@@ -43,7 +43,7 @@ async function unpack(run) {
   device.cells = run.devices[device.like]?.cells ?? cells(bytes, device);
   device.series = device.metrics.map(number => {
    const metric = run.metrics[number], low = part(), [mean, high] = run.bucket ? [part(), part()] : [low, low];
-   return {metric, device, low, mean, high, shift: metric.averaged ? device.shift : 0};
+   return {number, metric, device, low, mean, high, shift: metric.averaged ? device.shift : 0};
   });
  });
  run.strips.forEach((strip, number) => strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]})));
@@ -125,7 +125,7 @@ function clock(seconds, tenths) {
 }
 
 const pixel = (time, {room}) => left + (time - view[0]) / span() * room,
- colour = name => look.getPropertyValue('--' + name);
+ colour = name => classes[name] ?? look.getPropertyValue('--' + name);
 
 // The GPU of a run in a row, or nearest to it.
 const nearest = ({strips}, row) => strips[clamp(row | 0, 0, strips.length - 1)];
@@ -190,11 +190,11 @@ function stroke(name, thick, boxes) {
 const outlined = (marks, y, tall) => marks.filter(([card]) => card === hot?.card).map(([, , start, end]) => box(start, end, y, tall, 3));
 
 function drawStrips(of) {
- const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .68;
+ const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .5, thick = row * .18;
  begin(of, bottom + 22, top);
  for (const strip of run.strips) {
   const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall);
-  const series = strip.of.series.find(({metric}) => metric.strip), means = series ? columns(series)[0] : [], bars = [], dots = [];
+  const series = strip.of.series.find(({metric}) => metric.strip), means = series ? columns(series)[0] : [], bars = [], dots = [], bands = {};
   const own = strip === chosen, hole = x => {
    for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
   };
@@ -208,14 +208,18 @@ function drawStrips(of) {
    const [from, , wide] = box(start, end);
    for (let x = 0; x < wide; x++) hole(round(from) + x);
   }
+  strip.band.forEach(([name, end], at) => {
+   (bands[name] ??= []).push(box(strip.band[at - 1]?.[1] ?? 0, end, floor + 1, thick, .5));
+  });
   fill('track', [track]);
   fill('busy', bars);
+  for (const name in bands) fill(name, bands[name]);
   fill('soft', dots);
   for (const name of ['soft', 'note', 'mark']) {
    const marks = strip.marks.filter(([, level]) => level === name);
-   fill(name, marks.map(([, , start, end, whole]) => box(start, end, floor + 1 + whole * row / 9, whole ? 1 : row * .12, 2)));
+   fill(name, marks.map(([, , start, end, whole]) => box(start, end, floor + thick + 2 + whole * row / 9, whole ? 1 : row * .12, 2)));
   }
-  stroke('mark', 2, outlined(strip.marks, y - 1, tall + row * .15 + 2));
+  stroke('mark', 2, outlined(strip.marks, y - 1, tall + thick + row * .15 + 3));
  }
  for (const [name, time] of run.events) {
   const [x, , seen] = box(time, time, 0, 3);
@@ -226,7 +230,10 @@ function drawStrips(of) {
 }
 
 // The series of a GPU and of the host it sits in.
-const seriesOf = ({of, run}) => [of, ...run.devices.filter(each => each.host && each.node === of.node)].flatMap(({series}) => series);
+function seriesOf({of, run}) {
+ const host = run.devices.filter(each => each.host && each.node === of.node);
+ return [of, ...host].flatMap(({series}) => series).sort((a, b) => a.number - b.number);
+}
 
 function drawDetail(of) {
  const {run: {strips}, marks} = chosen, list = seriesOf(chosen);
@@ -256,6 +263,11 @@ function drawDetail(of) {
    pen.lineTo(left + x + 1, up(value));
   });
   pen.stroke();
+  for (const [number, limit, text] of series.device.host ? [] : chosen.limits) {
+   if (number !== series.number) continue;
+   fill('bad', [[left, round(up(limit)), width, 1]]);
+   write(text, left + width - 4, up(limit) + (up(limit) < y + 14 ? 8 : -7), 'bad', 'right');
+  }
   stroke('mark', 2, outlined(marks, y, TALL));
  });
 }

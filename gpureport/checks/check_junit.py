@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from gpureport.checks import check_results, check_wording
+from gpureport.checks import check_wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.junit import Case, Suite, render_suites
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 
 def render(checks: Sequence[Check]) -> str:
@@ -17,7 +18,7 @@ def _case(check: Check) -> Case:
     name, run = display.plain(check.limit), display.plain(check.run)
     classname = f"gpureport.{run or 'check'}"
     said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))
-    message = f"{check_results.OUTCOME_WORDS[check.outcome]}: {check_wording.name_findings(said)}"
+    message = f"{OUTCOME_WORDS[check.outcome]}: {check_wording.name_findings(said)}"
     if check.outcome is CheckOutcome.PASSED:
         return Case(name=name, classname=classname, text=(said,))
     if check.outcome not in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}:
@@ -30,5 +31,5 @@ def _case(check: Check) -> Case:
         failure=message if broken else "",
         error="" if broken else message,
         type=check.outcome.value.replace(" ", "_"),
-        detail=tuple(filter(None, (f"{name} ({check_results.OUTCOME_WORDS[check.outcome]})", said, stated))),
+        detail=tuple(filter(None, (f"{name} ({OUTCOME_WORDS[check.outcome]})", said, stated))),
     )

@@ -5,18 +5,13 @@ from collections.abc import Iterator, Sequence
 from gpureport.checks import check_wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 BROKEN, CANNOT_JUDGE = 1, 4
 """Exit codes of a gate."""
 
 GRAVE = frozenset({CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE})
 """Outcomes that a person must look at."""
-
-OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
-    CheckOutcome.BROKEN: "failed",
-    CheckOutcome.CANNOT_JUDGE: "not assessed",
-}
-"""What people read of each outcome; JSON and JUnit keep the names of old."""
 
 _LISTED = 2
 _LONGEST = 280

@@ -6,6 +6,7 @@ from gpureport.checks import check_results, check_wording
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.text.markdown_syntax import escape
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
@@ -30,7 +31,7 @@ def _lines(checks: Sequence[Check]) -> Iterator[str]:
     for check in ordered[:_ROWS]:
         bold = "**" if check.outcome in check_results.GRAVE else ""
         cells = (check.run, check.limit, check.observed, check.reason)
-        yield f"| {bold}{check_results.OUTCOME_WORDS[check.outcome]}{bold} | {' | '.join(map(_cell, cells))} |"
+        yield f"| {bold}{OUTCOME_WORDS[check.outcome]}{bold} | {' | '.join(map(_cell, cells))} |"
     if len(ordered) > _ROWS:
         yield from ("", f"{len(ordered) - _ROWS} more checks are not listed.")
 

@@ -194,12 +194,12 @@ class Store:
             return found[0]
         if found:
             ids = ", ".join(entry.run.id for entry in found)
-            raise StoreError(name, f"{len(found)} runs are called so", f"name one by its id: {ids}")
+            raise StoreError(name, f'{len(found)} runs are named "{name}"', f"name one by its id: {ids}")
         from difflib import get_close_matches  # noqa: PLC0415 - most names are spelt right
 
         close = get_close_matches(name, [entry.run.name for entry in entries], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "gpureport runs lists what the store holds"
-        raise StoreError(name, f"no such file, and no such run in {self.folder}", hint)
+        hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
+        raise StoreError(name, f'no file or stored run named "{name}"', hint)
 
     def read(self, entry: Entry) -> Recording:
         """Return a run with its series.

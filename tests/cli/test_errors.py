@@ -35,12 +35,12 @@ CASES = {
     ("analyze", "empty.csv"): (3, "empty.csv: the file is empty; "),
     ("analyze", "picture.png"): (3, "picture.png: not a text log; "),
     ("analyze", "folder"): (3, "folder: the folder holds no log of a known kind; "),
-    ("analyze", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
+    ("analyze", "sales.csv"): (3, "sales.csv: not a recognised GPU log (first line: region,sales); "),
     ("analyze", "names.csv"): (3, "names.csv: no GPU metric among the columns timestamp, uuid; "),
     ("analyze", "untimed.csv"): (3, "untimed.csv: no timestamp column among utilization.gpu; "),
     ("analyze", "headonly.csv"): (3, "headonly.csv: it holds a header and no row; "),
     ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),
-    ("analyze", "unknown-run"): (3, "unknown-run: no such file, and no such run in "),
+    ("analyze", "unknown-run"): (3, 'no file or stored run named "unknown-run"; list runs: gpureport runs'),
     ("ingest", "absent.csv"): (3, "absent.csv: no such file; check the path"),
     ("analyze", "good.csv", "--source-kind", "dcgm"): (
         3,
@@ -59,7 +59,10 @@ CASES = {
     ("analyze", "good.csv", "--work", "many"): (2, "Invalid value for '--work': 'many' is not an amount"),
     ("analyze", "good.csv", "--param", "x"): (2, "Invalid value for '--param': 'x' is not KEY=VALUE"),
     ("analyze", "good.csv", "--gpus", "all"): (2, "Invalid value for '--gpus': 'all' is not a list"),
-    ("analyze", "good.csv", "--host", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
+    ("analyze", "good.csv", "--host", "sales.csv"): (
+        3,
+        "sales.csv: not a recognised host log (first line: region,sales); ",
+    ),
     ("report", "good.txt", "-o", "good.txt"): (2, "good.txt: this is a source, not a place to write to; "),
     ("analyze", "good.csv", "--gpus", "²"): (2, "Invalid value for '--gpus': '²' is not a list"),
     ("analyze", "good.csv", "--gpu-hour-price", "nan"): (
@@ -83,12 +86,12 @@ CASES = {
     ("report", "good.csv", "--by", "param:lr", "-o", "report.html"): (2, "--by: run good has no param 'lr'; give it "),
     ("analyze", "good.csv", "good.txt", "--name", "a"): (2, "--name: one name for 2 runs; "),
     ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log; "),
-    ("analyze", "n" * 300): (3, f"{'n' * 300}: no such file, and no such run in "),
+    ("analyze", "n" * 300): (3, f'no file or stored run named "{"n" * 300}"; '),
     ("runs", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("runs", "list", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("analyse", "good.csv"): (2, "no command 'analyse'; did you mean 'analyze'?"),
     ("analyze",): (2, "Missing argument 'SOURCE...'"),
-    ("runs", "show", "nothing"): (3, "nothing: no such file, and no such run in "),
+    ("runs", "show", "nothing"): (3, 'no file or stored run named "nothing"; '),
 }
 
 

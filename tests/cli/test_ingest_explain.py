@@ -37,7 +37,7 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
     outcome = gpureport("ingest", "gpu.csv", "--explain", "--name", "mine")
     assert outcome.code == 0
     assert outcome.out == (
-        "mine: 1 GPU, 100 s, every 1 s\n"
+        "mine: 1 GPU, 1 min 40 s, a sample every 1 s\n"
         "gpu.csv\n"
         "  kind: nvidia-smi, by its content\n"
         f"  file: {len(dirty()):,} bytes; UTF-8; lines end with LF; cells separated by commas\n"
@@ -255,7 +255,7 @@ def test_standard_input_is_explained(gpureport: Program, monkeypatch: pytest.Mon
     """A pipe is understood as a file is."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log().encode())))
     out = gpureport("ingest", "-", "--explain").out
-    assert out.startswith("standard input: 1 GPU, 19 s, every 1 s\n-\n")
+    assert out.startswith("standard input: 1 GPU, 19 s, a sample every 1 s\n-\n")
 
 
 def test_a_log_that_cannot_be_read_keeps_its_exit_code(gpureport: Program, tmp_path: Path) -> None:

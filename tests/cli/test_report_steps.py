@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from tests.cli.program import Program
@@ -144,3 +145,16 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
     assert heads == {"gpu=NVIDIA A10 against NVIDIA H100 80GB HBM3", "precision=bf16 against fp32"}
     refused = gpureport("report", *NAMES, "--by", "gpu,gpu", "-o", "report.json")
     assert (refused.code, "'gpu,gpu' names one setting twice" in refused.err) == (2, True)
+
+
+def test_what_was_written_is_opened_when_asked(gpureport: Program, four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--open shows the page with the system's own program; without a page it is refused before any work."""
+    del four
+    shown: list[str] = []
+    monkeypatch.setattr(click, "launch", shown.append)
+    outcome = gpureport("report", FILES[0], "-o", "out/r.json", "-o", "out/r.html", "--open")
+    assert (outcome.code, shown) == (0, ["out/r.html"])
+    assert outcome.err.endswith(" → out/r.json, out/r.html\n")
+    refused = gpureport("report", FILES[0], "-o", "r.md", "--open")
+    assert (refused.code, len(shown)) == (2, 1)
+    assert "--open: no page and no PDF is written; add -o report.html" in refused.err

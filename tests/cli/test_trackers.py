@@ -45,15 +45,16 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     """The account adds up and counts points."""
     done = gpureport("ingest", str(source))
     assert done.code == 0
-    assert "baseline: 1 GPU, 593 s, every 10.1 s" in done.out
-    assert "540 points = 538 kept + 0 rejected + 2 without a value to keep" in done.out
+    assert "Stored baseline: 1 GPU, 9 min 53 s, no point lost. Id " in done.out
+    every = gpureport("-v", "ingest", str(source)).out
+    assert "540 points = 538 kept + 0 rejected + 2 without a value to keep" in every
     again = gpureport("ingest", str(source))
-    assert again.out.splitlines()[0].endswith(", already in the store")
+    assert again.out.startswith("baseline is stored already: ")
     source.unlink()
     grown = monitored([*_TICKS, _TICKS[-1] + 10_050])
     database(source, [Made(id=run_id(1), name="baseline", series=grown)])
     more = gpureport("ingest", str(source))
-    assert more.out.splitlines()[0].endswith(", read again")
+    assert more.out.startswith("Stored baseline again: ")
     assert len(gpureport("runs", "list").out.strip().splitlines()) <= 2
 
 

@@ -161,7 +161,7 @@ def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert [code for code, _ in ended] == [0, 0, 4]
     assert "No data from gpu.csv: no such file" in (ended[2][1] / "summary.md").read_text()
     assert "needed before changes can be told" in (ended[1][1] / "summary.md").read_text()
-    assert "## gpureport check passed (1 passed)" in (ended[1][1] / "summary.md").read_text()
+    assert "## gpureport check PASSED (1 passed)" in (ended[1][1] / "summary.md").read_text()
     assert "## gpureport check CANNOT JUDGE" in (ended[2][1] / "summary.md").read_text()
     bench.run(["git", "clone", "-qb", "gpu-history", str(remote), "end"], 0, None, tmp_path)
     assert kept(tmp_path / "end" / ".gpureport") == [(1, ""), (1, ""), (0, "no such file or run")]

@@ -327,8 +327,17 @@ def test_a_log_that_changes_its_pace() -> None:
     recorded = builders.recording(util=[50.0] * 330, times=[*range(300), *range(300, 600, 10)])
     recorded = replace(recorded, run=replace(recorded.run, interval=1.0))
     facts = {fact.name: plain(fact.text) for fact in report((recorded, analyze(recorded))).quality[0].facts}
-    assert facts["Sampling"] == "one sample of each GPU every 1 s, in part every 10 s"
-    assert facts["Longest gap"] == "no gap"
+    assert facts["Sampling"] == "A sample every 1 s, in part every 10 s."
+    assert "Longest gap" not in facts
+
+
+def test_of_sound_data_little_is_said() -> None:
+    """Nothing is lost, there is no gap; what is not wrong is not named."""
+    (quality,) = report(examples.pair(examples.run())).quality
+    facts = {fact.name: plain(fact.text) for fact in quality.facts}
+    assert facts["Coverage"] == "No gap."
+    assert facts["Lines"].startswith("Complete: 1")
+    assert not {"Rejected", "Longest gap", "Absent values", "Clock", "Readings"} & set(facts)
 
 
 def test_a_single_sample() -> None:
@@ -338,7 +347,7 @@ def test_a_single_sample() -> None:
     assert content.verdict.sentence == "Only one sample: too little to assess."
     assert [tile.value for tile in content.tiles[:3]] == ["cannot be told"] * 3
     assert content.timeline[0].caption.startswith("a single sample; starts ")
-    assert {fact.name: fact.text for fact in content.quality[0].facts}["Sampling"] == "one sample in all"
+    assert {fact.name: fact.text for fact in content.quality[0].facts}["Sampling"] == "One sample in all."
 
 
 def test_bars_add_up() -> None:

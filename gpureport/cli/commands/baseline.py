@@ -35,7 +35,7 @@ def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None
     place = open_store(store)
     entries = {entry.run.id: entry for entry in map(place.named, run)}
     made = set_baseline(place, name, list(entries.values()))
-    click.echo(f"{made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
+    click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
 
 
 @baseline.command("list")
@@ -47,7 +47,7 @@ def list_baselines(*, store: Path | None) -> None:
     place = open_store(store)
     found = list_baselines(place)
     if not found:
-        click.echo(f"no baselines in {place.folder}; gpureport baseline set NAME RUN makes one")
+        click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME RUN")
     for each in found:
         runs = [f"{run.name} ({run.id}, {_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d})" for run in each.runs]
         click.echo(f"{each.name}  {', '.join(map(make_printable, runs)) or 'damaged'}")
@@ -62,4 +62,4 @@ def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
 
     for each in name:
         remove_baseline(open_store(store), each)
-        click.echo(f"removed {make_printable(each)}")
+        click.echo(f"Removed {make_printable(each)}")

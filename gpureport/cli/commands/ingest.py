@@ -6,7 +6,7 @@ import click
 
 from gpureport.cli.messages import progress
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
-from gpureport.cli.messages.line_account import summarise_run
+from gpureport.cli.messages.line_account import describe_stored
 from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -49,7 +49,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
                     lines = list(explain_reading(reading, options.kind))
                 else:
                     entry, done = store_run(store, reading, force=force)
-                    lines = summarise_run(entry.run, done)
+                    lines = describe_stored(entry.run, done, every_line=current_verbosity() >= Verbosity.VERBOSE)
         except SourceError as error:
             # the other logs of the folder are still read
             failed += 1

@@ -30,8 +30,9 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
     "--detail",
     type=Detail(),
     default="auto",
-    help="Samples in the charts of a page: all (full), all that fit (auto), or means over this many seconds.",
+    help="full: everything in a PDF or text, every sample in a page; auto: what fits; a number: means over seconds.",
 )
+@report_output.open_option
 @limit_checks.fail_on
 @step_options
 @analysis_options
@@ -43,6 +44,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     title: str | None,
     templates: Path | None,
     detail: int | None,
+    opened: bool,
     fail_on: tuple[str, ...],
     chain: StepOptions,
     analysis: AnalysisOptions,
@@ -55,6 +57,8 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     code is 1 if a limit of --fail-on is broken.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)
+    if opened:
+        report_output.check_openable(outputs)
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
     found = read_steps(source, chain, options, tolerant=not fail_on)
     report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
@@ -65,5 +69,5 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     content = report_output.build_report(
         analysed, title, by=chain.factors, throughput=options.tracker.throughput, checks=checks
     )
-    report_output.write_report(content, outputs, templates, detail)
+    report_output.write_report(content, outputs, templates, detail, opened=opened)
     return limit_checks.report_failed_limits(checks)

@@ -33,18 +33,20 @@ def list_runs(*, store: Path | None) -> None:
             f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
         )
     if not entries:
-        click.echo(f"no runs in {place.folder}; gpureport ingest LOG reads one")
+        click.echo(f"No runs in {place.folder}. Store one: gpureport ingest LOG")
         return
+    from gpureport.analysis.rules.phrases import duration  # noqa: PLC0415 - loads the analysis
+
     width = max(len(make_printable(entry.run.name)) for entry in entries)
     for entry in entries:
         run = entry.run
-        length = (run.ended - run.started) / 1e6
+        length = duration((run.ended - run.started) / 1e6)
         step = f"  step {make_printable(run.step)}" if run.step else ""
         began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
         started = "no time stamps" if run.quality.synthetic_time else began
         click.echo(
             f"{run.id}  {started:16}  {make_printable(run.name):{width}}"
-            f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:9.0f} s{step}"
+            f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:>12}{step}"
         )
 
 
@@ -92,7 +94,7 @@ def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
     place = open_store(store)
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
         place.remove(entry)
-        _echo(entry, "removed ")
+        _echo(entry, "Removed ")
 
 
 def _relabel(store: Path | None, run: str, **labels: str) -> None:

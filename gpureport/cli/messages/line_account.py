@@ -11,21 +11,44 @@ _LISTED = 8
 """Events of a log, and columns that lack values, that are printed."""
 
 
-def summarise_run(run: "Run", done: str = "") -> list[str]:
-    """Return what was read, and what became of every line of it.
+def summarise_run(run: "Run") -> list[str]:
+    """Return what was read, and what became of every line of it."""
+    return [f"{run.id}  {describe_size(run)}", *account_lines(run.quality, run.started, tracked=run.tracked)]
+
+
+def describe_stored(run: "Run", done: str, *, every_line: bool) -> list[str]:
+    """Return what the store holds now, in a sentence with the id of the run, and below it what was wrong with the data.
 
     Args:
         run: the run as stored.
-        done: what else happened to it, as the end of the first line.
+        done: begin of the sentence: what was done with the run.
+        every_line: whether to account for every line, and not only for what was wrong.
     """
-    return [f"{run.id}  {describe_size(run)}{done}", *account_lines(run.quality, run.started, tracked=run.tracked)]
+    account = account_lines(run.quality, run.started, tracked=run.tracked)
+    usual = {_equation(run.quality, tracked=run.tracked), *_absent_values(run.quality)}
+    shown = account if every_line else [line for line in account if line not in usual]
+    return [f"{done}: {_size(run)}, {_losses(run)}. Id {run.id}.", *shown]
+
+
+def _losses(run: "Run") -> str:
+    """Return how many lines, or points of a tracker, were lost."""
+    lost = sum(entry.rows for entry in run.quality.rejected)
+    noun = "point" if run.tracked else "line"
+    return f"{lost} of {run.quality.lines} {noun}s lost" if lost else f"no {noun} lost"
 
 
 def describe_size(run: "Run") -> str:
     """Return what a run is, on one line."""
-    gpus = f"{len(run.gpus)} GPU{plural(len(run.gpus))}"
-    every = f"every {_rounded(run.interval)} s" if run.interval else "one sample"
-    return f"{run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}"
+    every = f", a sample every {_rounded(run.interval)} s" if run.interval else ""
+    return f"{run.name}: {_size(run)}{every}"
+
+
+def _size(run: "Run") -> str:
+    """Return how many GPUs a run is of, and how long it is."""
+    from gpureport.analysis.rules.phrases import duration  # noqa: PLC0415 - loads the analysis
+
+    length = duration((run.ended - run.started) / 1e6) if run.ended > run.started else "one sample"
+    return f"{len(run.gpus)} GPU{plural(len(run.gpus))}, {length}"
 
 
 def _rounded(seconds: float) -> str:
@@ -44,16 +67,11 @@ def account_lines(
         quoted: the first rejected line, by reason.
         tracked: whether points of a tracker are counted.
     """
-    lines = [point_equation(quality) if tracked else line_equation(quality)]
+    lines = [_equation(quality, tracked=tracked)]
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
-    lines += [
-        f"  no value in {e.cells} cell{plural(e.cells)} of {e.column}: {e.reason}"
-        for e in quality.absent_cells[:_LISTED]
-    ]
-    if len(quality.absent_cells) > _LISTED:
-        lines.append(f"  and cells without a value in {len(quality.absent_cells) - _LISTED} more columns")
+    lines += _absent_values(quality)
     lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:
         lines.append(f"  {count_gaps(quality)}")
@@ -64,6 +82,21 @@ def account_lines(
     if quality.synthetic_time:
         lines.append("  the log has no time stamps; times count from --interval")
     return lines + list(_events(quality, started)) + [f"  {note}" for note in quality.notes]
+
+
+def _equation(quality: "Quality", *, tracked: bool) -> str:
+    return point_equation(quality) if tracked else line_equation(quality)
+
+
+def _absent_values(quality: "Quality") -> list[str]:
+    """Return which columns lack values, a few by name."""
+    lines = [
+        f"  no value in {e.cells} cell{plural(e.cells)} of {e.column}: {e.reason}"
+        for e in quality.absent_cells[:_LISTED]
+    ]
+    if len(quality.absent_cells) > _LISTED:
+        lines.append(f"  and cells without a value in {len(quality.absent_cells) - _LISTED} more columns")
+    return lines
 
 
 def line_equation(quality: "Quality") -> str:

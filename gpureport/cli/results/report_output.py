@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpureport.report.model.shapes import Explanation
 
 _WIDEST = 120
+_OPENED = (".html", ".pdf")
 
 
 def typed_command() -> str:
@@ -136,12 +137,46 @@ def check_outputs(
 
 
 def write_report(
-    content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None
+    content: "Report",
+    paths: Sequence[Path],
+    templates: Path | None = None,
+    detail: int | None = None,
+    *,
+    opened: bool = False,
 ) -> None:
-    """Write a report to every path, by its extension; say where on standard error."""
+    """Write a report to every path, by its extension; say on standard error what it says and where it is.
+
+    Args:
+        content: the report.
+        paths: the files.
+        templates: folder with templates of one's own.
+        detail: as `report.write` takes it.
+        opened: whether to show the first page or PDF with the program that the system has for it.
+    """
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
     for path in paths:
         write_one(content, path, templates=templates, detail=detail)
-        if str(path) != "-":
-            print_note(f"wrote {path}")
+    files = ", ".join(str(path) for path in paths if str(path) != "-")
+    if files:
+        print_note(f"{content.verdict.sentence.rstrip('.')} → {files}".replace("\N{NO-BREAK SPACE}", " "))
+    if opened:
+        click.launch(str(_find_page(paths)))
+
+
+def check_openable(paths: Sequence[Path]) -> None:
+    """Refuse to open a report when no file of it can be looked at in a browser.
+
+    Raises:
+        RenderError: naming the option.
+    """
+    if _find_page(paths) is None:
+        raise RenderError("--open", "no page and no PDF is written", "add -o report.html")
+
+
+def _find_page(paths: Sequence[Path]) -> Path | None:
+    return next((path for path in paths if path.suffix.lower() in _OPENED), None)
+
+
+open_option = click.option("--open", "opened", is_flag=True, help="Open the page or PDF that was written.")
+"""The option that shows what was written."""

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.store import Entry, Store
 
+_MENDED = "Stored {} again, since it was damaged"
 _SMALL = 16 * 2**20
 """Bytes up to which hashing a log is faster than searching a store of many runs."""
 
 
 def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
-    """Store a run unless the store holds it, and return it with what was done, as the end of a sentence.
+    """Store a run unless the store holds it, and return it with what was done, as the begin of a sentence.
 
     A run that the store holds keeps its labels unless the options give others.
     """
@@ -25,17 +26,22 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
     try:
         known = store.get(reading.run_id) if may_be_stored else None
     except StoreError:
-        return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
+        return _describe(store.write(reading, IMPORTER_VERSION), _MENDED)
     if known is None:
-        return store.write(reading, IMPORTER_VERSION), ""
+        return _describe(store.write(reading, IMPORTER_VERSION), "Stored {}")
     run = reading.labels.applied(known.run)
     if not store.intact(known):
-        return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
+        return _describe(store.write(reading, IMPORTER_VERSION, run), _MENDED)
     if force or known.stored.importer_version != IMPORTER_VERSION or _has_grown(known, reading):
-        return store.write(reading, IMPORTER_VERSION, run), ", read again"
+        return _describe(store.write(reading, IMPORTER_VERSION, run), "Stored {} again")
     if run == known.run:
-        return known, f", already in the store{_name_other(known, reading)}"
-    return store.relabel(known, run), ", already in the store, labels changed"
+        return _describe(known, f"{{}} is stored already{_name_other(known, reading)}")
+    return _describe(store.relabel(known, run), "{} is stored already, labels changed")
+
+
+def _describe(entry: "Entry", done: str) -> tuple["Entry", str]:
+    """Return a run with what was done with it; `{}` is its name."""
+    return entry, done.replace("{}", entry.run.name, 1)
 
 
 def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
@@ -43,7 +49,7 @@ def _name_other(known: "Entry", reading: "Reading | TrackedReading | CutReading"
     name = PurePath(reading.locator).name
     if known.run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}:
         return ""
-    return f": {name} holds the same bytes as the stored run {known.run.name}"
+    return f" ({name} holds the same bytes)"
 
 
 def _has_grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:

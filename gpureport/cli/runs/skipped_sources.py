@@ -21,7 +21,7 @@ def report_skipped_files(source: str, named: "Collection[Path]") -> None:
     used = {path.resolve() for path in named}
     names = [str(path) for path in list_unrecognised_files(source) if path.resolve() not in used]
     if names:
-        print_note(f"gpureport: {source}: skipped, no GPU log: {list_names(names)}")
+        print_note(f"Skipped, no GPU log: {list_names(names)}")
 
 
 def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:

@@ -21,7 +21,7 @@ _TRAINING = "give the log of the GPUs as a source, and this one with --training"
 _SHOWN = 120
 """Characters of a message that are shown."""
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
-_WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
+_WANTED = "record one: nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 _WANTED_BESIDE = (
     "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
     "(gpureport explain recording prints what logs it)"
@@ -86,7 +86,8 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
     if not beside and first and (known := _recognise_other_file(head_text(head))):
         return SourceError(source, *known)
-    what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    kind = "host" if beside else "GPU"
+    what = f"not a recognised {kind} log (first line: {first})" if first else "not a text log"
     if first and not beside:
         return _explain_unmapped_table(source, what, head)
     return SourceError(source, what, _WANTED_BESIDE if beside else _WANTED)

@@ -38,6 +38,7 @@ from gpureport.nightly.site.page_model import (
     PointRow,
 )
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
 KEY_FIGURES = tuple(
     BY_NAME[name]
@@ -104,7 +105,7 @@ def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> It
         page = pages[id(check)]
         yield LimitRow(
             limit=display.clean(check.limit),
-            outcome=check_results.OUTCOME_WORDS[check.outcome],
+            outcome=OUTCOME_WORDS[check.outcome],
             grave=check.outcome in check_results.GRAVE,
             observed=display.clean_sentence(check.observed),
             reason=display.clean_sentence(check.reason),

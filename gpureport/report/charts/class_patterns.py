@@ -33,17 +33,20 @@ def define_patterns(keys: Collection[str], prefix: str) -> str:
     return f"<defs>{tiles}</defs>" if tiles else ""
 
 
-def paint_class(key: str, prefix: str) -> str:
-    """Return the attribute that fills an element as a class."""
+def paint_shape(key: str, prefix: str, shape: str) -> str:
+    """Return a shape (`rect x="0" width="9"`) in the fill of a class: its ground, and the hatch upon it."""
     fill = find_fill(key)
-    return f'fill="url(#{prefix}-{key})"' if fill.hatch else f'fill="{fill.colour}"'
+    hatch = f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else ""
+    return f'<{shape} fill="{fill.colour}"/>{hatch}'
 
 
 def draw_swatch(key: str, label: str, prefix: str) -> str:
     """Return a sample of the fill of a class, for a legend."""
     width, height = _SWATCH
-    box = f'<rect width="{width:g}" height="{height:g}" rx="2" {paint_class(key, prefix)}/>'
-    return write_document([define_patterns([key], prefix), box], width=width, height=height, label=label)
+    box = f'rect width="{width:g}" height="{height:g}" rx="2"'
+    return write_document(
+        [define_patterns([key], prefix), paint_shape(key, prefix, box)], width=width, height=height, label=label
+    )
 
 
 def _write_pattern(key: str, prefix: str) -> str:
@@ -52,5 +55,5 @@ def _write_pattern(key: str, prefix: str) -> str:
     ink = f'stroke="{fill.text}" stroke-width="{thickness:g}" stroke-opacity=".4"'
     return (
         f'<pattern id="{prefix}-{key}" width="{side}" height="{side}" patternUnits="userSpaceOnUse">'
-        f'<rect width="{side}" height="{side}" fill="{fill.colour}"/><path d="{path}" {ink}/></pattern>'
+        f'<path d="{path}" {ink}/></pattern>'
     )

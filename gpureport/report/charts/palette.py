@@ -81,8 +81,8 @@ CLASSES = {
     "startup": ClassFill(colour="#e69f00", hatch="||"),
     "tail": ClassFill(colour="#c9ced6", hatch="--"),
     "gpu_lost": ClassFill(colour="#3f3a4a", hatch="xx", text=LIGHT_TEXT),
-    "no_samples": ClassFill(colour="#f1f3f6", hatch="//"),
-    "no_job": ClassFill(colour="#f1f3f6"),
+    "no_samples": ClassFill(colour="#dde2e9", hatch="//"),
+    "no_job": ClassFill(colour="#e8ecf1"),
 }
 """Fill of each class of GPU time."""
 

@@ -67,6 +67,9 @@ class PlottedMetric:
 
 PLOTTED_METRICS = (
     PlottedMetric(metric="gpu_utilization_ratio", title="GPU utilisation", averaged=True),
+    PlottedMetric(metric="cpu_utilization_ratio", title="CPU utilisation", averaged=True),
+    PlottedMetric(metric="cpu_busiest_core_ratio", title="Busiest core", averaged=True),
+    PlottedMetric(metric="cpu_iowait_ratio", title="CPU waiting for I/O", averaged=True),
     PlottedMetric(metric="gpu_power_watts", title="Power"),
     PlottedMetric(metric="gpu_power_ratio", title="Power, of its limit", instead_of="gpu_power_watts"),
     PlottedMetric(metric="gpu_sm_clock_hertz", title="SM clock"),
@@ -80,13 +83,10 @@ PLOTTED_METRICS = (
     PlottedMetric(metric="gpu_dram_active_ratio", title="Memory active", averaged=True),
     PlottedMetric(metric="pcie_receive_bytes_per_second", title="PCIe, received"),
     PlottedMetric(metric="pcie_transmit_bytes_per_second", title="PCIe, sent"),
-    PlottedMetric(metric="cpu_utilization_ratio", title="CPU utilisation", averaged=True),
-    PlottedMetric(metric="cpu_busiest_core_ratio", title="Busiest core", averaged=True),
-    PlottedMetric(metric="cpu_iowait_ratio", title="CPU waiting for I/O", averaged=True),
     PlottedMetric(metric="host_memory_used_bytes", title="Host memory used"),
     PlottedMetric(metric="host_memory_used_ratio", title="Host memory used", instead_of="host_memory_used_bytes"),
 )
-"""Every metric of the timelines."""
+"""Every metric of the timelines in the order of their charts: what feeds a GPU stands below its utilisation."""
 
 
 def select_metrics(recorded: Collection[str]) -> Iterator[PlottedMetric]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from gpureport.report.charts.class_patterns import define_patterns, find_fill, paint_class
+from gpureport.report.charts.class_patterns import define_patterns, find_fill, paint_shape
 from gpureport.report.charts.palette import INK, PAPER
 from gpureport.report.charts.vector_elements import (
     NARROW,
@@ -11,6 +11,7 @@ from gpureport.report.charts.vector_elements import (
     HorizontalScale,
     draw_axis,
     draw_grid,
+    measure_text,
     paint,
     write_document,
 )
@@ -59,7 +60,7 @@ def _draw_segments(bar: SpentBar, scale: HorizontalScale, prefix: str) -> Iterat
     start = 0.0
     for place, part in enumerate(bar.segments):
         at, length = scale.position(start), scale.length(part.value)
-        yield f'<rect x="{at}" width="{length}" height="{_THICK:g}" {paint_class(part.key, prefix)}/>'
+        yield paint_shape(part.key, prefix, f'rect x="{at}" width="{length}" height="{_THICK:g}"')
         if place:
             yield f'<line x1="{at}" x2="{at}" y1="0" y2="{_THICK:g}" {paint("stroke", PAPER)}/>'
         yield from _write_texts(part, start, scale)
@@ -79,13 +80,15 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
 
 
 def _write_text(part: TimeSegment, start: float, scale: HorizontalScale, text: str, attributes: str) -> str:
+    """Return text in the middle of a segment; a ground in the colour of the class keeps the hatch off the letters."""
     fill = find_fill(part.key)
-    # a ground in the colour of the class keeps the hatch off the letters
-    halo = f' stroke="{fill.colour}" stroke-width="4" paint-order="stroke"' if fill.hatch else ""
-    return (
-        f'<text x="{scale.position(start + part.value / 2)}" y="{_THICK / 2 + TEXT * 0.36:g}" text-anchor="middle" '
-        f'font-weight="600" fill="{fill.text}"{halo}{attributes}>{escape(text)}</text>'
+    half = measure_text(text) / 2 + 2
+    ground = f'<rect x="{-half:g}" y="3" width="{2 * half:g}" height="{_THICK - 6:g}" fill="{fill.colour}"/>'
+    written = (
+        f'{ground if fill.hatch else ""}<text y="{_THICK / 2 + TEXT * 0.36:g}" text-anchor="middle" font-weight="600" '
+        f'fill="{fill.text}">{escape(text)}</text>'
     )
+    return scale.place(start + part.value / 2, written, attributes)
 
 
 def _draw_interval(bar: SpentBar, scale: HorizontalScale) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.charts.class_patterns import define_patterns, find_fill, paint_class
+from gpureport.report.charts.class_patterns import define_patterns, paint_shape
 from gpureport.report.charts.palette import BUSY, GRID
 from gpureport.report.charts.vector_elements import (
     HorizontalScale,
@@ -67,21 +67,13 @@ def draw_band(
     for key, stretches in by_class.items():
         if scale.width is not None:
             path = _write_path(stretches, scale, scale.width, top, height)
-            yield f'<path d="{path}" {paint_class(key, prefix)} shape-rendering="crispEdges"/>'
+            yield paint_shape(key, prefix, f'path d="{path}" shape-rendering="crispEdges"')
             continue
-        if not find_fill(key).hatch:
-            path = _write_path(stretches, scale, 1000.0, 0.0, 1.0)
-            yield (
-                f'<svg y="{top:g}" width="100%" height="{height:g}" viewBox="0 0 1000 1" preserveAspectRatio="none">'
-                f'<path d="{path}" {paint_class(key, prefix)} shape-rendering="crispEdges"/></svg>'
-            )
-            continue
+        cut = f"{prefix}-cut-{key}"
         path = _write_path(stretches, scale, 1.0, 0.0, 1.0)
-        yield (
-            f'<clipPath id="{prefix}-cut-{key}" clipPathUnits="objectBoundingBox">'
-            f'<path d="{path}"/></clipPath><rect y="{top:g}" width="100%" height="{height:g}" '
-            f'{paint_class(key, prefix)} clip-path="url(#{prefix}-cut-{key})"/>'
-        )
+        yield f'<clipPath id="{cut}" clipPathUnits="objectBoundingBox"><path d="{path}"/></clipPath>'
+        shape = f'rect y="{top:g}" width="100%" height="{height:g}" clip-path="url(#{cut})"'
+        yield paint_shape(key, prefix, shape)
 
 
 def _write_path(stretches: list[ClassStretch], scale: HorizontalScale, width: float, top: float, height: float) -> str:

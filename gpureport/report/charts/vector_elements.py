@@ -26,8 +26,6 @@ _LETTER = 0.68
 """Mean width of a bold letter, as a part of its size."""
 
 AXIS_HEIGHT = 16.0
-_AT_EDGE = 0.03
-"""Share of the axis from its ends within which a label is set beside its tick rather than below its middle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,19 @@ class HorizontalScale:
     def holds_text(self, text: str, length: float, width: float | None = None) -> bool:
         """Return whether text fits into a length of values, on a page of a width where the figure has none."""
         points = self.share(self.start + length) * (self.width or width or WIDE)
-        return len(text) * TEXT * _LETTER + 6 <= points
+        return measure_text(text) + 6 <= points
+
+    def place(self, value: float, drawn: str, attributes: str = "") -> str:
+        """Return elements drawn around 0 as they stand at a value."""
+        if self.width is None:
+            # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
+            return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
+        return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
+
+
+def measure_text(text: str) -> float:
+    """Return the width of bold text at most, in points."""
+    return len(text) * TEXT * _LETTER
 
 
 def shorten_number(value: float, decimals: int = 2) -> str:
@@ -98,7 +108,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
     shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
     texts = "".join(
-        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_anchor(scale.share(tick.at))}">'
+        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}">'
         f"{escape(tick.text)}</text>"
         for tick in shown
     )
@@ -107,8 +117,10 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     return write_document([body], width=scale.width, height=AXIS_HEIGHT, label=label)
 
 
-def _anchor(share: float) -> str:
-    return "start" if share < _AT_EDGE else "end" if share > 1 - _AT_EDGE else "middle"
+def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:
+    """Return where a label lies to its tick: below its middle unless it would leave the figure."""
+    half, share = measure_text(tick.text) / 2 / (scale.width or NARROW), scale.share(tick.at)
+    return "start" if share < half else "end" if share > 1 - half else "middle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

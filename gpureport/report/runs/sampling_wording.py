@@ -14,7 +14,10 @@ _NEARLY = 0.9995
 
 
 def describe_readings(run: ReportRun) -> str:
-    """Return how often the driver refreshed utilisation and power, and how many readings that makes."""
+    """Return how often the driver refreshed utilisation and power, and how many readings that makes.
+
+    Empty where every row is a reading of its own, as far as the samples show.
+    """
     gpus = {gpu.id for gpu in run.run.gpus}
     known = [entry for entry in run.analysis.statistics if entry.device in gpus]
     found = {name: [each for entry in known if (each := entry.metric(name))] for name in _NAMES}
@@ -22,10 +25,8 @@ def describe_readings(run: ReportRun) -> str:
     if not recorded:
         return display.NOT_RECORDED
     rows = max(sum(each.samples for each in summaries) for summaries in recorded.values())
-    told = [text for name, summaries in recorded.items() for text in _describe_metric(name, summaries)]
-    if not told:
-        return f"{display.plural(rows, 'row')}, each a reading of its own; {_unknown_refresh(run.run.interval)}"
-    return f"{display.plural(rows, 'row')}; {'; '.join(told)}"
+    refreshes = [text for name, summaries in recorded.items() for text in _describe_metric(name, summaries)]
+    return f"{display.plural(rows, 'row')}; {'; '.join(refreshes)}" if refreshes else ""
 
 
 def describe_sampling(run: ReportRun) -> str:
@@ -46,12 +47,6 @@ def _other_intervals(run: ReportRun) -> list[float]:
     if pace is None or not (pace.slow or pace.denser):
         return []
     return sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)})
-
-
-def _unknown_refresh(interval: float | None) -> str:
-    if interval is None:
-        return "how often the driver refreshes cannot be seen"
-    return f"samples {display.duration(interval)} apart cannot show how often the driver refreshes"
 
 
 def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[str]:

@@ -141,13 +141,19 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     scales = [series_packing.fit_metric_scale(number, metric, devices, bucket) for number, metric in enumerate(metrics)]
     packed = [series_packing.pack_device(device, devices[:number], scales) for number, device in enumerate(devices)]
     names = [f"run{place}-series{number}" for number in range(len(devices))]
+    limits = {limit.metric: (limit.value,) for strip in run.strips for limit in strip.limits}
     return _PackedRun(
         index=series_index.describe_run(
             place,
             run,
             bucket,
+            names=[metric.metric for metric in metrics],
             metrics=[
-                series_index.describe_metric(metric, found, series_packing.largest_value(number, devices, found))
+                series_index.describe_metric(
+                    metric,
+                    found,
+                    max(series_packing.largest_value(number, devices, found), *limits.get(metric.metric, (0.0,))),
+                )
                 for number, (metric, found) in enumerate(zip(metrics, scales, strict=True))
             ],
             devices=[

@@ -7,7 +7,7 @@ from typing import Any
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.recording import Run
-from gpureport.report.charts import plotted_metrics
+from gpureport.report.charts import class_patterns, plotted_metrics
 from gpureport.report.charts.plotted_metrics import PlottedMetric
 from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
@@ -18,6 +18,7 @@ from gpureport.report.wording import display
 from gpureport.sampling_rate import SlowStretch
 
 _LABEL = 26
+_UNITS = {metric.metric: metric.unit for metric in plotted_metrics.PLOTTED_METRICS}
 _ROWS = ((4, 32), (8, 24), (16, 17), (sys.maxsize, 12))
 """Pixels of a strip for at most so many GPUs."""
 
@@ -29,15 +30,28 @@ _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Seve
 
 
 def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
-    """Return the axis in seconds, the shortest piece of it to zoom to, and the pixels that names take."""
+    """Return the axis in seconds, the shortest piece of it to zoom to, the pixels of names, and colours of classes."""
     axis = runs[0].axis_seconds
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
     interval = min(run.recording.run.interval or 1.0 for run in runs)
-    return {"axis": axis, "finest": min(4 * interval, axis), "margin": max(7 * longest + 12, _MARGIN)}
+    classes = sorted({stretch.key for run in runs for strip in run.strips for stretch in strip.band})
+    colours = {key: class_patterns.find_fill(key).colour for key in classes}
+    return {
+        "classes": colours,
+        "axis": axis,
+        "finest": min(4 * interval, axis),
+        "margin": max(7 * longest + 12, _MARGIN),
+    }
 
 
-def describe_run(
-    place: int, run: Timeline, bucket: int, metrics: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]]
+def describe_run(  # noqa: PLR0913 - what the index holds of a run, each by name
+    place: int,
+    run: Timeline,
+    bucket: int,
+    *,
+    names: Sequence[str],
+    metrics: Sequence[dict[str, Any]],
+    devices: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return what is said of a run.
 
@@ -45,6 +59,7 @@ def describe_run(
         place: its place among all runs.
         run: its timeline.
         bucket: seconds of a bucket; 0 is every sample.
+        names: columns of the metrics.
         metrics: what is said of each metric.
         devices: what is said of each device.
     """
@@ -58,7 +73,7 @@ def describe_run(
         "top": _EVENTS if any(event.at is not None for event in run.events) else 4,
         "metrics": list(metrics),
         "devices": list(devices),
-        "strips": [_describe_strip(strip, info) for strip in run.strips],
+        "strips": [_describe_strip(strip, info, names) for strip in run.strips],
         "events": [[event.id, _to_milliseconds(event.at)] for event in run.events if event.at is not None],
     }
 
@@ -135,8 +150,14 @@ def _digits(offset: float, step: float, *, exact: bool) -> int:
     return next(whole, 2)
 
 
-def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
+def _describe_strip(strip: TimelineStrip, info: Run, names: Sequence[str]) -> dict[str, Any]:
     return {
+        "band": [[stretch.key, _to_milliseconds(stretch.end)] for stretch in strip.band],
+        "limits": [
+            [names.index(limit.metric), limit.value * _UNITS[limit.metric].factor, limit.text]
+            for limit in strip.limits
+            if limit.metric in names
+        ],
         "device": [device.id for device in info.devices].index(strip.device),
         "gaps": [[_to_milliseconds(start), _to_milliseconds(end)] for start, end in strip.gaps],
         "marks": [

@@ -180,7 +180,8 @@ def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> 
     (tmp_path / "b.csv").write_text(log(300))
     outcome = gpureport("report", "a.csv", "b.csv", "-o", "out/r.html", "-o", "out/r.json", "-o", "out/r.txt")
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err == "wrote out/r.html\nwrote out/r.json\nwrote out/r.txt\n"
+    assert outcome.err.endswith(" → out/r.html, out/r.json, out/r.txt\n")
+    assert outcome.err.count("\n") == 1
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["r.html", "r.json", "r.txt"]
     assert (tmp_path / "out" / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 

@@ -26,14 +26,20 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
     """What was read, kept, rejected and why, is printed."""
     (tmp_path / "gpu.csv").write_text(dirty())
     outcome = gpureport("ingest", "gpu.csv", "--name", "first")
-    run_id, _, summary = outcome.out.partition("  ")
-    assert summary == (
-        "first: 1 GPU, 2 s, every 1 s\n"
-        "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event\n"
+    sentence, _, rest = outcome.out.partition("\n")
+    run_id = sentence.rpartition(" ")[2].rstrip(".")
+    assert sentence == f"Stored first: 1 GPU, 2 s, 1 of 8 lines lost. Id {run_id}."
+    assert rest == (
         "  rejected 1: wrong number of cells (first at line 5)\n"
-        "  no value in 1 cell of power.draw: N/A\n"
         "  no devices, 1 s after the first sample: No devices were found (line 7)\n"
     )
+    every = gpureport("-v", "ingest", "gpu.csv", "--force").out.splitlines()
+    assert every[0] == f"Stored first again: 1 GPU, 2 s, 1 of 8 lines lost. Id {run_id}."
+    assert every[1:4] == [
+        "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event",
+        "  rejected 1: wrong number of cells (first at line 5)",
+        "  no value in 1 cell of power.draw: N/A",
+    ]
     assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")
 
 
@@ -42,7 +48,7 @@ def test_the_summary_tells_what_happened() -> None:
     told = [event("driver_message", place, f"message {place}", line=place) for place in range(12)]
     told.append(event("gpu_lost", 100, "GPU is lost", line=102, device="gpu:1"))
     made = with_quality(recording(util=[50.0] * 200), log_events=tuple(told), synthetic_time=True)
-    lines = summarise_run(made.run, "")
+    lines = summarise_run(made.run)
     assert lines[2:5] == [
         "  the log has no time stamps; times count from --interval",
         "  gpu lost of gpu:1, 100 s after the first sample: GPU is lost (line 102)",
@@ -57,13 +63,13 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
     gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
     parquet = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
     written = parquet.stat().st_mtime_ns
-    assert "already in the store\n" in gpureport("ingest", "gpu.csv").out
+    assert " is stored already: " in gpureport("ingest", "gpu.csv").out
     assert "labels changed" in gpureport("ingest", "gpu.csv", "--param", "batch=8").out
     assert parquet.stat().st_mtime_ns == written
     assert len(gpureport("runs", "list").out.splitlines()) == 1
     shown = json.loads(gpureport("runs", "show", "g").out)["run"]
     assert (shown["step"], shown["params"]) == ("a", {"lr": "1", "batch": "8"})
-    assert "read again" in gpureport("ingest", "gpu.csv", "--force").out
+    assert " again: " in gpureport("ingest", "gpu.csv", "--force").out
     assert json.loads(gpureport("runs", "show", "g").out)["run"]["step"] == "a"
 
 
@@ -82,7 +88,7 @@ def test_strict_fails_on_a_rejected_line(gpureport: Program, tmp_path: Path) -> 
     outcome = gpureport("ingest", "gpu.csv", "--strict")
     assert outcome.code == 3
     assert "lines were rejected: 1 wrong number of cells (first at line 5)" in outcome.err
-    assert "no runs in" in gpureport("runs").out
+    assert "No runs in" in gpureport("runs").out
 
 
 def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_path: Path) -> None:
@@ -97,7 +103,7 @@ def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_pa
     gpureport("runs", "export", "b", "-o", "out.parquet")
     assert len(pd.read_parquet(tmp_path / "out.parquet")) == 5
     gpureport("runs", "rm", "b")
-    assert "no runs in" in gpureport("runs").out
+    assert "No runs in" in gpureport("runs").out
 
 
 def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
@@ -129,7 +135,7 @@ def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: 
     outcome = gpureport("ingest", "logs")
     assert (outcome.code, len(gpureport("runs").out.splitlines())) == (3, 1)
     skipped, failed = outcome.err.splitlines()
-    assert skipped == "gpureport: logs: skipped, no GPU log: logs/c.txt, logs/host.csv"
+    assert skipped == "Skipped, no GPU log: logs/c.txt, logs/host.csv"
     assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, uuid; ")
 
 
@@ -178,7 +184,7 @@ def test_a_large_log_is_not_hashed_for_a_store_without_it(
     monkeypatch.setattr("gpureport.cli.runs.run_storing._SMALL", 0)
     (tmp_path / "gpu.csv").write_text(log())
     assert "already" not in gpureport("ingest", "gpu.csv").out
-    assert "already in the store\n" in gpureport("ingest", "gpu.csv").out
+    assert " is stored already: " in gpureport("ingest", "gpu.csv").out
     (tmp_path / "gpu.csv").write_text(log(30))
     asked = list[str]()
     monkeypatch.setattr("gpureport.store.Store.get", lambda _, run_id: asked.append(run_id))
@@ -192,11 +198,11 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
     outcome = gpureport("ingest", "gpu.csv", "gpu.csv.1", "--as-one-run", "--name", "both")
-    assert outcome.out.partition("  ")[2].startswith("both: 2 GPUs, 39 s, every 1 s\n  82 lines = 80 rows kept")
-    assert "already in the store" in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
+    assert outcome.out.startswith("Stored both: 2 GPUs, 39 s, no line lost. ")
+    assert " is stored already: " in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
     (run,) = json.loads(gpureport("analyze", "gpu.csv", "gpu.csv.1", "--as-one-run", "--format", "json").out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
-    assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 4
+    assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 2
     refused = gpureport("analyze", "both", "--as-one-run")
     assert (refused.code, refused.err[:22]) == (3, "gpureport: both: no su")
 
@@ -206,7 +212,7 @@ def test_a_compressed_log(gpureport: Program, tmp_path: Path) -> None:
     content = gzip.compress(log(4000).encode())
     (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
     out = gpureport("ingest", "a.csv.gz").out
-    assert "  a: 1 GPU" in out
+    assert out.startswith("Stored a: 1 GPU, ")
     assert "  The compressed log is cut: read up to there.\n" in out
 
 
@@ -251,7 +257,10 @@ def test_one_of_a_thing_is_said_as_one(gpureport: Program, tmp_path: Path) -> No
     (tmp_path / "gpu.csv").write_text("\n".join([HEADER, row(0), row(0), "No devices were found", ""]))
     assert "  1 row shares the time stamp of the row before (kept)\n" in gpureport("ingest", "gpu.csv").out
     (tmp_path / "one.csv").write_text("\n".join([HEADER, row(0), ""]))
-    assert "  2 lines = 1 row kept + 0 rejected + 1 header + 0 noise + 0 events\n" in gpureport("ingest", "one.csv").out
+    assert (
+        "  2 lines = 1 row kept + 0 rejected + 1 header + 0 noise + 0 events\n"
+        in gpureport("-v", "ingest", "one.csv").out
+    )
     assert "gpu:0: NVIDIA L4, 1 row\n" in gpureport("ingest", "one.csv", "--explain").out
     (tmp_path / "narrow.csv").write_text("\n".join(["utilization.gpu", *(row(second) for second in range(9)), ""]))
     assert "its header names 1 column and its rows hold 6 cells" in gpureport("ingest", "narrow.csv").err
@@ -273,8 +282,8 @@ def test_known_bytes_under_another_name_are_told(gpureport: Program, tmp_path: P
         (tmp_path / name).write_text(log(20))
     gpureport("ingest", "eobo.csv")
     told = gpureport("ingest", "last-good.csv")
-    assert "already in the store: last-good.csv holds the same bytes as the stored run eobo\n" in told.out
-    assert gpureport("ingest", "eobo.csv").out.splitlines()[0].endswith(", already in the store")
+    assert "eobo is stored already (last-good.csv holds the same bytes): " in told.out
+    assert gpureport("ingest", "eobo.csv").out.startswith("eobo is stored already: ")
     assert gpureport("ingest", "last-good.csv", "--name", "last-good").code == 0
     assert gpureport("baseline", "set", "main", "last-good").code == 0
     assert " 1 GPU  " in gpureport("runs").out

@@ -256,16 +256,16 @@ def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: 
     limits = ("gpu_utilization_ratio mean >= 10 %", "change idle_ratio <= 2 points")
     (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
     kept = nightly("0.csv", "--date", "2026-03-01")
-    assert (kept.code, "gpureport check passed (1 passed)" in kept.out) == (0, True)
+    assert (kept.code, "gpureport check PASSED (1 passed)" in kept.out) == (0, True)
     broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100 %")
     assert broken.code == 1
-    assert "BROKEN" in broken.out
-    assert "1 broken, 1 passed." in (tmp_path / "site" / "index.html").read_text()
+    assert "FAILED" in broken.out
+    assert "1 failed, 1 passed." in (tmp_path / "site" / "index.html").read_text()
     first, second = History(tmp_path / ".gpureport").read_latest()
     assert [check.origin for check in second.checks] == ["gpureport.toml:2", "--fail-on"]
-    for each, outcome in ((first, "passed"), (second, "broken")):
+    for each, outcome in ((first, "passed"), (second, "failed")):
         report = (tmp_path / "site" / "nights" / f"{each.page}.html").read_text()
-        assert outcome in report.split('<section id="policy">')[1].split("</section>")[0]
+        assert outcome in report.split('id="policy"')[1].split("</details>")[0]
         assert '<a href="../index.html">All nights</a>' in report
     before = files(tmp_path / "site")
     assert gpureport("nightly", "--site", "again").code == 0

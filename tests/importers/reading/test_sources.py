@@ -59,7 +59,7 @@ def test_xml_of_others_is_no_log(tmp_path: Path) -> None:
     """What `sadf -x` or a test runner wrote is not taken for what nvidia-smi writes."""
     path = tmp_path / "tests.xml"
     path.write_text('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n<testsuite name="a"/>\n</testsuites>\n')
-    assert "not a known log" in refused(path)
+    assert "not a recognised GPU log" in refused(path)
 
 
 def test_an_empty_file(tmp_path: Path) -> None:
@@ -71,13 +71,13 @@ def test_an_empty_file(tmp_path: Path) -> None:
 def test_a_first_line_with_tabs_is_shown(tmp_path: Path) -> None:
     """What a tool prints that is not read is text, whatever parts its cells."""
     (tmp_path / "log.txt").write_text("node1\t1\tall\t%user\t50.25\n")
-    assert "(it begins 'node1 1 all %user 50.25')" in refused(tmp_path / "log.txt")
+    assert "(first line: node1 1 all %user 50.25)" in refused(tmp_path / "log.txt")
 
 
 def test_blank_lines_above_a_text(tmp_path: Path) -> None:
     """A text that begins with blank lines, as the help of nvidia-smi does, is shown by the first one with words."""
     (tmp_path / "log.txt").write_text("\n \n    GPU statistics are displayed in scrolling format\n")
-    assert "(it begins 'GPU statistics are displayed in scrolling format')" in refused(tmp_path / "log.txt")
+    assert "(first line: GPU statistics are displayed in scrolling format)" in refused(tmp_path / "log.txt")
 
 
 def test_a_folder_with_runs_of_neptune(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_picture(tmp_path: Path) -> None:
 def test_a_csv_of_something_else(tmp_path: Path) -> None:
     """Another CSV is shown by its first line."""
     (tmp_path / "sales.csv").write_text("region,sales\nnorth,3\n")
-    assert "not a known log (it begins 'region,sales')" in refused(tmp_path / "sales.csv")
+    assert "not a recognised GPU log (first line: region,sales)" in refused(tmp_path / "sales.csv")
 
 
 PROSE = "Epoch 3/100, step 1200: loss=0.43, gpu memory 1024 MiB\n  [rank0] 0.42 s\n2026-03-14 saved, /out/a\n"
@@ -119,7 +119,7 @@ def test_what_is_no_log_is_not_searched_to_its_end(tmp_path: Path) -> None:
     """A header deeper than that is not found, and neither is one in what is no text."""
     path = tmp_path / "job.out"
     path.write_text(PROSE * 60_000 + log(50))
-    assert "not a known log (it begins 'Epoch 3/100" in refused(path)
+    assert "not a recognised GPU log (first line: Epoch 3/100" in refused(path)
     path.write_bytes(b"\xff\xfa\x81" * 30_000 + b"\n" + log(50).encode())
     assert "not a text log" in refused(path)
 
@@ -162,7 +162,8 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     ):
         find_runs(gpu, [gpu])
     with pytest.raises(
-        SourceError, match=r"other.txt: not a known log .*; give what sar, .*, or a CSV with a timestamp and cpu"
+        SourceError,
+        match=r"other.txt: not a recognised host log .*; give what sar, .*, or a CSV with a timestamp and cpu",
     ):
         find_runs(gpu, [other])
     said = (

@@ -132,7 +132,7 @@ def test_times_that_no_log_gave() -> None:
     facts = {fact.name: fact.text for fact in content.quality[0].facts}
     recorded = facts["Recorded"].replace("\N{NO-BREAK SPACE}", " ")
     assert recorded == "6 min 39 s in all; the log has no time stamps; times count from --interval"
-    assert (facts["Coverage"], facts["Longest gap"]) == ("not recorded", "not recorded")
+    assert (facts["Coverage"], "Longest gap" in facts) == ("not recorded", False)
     assert "no time stamps" in content.timeline[0].caption
     assert found(analysis, "log_gap") == []
     assert [entry.device for entry in unjudged(analysis, "log_gap")] == [None]
@@ -144,14 +144,14 @@ def test_times_that_no_log_gave() -> None:
     ("every", "times", "words"),
     [
         (0.01, 20, "12 000 rows; utilisation changes every 0.20 s: 600 readings, 95 % of rows repeat the one before"),
-        (1.0, 1, "600 rows, each a reading of its own; samples 1 s apart cannot show how often the driver refreshes"),
+        (1.0, 1, ""),
     ],
 )
 def test_readings_in_words(every: float, times: int, words: str) -> None:
-    """Data quality says how many readings lie behind the rows."""
+    """Data quality says how many readings lie behind the rows, where rows repeat one."""
     values = [90 + place * 7 % 9 for place in range(600) for _ in range(times)]
     facts = {fact.name: fact.text for fact in report(recording(every=every, util=values)).quality[0].facts}
-    assert facts["Readings"].replace("\N{NO-BREAK SPACE}", " ") == words
+    assert facts.get("Readings", "").replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_a_utilisation_that_never_changes() -> None:

@@ -44,7 +44,7 @@ def render(
 def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from terminal_head.head_lines(report, page)
     if report.policy:
-        yield from page.heading("Limits")
+        yield from page.heading("Rules")
         yield from terminal_tables.block_lines(report.policy, page)
     if report.comparison and report.comparison.gains:
         yield from terminal_gains.gain_lines(report.comparison.gains, page)

@@ -74,7 +74,8 @@ def bar_lines(spent: TimeSpent, page: Page, most: int) -> Iterator[Line]:
     shown = _select_bars(spent.bars, most)
     label = min(max(display.terminal_width(bar.label) for bar in shown), _LABEL)
     total = "" if shared_total(spent) else None
-    columns = [_right_columns(bar, total) for bar in shown]
+    are_steps = measure_right(spent) > 0
+    columns = [_right_columns(bar, total, are_steps=are_steps) for bar in shown]
     widths = [max(display.terminal_width(texts[place]) for texts in columns) for place in range(_WORDS + 1)]
     room = page.width - _GUTTER - label - 1
     for place in (_WORDS, 1):
@@ -127,9 +128,10 @@ def _select_bars(bars: Sequence[SpentBar], most: int) -> Sequence[SpentBar]:
     return [bars[place] for place in sorted(wanted[:most])]
 
 
-def _right_columns(bar: SpentBar, total: str | None) -> tuple[str, str, str]:
+def _right_columns(bar: SpentBar, total: str | None, *, are_steps: bool) -> tuple[str, str, str]:
     text, verdict, _ = change_words(bar.change)
-    return bar.total if total is None else total, text, verdict or bar.note
+    note = "" if are_steps and not bar.is_bad else bar.note
+    return bar.total if total is None else total, text, verdict or note
 
 
 def _draw(segments: Sequence[TimeSegment], longest: float, length: int, signs: dict[str, str]) -> str:

@@ -21,19 +21,11 @@ _MOST = {"rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 
 """Lines that each part has at most."""
 
 _LEAST = (
-    ("rules", 1),
-    ("uses", 1),
-    ("signals", 2),
-    ("bars", 4),
-    ("tiles", 4),
-    ("details", 2),
-    ("bars", 2),
-    ("tiles", 2),
+    *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("details", 2)),
+    *(("bars", 6), ("tiles", 3), ("details", 1), ("bars", 4), ("actions", 2), ("tiles", 2), ("bars", 2)),
+    *(("uses", 0), ("signals", 0), ("tiles", 0), ("actions", 1), ("details", 0), ("bars", 0)),
 )
 """What gives way where a screen is full, in this order, and how many lines of it stay."""
-
-_LAST = (("actions", 2), ("uses", 0), ("signals", 0), ("tiles", 0), ("actions", 1), ("details", 1), ("bars", 0))
-"""What gives way after that."""
 
 _GUTTER = 2
 _LABEL = 14
@@ -44,7 +36,7 @@ def screen_lines(report: Report, page: Page) -> list[Line]:
     """Return the report in at most 30 lines; what gives way stands in the full text."""
     limits = dict(_MOST)
     lines = list(_lines(report, page, limits))
-    for part, least in (*_LEAST, *_LAST):
+    for part, least in _LEAST:
         while len(lines) > HEIGHT and limits[part] > least:
             limits[part] -= 1
             lines = list(_lines(report, page, limits))
@@ -101,7 +93,9 @@ def _signals(history: SignalHistory, page: Page, most: int) -> Iterator[Line]:
     for panel in panels[:most]:
         line = terminal_timeline.draw_heights(_main_line(panel), length, page, _top(panel))
         drawn = max(drawn, len(line))
-        yield Line(f"{'':{_GUTTER}}{page.column(panel.label, _LABEL - 1)} {line}{'':{_GUTTER}}{panel.note}")
+        yield Line(
+            f"{'':{_GUTTER}}{page.column(panel.label.partition(',')[0], _LABEL - 1)} {line}{'':{_GUTTER}}{panel.note}"
+        )
     marks = _mark_spans(history, drawn, page)
     yield Line(f"{'':{_GUTTER + _LABEL}}{marks}{'':{_GUTTER}}{history.span_text}", "soft")
 
@@ -197,7 +191,7 @@ def _rules(policy: Table, page: Page, most: int) -> Iterator[Line]:
     yield Line()
     hidden = f", {most} shown" if len(failed) > most else ""
     yield from page.wrapped(
-        f"RULES{display.GAP * 2}{len(failed)} of {len(policy.rows)} broken or not assessed{hidden}."
+        f"RULES{display.GAP * 2}{len(failed)} of {len(policy.rows)} failed or not assessed{hidden}."
     )
     for row in failed[:most]:
         outcome, observed, _ = row.cells

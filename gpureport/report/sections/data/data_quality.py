@@ -12,6 +12,8 @@ from gpureport.report.sections.head import job_sentences
 from gpureport.report.wording import display, terms
 
 _LISTED = 12
+_NEARLY_ALL = 0.9995
+"""Share of the time from which coverage prints as all of it."""
 
 _LONGEST = 500
 """Characters of params or tags that are shown; the JSON has them all."""
@@ -43,20 +45,31 @@ def _facts(run: ReportRun) -> Iterator[Fact]:
     if len(run.analysis.jobs) > 1:
         yield Fact(name="Jobs", text=job_sentences.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
-    yield Fact(name="Readings", text=sampling_wording.describe_readings(run))
-    untimed = data.synthetic_time
-    covered = display.or_not_recorded(run.analysis.coverage_ratio, _coverage)
-    yield Fact(name="Coverage", text=covered + _pauses(run.analysis.pauses))
-    yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
-    yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data))
+    if readings := sampling_wording.describe_readings(run):
+        yield Fact(name="Readings", text=readings)
+    yield from _gap_facts(run)
+    yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data, "point" if info.tracked else "line"))
     if data.rejected:
         yield Fact(name="Rejected", text="; ".join(_rejected(data, "point" if info.tracked else "line")))
-    yield Fact(name="Absent values", text="; ".join(_absent(data)) or "none in the columns recorded")
+    if data.absent_cells:
+        yield Fact(name="Absent values", text="; ".join(_absent(data)))
     if data.duplicates:
         yield Fact(name="Repeated stamps", text=f"{display.plural(data.duplicates, 'row')}, kept")
     if data.imputed_points:
         yield Fact(name="Restored values", text=f"{display.plural(data.imputed_points, 'value')} the recorder drops")
-    yield Fact(name="Clock", text="; ".join(_clock_steps(run)) or "no backward step")
+    if data.clock_steps:
+        yield Fact(name="Clock", text="; ".join(_clock_steps(run)))
+
+
+def _gap_facts(run: ReportRun) -> Iterator[Fact]:
+    """Yield that there is no gap, or how much samples cover and where the longest gap is."""
+    covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
+    if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
+        yield Fact(name="Coverage", text="No gap.")
+        return
+    yield Fact(name="Coverage", text=display.or_not_recorded(covered, _coverage) + _pauses(pauses))
+    if gaps and not run.run.quality.synthetic_time:
+        yield Fact(name="Longest gap", text=_longest_gap(run))
 
 
 def _recorded(run: ReportRun) -> str:
@@ -69,8 +82,8 @@ def _recorded(run: ReportRun) -> str:
 def _sampling(run: ReportRun) -> str:
     info = run.run
     if info.interval is None:
-        return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
-    return f"one sample of each {'GPU' if info.gpus else 'host'} {sampling_wording.describe_sampling(run)}"
+        return "One sample of each device." if len(info.devices) > 1 else "One sample in all."
+    return f"A sample {sampling_wording.describe_sampling(run)}."
 
 
 def _coverage(ratio: float) -> str:
@@ -87,8 +100,6 @@ def _pauses(pauses: Pauses | None) -> str:
 
 def _longest_gap(run: ReportRun) -> str:
     gaps = run.run.quality.gaps
-    if not gaps:
-        return "no gap"
     stretches = _stretches(gaps)
     longest = max(gaps, key=lambda gap: gap.end - gap.start)
     devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
@@ -117,10 +128,12 @@ def _devices(run: ReportRun, devices: Sequence[str]) -> str:
     return display.join_words([*([run.devices(found)] if found else []), *hosts])
 
 
-def _lines(data: Quality) -> str:
+def _lines(data: Quality, noun: str) -> str:
+    """Return whether anything was lost, then the sum that every line is part of."""
     rejected = sum(entry.rows for entry in data.rejected)
-    parts = [(data.rows_kept, "kept as samples"), (rejected, "rejected")]
-    parts += [
+    parts = [
+        (data.rows_kept, "kept as samples"),
+        (rejected, "rejected"),
         (data.headers, "header" if data.headers == 1 else "headers"),
         (data.noise, "without data"),
         (data.events, "driver message" if data.events == 1 else "driver messages"),
@@ -128,7 +141,10 @@ def _lines(data: Quality) -> str:
     ]
     shown = [f"{display.integer(count)} {name}" for count, name in parts if count or name == "rejected"]
     unaccounted = "" if data.accounted else "; the parts do not add up, please report this log"
-    return f"{display.integer(data.lines)} read = {' + '.join(shown)}{unaccounted}"
+    total = f"{display.integer(data.lines)} read = {' + '.join(shown)}{unaccounted}"
+    if rejected or not data.accounted:
+        return total
+    return f"Complete: {display.plural(data.rows_kept, 'sample')}, no {noun} lost. {total}"
 
 
 def _rejected(data: Quality, noun: str) -> Iterator[str]:

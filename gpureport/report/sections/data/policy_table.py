@@ -6,8 +6,9 @@ from pathlib import PurePath
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
-_NOTE = "A limit that cannot be judged is not kept: what it is on was not recorded, or for too short."
+_NOTE = "A rule that is not assessed does not hold: what it is on was not recorded, or for too short."
 _GRAVE = {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
 
 
@@ -16,7 +17,7 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
     if not checks:
         return None
     return Table(
-        columns=("Limit", "Outcome", "Observed", "Run"),
+        columns=("Rule", "Outcome", "Observed", "Run"),
         numeric=(False, False, False),
         rows=tuple(_row(check) for check in checks),
         notes=(_NOTE,),
@@ -27,7 +28,7 @@ def _row(check: Check) -> Row:
     return Row(
         head=Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name),
         cells=(
-            Cell(text=check.outcome.value, flagged=check.outcome in _GRAVE),
+            Cell(text=OUTCOME_WORDS[check.outcome], flagged=check.outcome in _GRAVE),
             Cell(
                 text=display.clean_sentence(check.observed),
                 small=display.clean_sentence(check.reason),

@@ -9,6 +9,7 @@ from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import advice_steps, finding_caveats, range_wording, row_groups
 from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 from gpureport.report.wording.ranges import format_range
@@ -66,7 +67,7 @@ def _row(group: RowGroup, runs: Sequence[ReportRun], cards: Sequence[FindingCard
         advice=_describe_advice(group),
         caveats=finding_caveats.list_caveats(group),
         marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
-        history=None,
+        history=build_finding_history(group.worst.run, group.worst.findings),
         cards=tuple(card.id for card in worst_first),
     )
 

@@ -77,17 +77,25 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
     smallest = max(_detectable_share(delta) for delta in unclear)
     runs = min(min(delta.runs) for delta in unclear)
     longest = max(run.analysis.seconds for step in comparison.steps for run in step.runs)
-    labels = numbered_labels.list_labels([display.clean(delta.step) for delta in unclear])
     advice = "Run each step for ten minutes." if longest < 300 else "Repeat each step more often."  # noqa: PLR2004 - short
     yield Measurement(
         action=Action(
             title="Measure longer runs" if longest < 300 else "Repeat each step more often",  # noqa: PLR2004 - short
-            gain=f"Settles {labels}",
+            gain=f"Settles {_name_steps(comparison, unclear)}",
             text=f"{display.plural(runs, 'run')} a step of at most {display.duration(longest)} show changes from about "
             f"{display.percent(smallest)} on. {advice}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
+
+
+def _name_steps(comparison: Comparison, unclear: Sequence[Delta]) -> str:
+    """Return steps by number where several follow each other, else by name."""
+    order = [step.label for step in comparison.steps]
+    places = [order.index(delta.step) + 1 for delta in unclear]
+    if len(places) > 1 and places[-1] - places[0] == len(places) - 1:
+        return f"steps {places[0]} {'and' if len(places) == 2 else 'to'} {places[-1]}"  # noqa: PLR2004 - a pair
+    return numbered_labels.list_labels([display.clean(delta.step) for delta in unclear])
 
 
 def _is_unclear(delta: Delta) -> bool:

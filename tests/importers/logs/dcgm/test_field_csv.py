@@ -71,5 +71,5 @@ def test_readings_beyond_memory_are_refused(tmp_path: Path, monkeypatch: pytest.
 
 def test_other_tables_of_fields_and_values_are_none(tmp_path: Path) -> None:
     """A table with a GPU, a field and a value that are not DCGM's is not taken for one."""
-    with pytest.raises(SourceError, match="not a known log"):
+    with pytest.raises(SourceError, match="not a recognised GPU log"):
         made(tmp_path, "timestamp,gpu,field,value\n2026-01-01 00:00:00,0,colour,5\n")

@@ -163,7 +163,7 @@ def test_ingest_takes_it_later(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for more in ([], ["--training", str(tmp_path / "metrics.csv")], []):
         with pytest.raises(SystemExit, match="0"):
             main([*given_, *more])
-        said.append(capsys.readouterr().out.partition("\n")[0].rpartition(",")[2])
-    assert said == [" every 1 s", " read again", " already in the store"]
+        said.append(capsys.readouterr().out.partition(":")[0].replace(tmp_path.name, "gpu"))
+    assert said == ["Stored gpu", "Stored gpu again", "gpu is stored already"]
     (entry,) = Store(tmp_path / "store").entries()
     assert len(Store(tmp_path / "store").read(entry).training) == 6

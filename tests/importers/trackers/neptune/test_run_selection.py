@@ -191,7 +191,7 @@ def test_other_runs_go_on(gpureport: Program, tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:-9])
     outcome = gpureport("ingest", "data")
     assert outcome.code == 3
-    assert "run 0: 1 GPU, 20 s, every 10 s" in outcome.out
+    assert "Stored run 0: 1 GPU, 20 s, no point lost." in outcome.out
     assert "_part_0.parquet: the Parquet file is damaged" in outcome.err
     assert "run 0" in gpureport("runs").out
 
@@ -200,13 +200,13 @@ def test_an_export_is_read_again_when_it_grew(gpureport: Program, tmp_path: Path
     """The same run is in the store once; with more in it, it is replaced."""
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 30])))
     first = gpureport("ingest", "data").out
-    assert "already in the store" in gpureport("ingest", "data").out
+    assert "is stored already" in gpureport("ingest", "data").out
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 400])))
     again = gpureport("ingest", "data").out
     assert again.split()[0] == first.split()[0]
-    assert "read again" in again
+    assert " again: " in again
     explained = gpureport("ingest", "data", "--explain").out
-    assert explained.startswith("baseline: 1 GPU, 3990 s, every 10 s\n")
+    assert explained.startswith("baseline: 1 GPU, 1 h 6 min, a sample every 10 s\n")
     assert explained.endswith("Not stored.\n")
 
 

@@ -173,8 +173,8 @@ def test_rules_that_do_not_hold_are_named() -> None:
     run = examples.pair(examples.run())
     content = build([run], title=None, command="", gpu_hour_price=None, version="0.1.0", checks=checks)
     lines = check_screen(content)
-    assert "RULES  1 of 2 broken or not assessed." in lines
-    assert "  broken: idle_ratio <= 5 % (49 %)" in lines
+    assert "RULES  1 of 2 failed or not assessed." in lines
+    assert "  failed: idle_ratio <= 5 % (49 %)" in lines
 
 
 def test_full_text_is_asked_for(report: Report) -> None:

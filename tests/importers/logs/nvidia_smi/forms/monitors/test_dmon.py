@@ -78,7 +78,7 @@ def test_a_header_that_is_left_out_must_be_the_usual_one(tmp_path: Path) -> None
     assert kept(recording) == 10
     assert column(recording, "gpu_sm_clock_hertz")[0] == 1980e6
     assert "dmon wrote no header" in recording.run.quality.notes[0]
-    with pytest.raises(SourceError, match="not a known log"):
+    with pytest.raises(SourceError, match="not a recognised GPU log"):
         read_text(tmp_path, csv(dmon(10, names=("pwr", "sm")), header=False))
 
 
@@ -97,7 +97,7 @@ def test_units_alone_tell_the_columns(tmp_path: Path, names: tuple[str, ...], *,
 
 def test_units_of_unknown_columns_tell_nothing(tmp_path: Path) -> None:
     """A line of units that stands for no known columns is no heading."""
-    with pytest.raises(SourceError, match="not a known log"):
+    with pytest.raises(SourceError, match="not a recognised GPU log"):
         read_text(tmp_path, "#Idx, W, C, %\n 0, 300, 60, 90\n 0, 300, 60, 91\n")
 
 
