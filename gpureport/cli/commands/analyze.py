@@ -11,12 +11,7 @@ from gpureport.cli.runs import analyses, named_runs, run_sampling
 @click.command()
 @click.argument("source", nargs=-1, required=True)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option(
-    "--detail",
-    type=click.Choice(["short", "full"]),
-    default="short",
-    help="One screen of text, or everything.",
-)
+@report_output.text_detail_option
 @limit_checks.fail_on
 @analysis_options
 @source_options

@@ -29,12 +29,7 @@ _SIDES = 2
 @click.command()
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
-@click.option(
-    "--detail",
-    type=click.Choice(["short", "full"]),
-    default="short",
-    help="One screen of text, or everything.",
-)
+@report_output.text_detail_option
 @click.option(
     "--calibrate",
     is_flag=True,

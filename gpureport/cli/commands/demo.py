@@ -9,12 +9,14 @@ from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.options.label_options import LabelOptions
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import report_output
-from gpureport.cli.runs import analyses, named_runs
+from gpureport.cli.runs import analyses, step_grouping
+from gpureport.comparison.study.factors import parse_factors
 from gpureport.resources import find_shipped_folder
 
-_CHAIN = "input_starved"
-_WORK = (1000.0, "steps")
-"""What each of the three runs did, as the README beside them says."""
+_CHAIN = "recorded/training_steps"
+_TITLE = "Sample logs, recorded"
+_WORK = (32768.0, "images")
+"""What each of the 15 runs did, as the README beside them says."""
 
 
 @click.command()
@@ -25,24 +27,24 @@ _WORK = (1000.0, "steps")
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Also write the report of the three steps (repeatable).",
+    help="Also write the report of the five steps (repeatable).",
 )
-@click.option(
-    "--detail",
-    type=click.Choice(["short", "full"]),
-    default="short",
-    help="One screen of text, or everything.",
-)
-def demo(*, outputs: tuple[Path, ...], detail: str) -> None:
-    """Analyse the sample logs: a job that starves on its input pipeline, and what two changes did to it.
+@report_output.open_option
+@report_output.text_detail_option
+def demo(*, outputs: tuple[Path, ...], opened: bool, detail: str) -> None:
+    """Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.
 
-    The logs are generated, not recorded. The folder of the other samples is printed.
+    The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.
     """
     report_output.check_outputs(outputs)
+    if opened:
+        report_output.check_openable(outputs)
     chain = find_shipped_folder("sample_logs") / _CHAIN
-    found = named_runs.read_recordings([str(chain)], SourceOptions(labels=LabelOptions(work=(_WORK,))))
-    content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()))
+    steps = tuple(str(path) for path in sorted(chain.iterdir()) if path.is_dir())
+    by_folder = step_grouping.StepOptions(by=parse_factors("folder"), steps=None)
+    found = step_grouping.read_steps(steps, by_folder, SourceOptions(labels=LabelOptions(work=(_WORK,))))
+    content = report_output.build_report(analyses.analyze_runs(found, AnalysisOptions()), _TITLE)
     report_output.print_report(content, full=detail == "full")
-    report_output.write_report(content, outputs)
-    others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
-    print_note(f"More samples in {chain.parent}: {others}")
+    report_output.write_report(content, outputs, opened=opened)
+    print_note("Try it on your log: gpureport analyze gpu.csv")
+    print_note(f"More samples, most of them generated: {chain.parents[1]}")

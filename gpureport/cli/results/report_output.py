@@ -180,3 +180,11 @@ def _find_page(paths: Sequence[Path]) -> Path | None:
 
 open_option = click.option("--open", "opened", is_flag=True, help="Open the page or PDF that was written.")
 """The option that shows what was written."""
+
+text_detail_option = click.option(
+    "--detail",
+    type=click.Choice(["short", "full"]),
+    default="short",
+    help="One screen of text (short), or everything (full).",
+)
+"""The option that says how much is printed."""

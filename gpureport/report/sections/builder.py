@@ -23,7 +23,7 @@ from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.sections.head import finding_headlines, tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
@@ -62,6 +62,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
     next_steps = actions.build_actions(inputs, rows, comparison, study.best_label if study else None)
+    worst = finding_headlines.find_worst(inputs)
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
@@ -90,7 +91,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
-        worst=signal_history.build_worst_history(inputs[0], signal_history.find_worst(inputs[0]))
+        worst=signal_history.build_worst_history(inputs[0], worst.group.findings if worst else ())
         if len(inputs) == 1
         else None,
     )

@@ -206,8 +206,16 @@ def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
     """The demo runs in an empty folder, tells a story, and writes its report when asked."""
     outcome = gpureport("demo", "-o", "report.html")
     assert outcome.code == 0
-    assert "1-baseline" in outcome.out
+    lines = outcome.out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert "Sample logs, recorded" in outcome.out
+    assert "  1-starved " in outcome.out
+    assert lines[-1].endswith("Report: gpureport demo -o report.html")
+    assert "Try it on your log: gpureport analyze gpu.csv" in outcome.err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    full = gpureport("demo", "--detail", "full")
+    assert (full.code, "MEANS OF STEPS" in full.out) == (0, True)
 
 
 def test_the_python_interface(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
     assert max(map(len, outcome.out.splitlines())) <= 80
     words = " ".join(outcome.out.split())
     assert "Power read from: power.draw (1 s) against power.draw.instant." in words
-    assert words.count("Each step is a single run") == 1
+    assert words.count("Repeat every step before you rely on it") == 1
     assert "Power of a GPU 250 W not recorded" in words
 
 
@@ -335,7 +335,7 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
     (two / "short.csv").write_text(log(20))
     outcome = gpureport("compare", "short.csv", "before.csv")
     assert outcome.code == 4
-    assert "short, before" in outcome.out
+    assert outcome.out.startswith("Too short to compare: ")
     assert outcome.err.startswith("gpureport: short, before: nothing can be compared; ")
     assert outcome.err.count("\n") == 1
     assert json.loads(gpureport("compare", "short.csv", "before.csv", "--format", "json").out)["steps"]

@@ -145,4 +145,6 @@ def _legend(bars: Sequence[SpentBar], signs: dict[str, str], page: Page, indent:
     """Yield what the signs stand for, a class and its sign never on two lines."""
     labels = {part.key: part.label for bar in bars for part in bar.segments if part.value > 0}
     names = (f"{signs.get(key, '+')}{display.GAP}{label.replace(' ', display.GAP)}" for key, label in labels.items())
-    yield from page.wrapped("   ".join(names), indent, style="soft")
+    text = "   ".join(names)
+    fits = indent + display.terminal_width(text) <= page.width
+    yield from page.wrapped(text, indent if fits else _GUTTER, style="soft")

@@ -22,13 +22,13 @@ _MOST = {"rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 
 
 _LEAST = (
     *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("details", 2)),
-    *(("bars", 6), ("tiles", 3), ("details", 1), ("bars", 4), ("actions", 2), ("tiles", 2), ("bars", 2)),
+    *(("bars", 6), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("details", 1), ("bars", 2)),
     *(("uses", 0), ("signals", 0), ("tiles", 0), ("actions", 1), ("details", 0), ("bars", 0)),
 )
 """What gives way where a screen is full, in this order, and how many lines of it stay."""
 
 _GUTTER = 2
-_LABEL = 14
+_LABEL = 16
 _SEVERITIES = ("problem", "warning", "info")
 
 
@@ -60,7 +60,7 @@ def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Li
     if report.policy:
         yield from _rules(report.policy, page, limits["rules"])
     yield Line()
-    yield from page.wrapped(f"FINDINGS{display.GAP * 2}{_count_findings(report)}")
+    yield from _findings(report, page)
     yield from follow_up.follow_up_lines(report.method.command, page)
 
 
@@ -199,11 +199,16 @@ def _rules(policy: Table, page: Page, most: int) -> Iterator[Line]:
         yield from page.wrapped(f"{outcome.text}: {row.head.text}{f' ({words})' if words else ''}", _GUTTER)
 
 
-def _count_findings(report: Report) -> str:
-    """Return how many findings of each severity there are, and how much was not assessed."""
+def _findings(report: Report, page: Page) -> Iterator[Line]:
+    """Yield how many findings of each severity there are, and of the checks at least how many were not assessed."""
     severities = Counter(row.severity for row in report.rows) or Counter(card.severity for card in report.findings)
     counted = [_count(severities[name], name) for name in _SEVERITIES if severities[name]]
-    return f"{', '.join(counted) or 'none'}. {report.judgement.sentence}"
+    start = f"FINDINGS{display.GAP * 2}{', '.join(counted) or 'none'}. "
+    whole, *_ = report.judgement.sentence.split(". ")
+    checks, colon, outcomes = whole.partition(": ")
+    *_, missing = outcomes.split(", ")
+    brief = f"{checks}{colon}{missing}" if display.terminal_width(start + whole) >= page.width else whole
+    yield from page.wrapped(f"{start}{brief.rstrip('.')}.")
 
 
 def _count(number: int, name: str) -> str:

@@ -9,7 +9,13 @@ from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import action_wording, measurement_actions, range_wording, row_groups
+from gpureport.report.sections.findings import (
+    action_wording,
+    measurement_actions,
+    range_wording,
+    row_groups,
+    startup_memory,
+)
 from gpureport.report.sections.findings.action_wording import UNKNOWN_GAIN, ActionWording
 from gpureport.report.sections.findings.row_groups import RowGroup
 from gpureport.report.wording import display
@@ -93,6 +99,8 @@ def _propose(
     share = 0.0 if wording.gain else find_saving(group, [each for _, each in others if each is not group])
     is_single = len(group.findings) == 1 and not several
     summary = row.summary if is_single else range_wording.describe_range(group, several=several)
+    if group.kind == "startup_idle":
+        summary = startup_memory.describe_empty_startup(group.runs.values()) or summary
     yield _Candidate(
         action=_fill(
             wording, row, group, gain=_describe_gain(wording, share, group, several=several), why=summary or row.summary

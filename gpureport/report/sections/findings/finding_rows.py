@@ -147,13 +147,3 @@ def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:
     found = position in group.runs
     assessed = can_tell(run.analysis, group.worst.worst)
     return RunMark(run=run.label, step=run.step, outcome=FOUND if found else NOT_FOUND if assessed else NOT_ASSESSED)
-
-
-def describe_rows(rows: Sequence[FindingRow], runs: int) -> str:
-    """Return how many rows there are of each severity: `3 findings in 15 runs: 2 warnings, 1 info`."""
-    if not rows:
-        return "No findings."
-    counts = [(sum(row.severity == name for row in rows), name) for name in ("problem", "warning", "info")]
-    named = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for count, name in counts if count]
-    where = f" in {display.plural(runs, 'run')}" if runs > 1 else ""
-    return f"{display.plural(len(rows), 'finding')}{where}: {', '.join(named)}"

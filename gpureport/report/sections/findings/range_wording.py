@@ -148,8 +148,11 @@ RANGES: Mapping[str, RangeWording] = {
     ),
     "mem_headroom": RangeWording(
         extent="{free} unused",
-        summary="{free} of the GPU memory was never used.",
-        figures={"free": Figure(metric=_USED, statistics=("free at the peak",))},
+        summary="{free} of GPU memory, {share}, was never used.",
+        figures={
+            "free": Figure(metric=_USED, statistics=("free at the peak",)),
+            "share": Figure(metric=_USED, statistics=("max, of",), convert=_complement),
+        },
     ),
     "mem_pressure": RangeWording(
         extent="{full} full, {free} left",

@@ -6,11 +6,10 @@ import numpy as np
 
 from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
-from gpureport.findings import Finding, Severity
+from gpureport.findings import Finding
 from gpureport.recording import Device
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
 from gpureport.report.sections.pictures.signals import choose_signals
@@ -31,14 +30,6 @@ _WHOLE = 0.95
 
 _SHORTEST_INTERVALS = 20
 """Fewest sampling intervals that a crop holds."""
-
-
-def find_worst(run: ReportRun) -> tuple[Finding, ...]:
-    """Return the findings of one kind that matter most: by severity, then by lost time; none that only inform."""
-    groups = [group for group in finding_groups.groups(0, run) if group.root is None]
-    calling = [group for group in groups if group.severity is not Severity.INFO]
-    worst = max(calling, key=lambda group: (list(Severity).index(group.severity), group.lost or 0.0), default=None)
-    return worst.findings if worst else ()
 
 
 def build_worst_history(run: ReportRun, findings: Sequence[Finding] = ()) -> SignalHistory | None:

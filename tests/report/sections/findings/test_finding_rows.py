@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+import gpureport
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import Evidence, Finding, Severity
@@ -158,3 +159,43 @@ def test_lost_time_costs_money() -> None:
 def test_a_range_says_its_unit_once(values: tuple[float, ...], expected: str) -> None:
     """Unless a length takes two units."""
     assert _plain(format_range(values, display.duration)) == expected
+
+
+@pytest.mark.parametrize("kind", ["startup_idle", "cpu_bound_single", "mem_headroom"])
+def test_figures_of_the_recorded_steps_are_those_of_their_findings(kind: str) -> None:
+    """Of 15 recorded runs: the least and the most, computed here from the findings."""
+    runs = _recorded_steps()
+    row = next(row for row in _build(*runs).rows if row.kind == kind)
+    found = [f for _, analysis in runs for f in analysis.findings if f.kind == kind]
+    if kind == "mem_headroom":
+        free = [e.observed for f in found for e in f.evidence if e.statistic == "free at the peak"]
+        assert row.extent == f"{format_range(free, display.memory)} unused"
+        return
+    lost = [f.lost_gpu_seconds or 0.0 for f in found]
+    held = {id(f): analysis.job_gpu_seconds for _, analysis in runs for f in analysis.findings}
+    shares = [(f.lost_gpu_seconds or 0.0) / held[id(f)] for f in found]
+    length, share = format_range(lost, display.duration), format_range(shares, display.percent)
+    lost_word = "" if kind == "startup_idle" else " lost"
+    assert row.extent == f"{length}{lost_word}, {share} of a run"
+    assert [mark.outcome for mark in row.marks].count("found") == len(found)
+    assert len(row.marks) == len(runs) == 15
+
+
+@cache
+def _recorded_steps() -> tuple[tuple[Recording, Analysis], ...]:
+    folder = sample_reports.SAMPLES / "recorded" / "training_steps"
+    runs = []
+    for log in sorted(folder.glob("*/*/nvidia-smi.csv.gz")):
+        (recording,) = gpureport.read(log.parent)
+        labelled = replace(recording, run=replace(recording.run, step=log.parents[1].name))
+        runs.append((labelled, gpureport.analyze(labelled)))
+    return tuple(runs)
+
+
+def test_the_recorded_steps_lead_to_their_next_step() -> None:
+    """Start-up first, since it is what is left; then the free memory."""
+    first, second, _ = _build(*_recorded_steps()).actions
+    assert (first.title, second.title) == ("Shorten start-up", "Use the free memory")
+    assert first.gain.startswith("Saves up to 43")
+    assert "was still empty" in first.text
+    assert first.certainty == "Confidence high: in 15 of 15 runs."

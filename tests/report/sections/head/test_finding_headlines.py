@@ -51,6 +51,7 @@ def headline(*findings: Finding, gpus: int = 2) -> str:
     return text.replace("\N{NO-BREAK SPACE}%", "%").replace("\N{NO-BREAK SPACE}", " ")
 
 
+HOST = tuple(seen(name, "mean", 0.1) for name in ("cpu_iowait_ratio", "cpu_busiest_core_ratio"))
 UTIL, CLOCK, MEMORY = "gpu_utilization_ratio", "gpu_sm_clock_hertz", "gpu_memory_used_bytes"
 BOTH = ("gpu:0", "gpu:1")
 FALL = seen(CLOCK, "mean, of that of other busy samples", 0.88)
@@ -160,7 +161,7 @@ CASES = [
         "GPU 0 waits for copies: 42% busy, while copies use 74% of the PCIe bandwidth.",
     ),
     (
-        finding("underutilised", BUSY, seen("cpu_iowait_ratio", "mean", 0.0), seen("cpu_busiest_core_ratio", "mean", 0.4)),
+        finding("underutilised", BUSY, *HOST),
         "GPU 0 is only 42% busy; neither CPU nor storage is the bottleneck.",
     ),
     (finding("underutilised", BUSY, devices=BOTH), "Both GPUs are only 42% busy; the CPU is not saturated."),

@@ -21,11 +21,11 @@ from gpureport.report.wording.headlines import LONGEST, count_words
 from tests.report.sample_reports import CHAIN, SAMPLES, report_on, runs
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
-LOGS = sorted(
-    path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in {"recorded", "input_starved", "mapped"}
-)
+_OTHER = {"recorded", "input_starved", "mapped"}
+LOGS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in _OTHER)
 FORBIDDEN = re.compile(
-    r"\b(kinds?|devices?|episodes?|family|comparability|replicates|settled|held|judged|told)\b|[≥≤∈]|[<>]=", re.IGNORECASE
+    r"\b(kinds?|devices?|episodes?|family|comparability|replicates|settled|held|judged|told)\b|[≥≤∈]|[<>]=",
+    re.IGNORECASE,
 )
 """Words that reports do not use, and symbols of logic."""
 SHARES = re.compile(r"(\d+(?:\.\d)?) ?%")

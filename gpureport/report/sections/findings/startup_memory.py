@@ -1,0 +1,50 @@
+"""How long GPU memory stayed empty before the first work: time in which the job had not reached the GPU yet."""
+
+from collections.abc import Iterable
+from statistics import fmean
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.job.jobs import EMPTY_MEMORY
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.wording import display
+
+_USED = "gpu_memory_used_bytes"
+_NOTABLE = 0.25
+"""Share of the start-up from which empty memory is worth naming."""
+
+
+def describe_empty_startup(runs: Iterable[ReportRun]) -> str:
+    """Return for how much of the start-up GPU memory was empty, a mean over runs; empty where it is little or unknown.
+
+    Args:
+        runs: runs of one step, each with a start-up.
+    """
+    measured = [each for run in runs if (each := measure_empty_startup(run)) is not None]
+    if not measured:
+        return ""
+    empty, length = (fmean(values) for values in zip(*measured, strict=True))
+    if not length or empty / length < _NOTABLE:
+        return ""
+    lengths = f"{display.duration(round(empty))} of {display.duration(round(length))}"
+    return f"For {lengths} GPU memory was still empty: the job was importing and setting up, or had not begun."
+
+
+def measure_empty_startup(run: ReportRun) -> tuple[float, float] | None:
+    """Return the seconds of the start-up in which the memory of every GPU was empty, and its length.
+
+    None where the run has no start-up, or no GPU memory was recorded.
+    """
+    phase = next((phase for phase in run.analysis.phases if phase.kind == "startup"), None)
+    if phase is None or run.run.interval is None or _USED not in run.recording.series.schema.names:
+        return None
+    length = phase.interval.seconds
+    first_uses = []
+    for gpu in run.run.gpus:
+        rows = run.recording.rows_of(gpu.id)
+        times = columns.integers(rows["timestamp"])
+        used = np.asarray(rows[_USED].to_numpy(), dtype=np.float64)
+        held = times[used > EMPTY_MEMORY.value]
+        first_uses.append((float(held[0]) - phase.interval.start) / 1e6 if len(held) else length)
+    return (min(max(min(first_uses), 0.0), length), length) if first_uses else None

@@ -1,0 +1,84 @@
+"""Signals over time: whose, which, with what limit, and where the finding is."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.pictures.signal_history import build_finding_history, build_worst_history
+from tests import builders
+from tests.report import sample_reports
+
+
+def _run(folder: str) -> ReportRun:
+    recording, analysis = sample_reports.runs(folder)[0]
+    return ReportRun(label="run", step="run", recording=recording, analysis=analysis)
+
+
+def test_heat_shows_temperature_clock_and_utilisation_of_the_hot_gpu() -> None:
+    """The limit is a line, the others are grey, the stretch is shaded."""
+    worst = sample_reports.report_on(("thermal_throttle",)).worst
+    assert worst is not None
+    assert worst.title == "GPU 2 over time"
+    assert [panel.label.partition(",")[0] for panel in worst.panels] == ["Temperature", "Clock", "GPU utilisation"]
+    temperature, clock, _ = worst.panels
+    assert temperature.limit == pytest.approx(88)
+    assert temperature.note == "up to 88\N{NO-BREAK SPACE}°C"
+    assert [line.is_main for line in temperature.lines].count(False) == 3
+    assert clock.note.startswith("1,710 → 1,497")
+    assert clock.low == 0
+    assert worst.spans[0][1] - worst.spans[0][0] == pytest.approx(454, abs=1)
+
+
+def test_waiting_shows_the_cpu_below_the_gpu() -> None:
+    """GPU utilisation comes first, the CPU directly after it."""
+    worst = sample_reports.report_on(("cpu_bound_single",)).worst
+    assert worst is not None
+    assert [panel.is_of_host for panel in worst.panels] == [False, True, True]
+
+
+def test_a_healthy_run_shows_its_first_gpu() -> None:
+    """Nothing is shaded and nothing is alarming; installed memory is the limit of memory."""
+    history = build_worst_history(_run("healthy"))
+    assert history is not None
+    assert history.spans == ()
+    assert not any(panel.is_alert for panel in history.panels)
+    assert "installed" in next(panel for panel in history.panels if panel.label.startswith("GPU memory")).limit_text
+
+
+def test_a_finding_is_cropped_around_its_stretches() -> None:
+    """The picture of a short gap does not show the whole run."""
+    run = _run("idle_gap")
+    gap = next(found for found in run.analysis.findings if found.kind == "idle_gap")
+    history = build_finding_history(run, [gap])
+    assert history is not None
+    start, end = (run.since_start(at) for at in (gap.intervals[0].start, gap.intervals[0].end))
+    assert 0 < history.start < start < end < history.end < run.seconds
+    assert history.end - history.start < run.seconds / 2
+
+
+def test_every_kind_of_finding_can_be_drawn() -> None:
+    """Findings without stretches show the whole run."""
+    for folder in ("mem_pressure", "hollow_util", "imbalance", "io_bound", "gpu_lost", "power_limited"):
+        run = _run(folder)
+        for found in run.analysis.findings:
+            assert build_finding_history(run, [found]) is not None
+
+
+def test_a_single_row_has_no_history() -> None:
+    """Nothing happens over time in one moment."""
+    recording = builders.recording(util=[50.0])
+    run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
+    assert build_worst_history(run) is None
+
+
+def test_rows_without_values_interrupt_a_line() -> None:
+    """NaN is not zero; a quantity that is never there has no panel."""
+    util = np.full(300, 90.0)
+    util[100:150] = np.nan
+    recording = builders.recording(util=util, temperature=np.full(300, np.nan))
+    history = build_worst_history(ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording)))
+    assert history is not None
+    (panel,) = history.panels
+    assert np.isnan(panel.lines[0].mean).any()
+    assert np.nanmin(panel.lines[0].mean) == pytest.approx(90)
