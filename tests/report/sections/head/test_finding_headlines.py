@@ -58,7 +58,7 @@ FALL = seen(CLOCK, "mean, of that of other busy samples", 0.88)
 HOT = seen("gpu_temperature_celsius", "max", 88.0, "Cel")
 GAPS = seen("idle time of this GPU in gaps", "share of the job", 0.29)
 BUSY = seen(UTIL, "mean", 0.42)
-END = seen("duration", "share of the recording", 0.25)
+END = seen("duration", "share of the recording", 0.15)
 CASES = [
     (finding("thermal_throttle", HOT, FALL), "GPU 0 overheats: 88 °C, clock down 12% for 1 min 30 s."),
     (finding("thermal_throttle"), "GPU 0 overheats: slowed for 1 min 30 s."),
@@ -128,16 +128,16 @@ CASES = [
         ),
         "GPU 0 stalls every 1 min 33 s for 13 s: 14% of the job.",
     ),
-    (finding("startup_idle", END, devices=()), "The first work comes after 1 min 30 s, 25% of the run."),
+    (finding("startup_idle", END, devices=()), "The first work comes after 1 min 30 s, 15% of the run."),
     (
         finding("startup_idle", END, devices=("gpu:1",)),
-        "The first work of GPU 1 comes after 1 min 30 s, 25% of the run.",
+        "The first work of GPU 1 comes after 1 min 30 s, 15% of the run.",
     ),
     (
         finding("startup_idle", devices=(), cause="no work", span=(0, 600)),
         "Both GPUs do no sustained work in 10 min.",
     ),
-    (finding("tail_idle", END, devices=()), "Both GPUs idle 1 min 30 s after the last work, 25% of the run."),
+    (finding("tail_idle", END, devices=()), "Both GPUs idle 1 min 30 s after the last work, 15% of the run."),
     (finding("unused_gpu", lost=600.0), "GPU 0 never works: 50% of the GPU time goes unused."),
     (
         finding("log_gap", seen("time without samples", "sum", 65.0, "s"), devices=(), severity=Severity.WARNING),
@@ -165,7 +165,7 @@ CASES = [
         "GPU 0 is only 42% busy; neither CPU nor storage is the bottleneck.",
     ),
     (finding("underutilised", BUSY, devices=BOTH), "Both GPUs are only 42% busy; the CPU is not saturated."),
-    (finding("low_util_cause_unknown", BUSY), "GPU 0 is only 42% busy; the log doesn't show why."),
+    (finding("low_util_cause_unknown", BUSY), "GPU 0 is only 42% busy for 1 min 30 s; the log doesn't show why."),
     (finding("hollow_util", cause="hang"), "GPU 0 looks busy at near-idle power for 1 min 30 s."),
     (
         finding("imbalance", BUSY, seen(UTIL, "median of the means of its peers", 0.96), cause="utilisation"),

@@ -33,7 +33,7 @@ SHARES = re.compile(r"(\d+(?:\.\d)?) ?%")
 
 def read_steps(every: int = 1) -> list[tuple[Recording, Analysis]]:
     """Return the recorded training steps as steps of three runs; of every third run as steps of one."""
-    made = []
+    made: list[tuple[Recording, Analysis]] = []
     for folder in sorted((SAMPLES / "recorded" / "training_steps").glob("*/[123]"))[::every]:
         (recording,) = gpureport.read(folder)
         work = Work(amount=32_768.0, unit="images")
