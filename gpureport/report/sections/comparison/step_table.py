@@ -95,7 +95,7 @@ def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
         f"The verdict is on {title}, {against}. Figures are for whole recordings, start-up included, but for training "
-        f"alone. The small line is the difference from the row above, with its 95{display.GAP}% interval. "
+        f"alone. The small line is the difference from the row above, with its 95% interval. "
         '"settled" means that this difference compares only the settled parts.'
     )
 

@@ -98,7 +98,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     is_least = loss_wording.loss_bound(analyses) == "at least"
     if ratio < loss_wording.NOTABLE:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
-    of = loss_wording.format_gpu_hours(held, len(analyses))
+    of = loss_wording.format_gpu_time(held, len(analyses))
     if whole > held:
         of = f"the {of} observed"
     share = f"{'At least ' if is_least else ''}{display.percent(ratio)}"
