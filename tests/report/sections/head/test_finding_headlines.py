@@ -96,7 +96,7 @@ CASES = [
             seen(MEMORY, "growth a second", 2**30 / 60, "By/s"),
             seen("time until memory is full", "at this rate", 1324.0, "s"),
         ),
-        "GPU 0's memory grows by 1.00 GiB a minute; it fills up in 22 min.",
+        "GPU 0's memory grows by 1.0 GiB a minute; it fills up in 22 min.",
     ),
     (
         finding("host_memory_pressure", seen("host_memory_used_ratio", "p95 while GPUs wait", 0.93), devices=("host",)),
@@ -199,7 +199,7 @@ def test_full_memory_says_what_is_left() -> None:
     worst = find_worst([run])
     assert worst is not None
     text = describe_finding(worst).replace("\N{NO-BREAK SPACE}", " ")
-    assert text.replace(" %", "%").startswith("GPU memory is 97% full: only 2.3")
+    assert text.replace(" %", "%").startswith("GPU memory is 97% full: only 2.4 GiB left.")
 
 
 def test_the_worst_is_the_gravest_then_the_dearest() -> None:
