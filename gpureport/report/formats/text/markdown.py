@@ -48,7 +48,7 @@ def _body_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the report, the most important first."""
     yield from _head_lines(report)
     if report.policy:
-        yield from ("## Limits", "", *_table(report.policy), "", *_notes(report.policy), "")
+        yield from ("## Rules", "", *_table(report.policy), "", *_notes(report.policy), "")
     if report.worst:
         yield from _worst_lines(report.worst)
     if report.spent:
