@@ -66,9 +66,7 @@ def _body_lines(report: Report) -> Iterator[str]:
 def _head_lines(report: Report) -> Iterator[str]:
     first, further = display.headline(report.verdict.sentence)
     lead = " ".join(filter(None, (further, *report.verdict.details)))
-    title = "" if report.title in report.subtitle else report.title
-    subtitle = " · ".join(filter(None, (title, report.subtitle)))
-    yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(subtitle, _TEXT)), "")
+    yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(report.quiet_line, _TEXT)), "")
     yield from ([escape_line_start(display.shorten(lead, 4 * _TEXT)), ""] if lead else [])
     if report.tiles:
         has_changes = any(tile.change for tile in report.tiles)
