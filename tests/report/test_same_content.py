@@ -146,6 +146,19 @@ ALLOWED: dict[str, dict[str, str]] = {
         "rows.history": "a drawing; the page and PDF have it",
     },
     ".txt": _KEYS
+    | {
+        "spent.legend.key": "the label is the class in words",
+        "spent.bars.segments.key": "the label is the class in words",
+        "use.rows.band.key": "the bars name the classes",
+        "timeline.strips.band.key": "the bars name the classes",
+        "timeline.strips.limits": "the signals of the worst GPU have the limits",
+        "spent.ticks": "explains a drawing",
+        "use.ticks": "explains a drawing",
+        "worst.ticks": "explains a drawing",
+        "rows.history.ticks": "explains a drawing",
+        "rows.marks.outcome": "the answers say what became of every check in each run",
+        "folds": "says what a fold of the page holds; the text has no folds",
+    }
     | _ONCE_FOR_ALL
     | _NO_DRAWING
     | _METHOD
