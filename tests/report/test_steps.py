@@ -95,7 +95,7 @@ def test_the_headline_names_the_step_that_saved_most(repeated: Report) -> None:
     """Notes hold what else got better or worse; not those that say the same of equal work."""
     assert repeated.verdict.sentence == "55% less GPU time per training step; most of it in new."
     (better,) = (plain(note) for note in repeated.verdict.notes if note.startswith("Also better"))
-    assert "GPU utilisation once settled 60% to 90%" in better
+    assert "GPU utilisation in steady state 60% to 90%" in better
     assert "steps a second" not in better
 
 
@@ -185,7 +185,7 @@ def test_what_is_proven_worse_is_a_note() -> None:
         busy(f"{step}{run}", level + run / 200, step, SECONDS[step]) for step, level in STEPS[:2] for run in range(3)
     ]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    assert any(note.startswith("Also worse: GPU utilisation once settled") for note in content.verdict.notes)
+    assert any(note.startswith("Also worse: GPU utilisation in steady state") for note in content.verdict.notes)
 
 
 def test_a_headline_is_not_cut_within_a_name() -> None:
