@@ -7,7 +7,7 @@ from string import Formatter
 
 from gpureport.report.sections.findings.row_groups import RowGroup, list_devices
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +294,9 @@ def format_lost(group: RowGroup) -> str:
     """Return the least and the most that a run lost: a length of time where runs have one GPU, else GPU time."""
     single = all(len(run.run.gpus) == 1 for run in group.runs.values())
     amounts = list(group.lost_by_run.values())
-    return format_range(amounts, display.duration if single else display.gpu_time) if any(amounts) else ""
+    if not any(amounts):
+        return ""
+    return format_range(amounts, display.duration) if single else format_gpu_time_range(amounts)
 
 
 def name_gpus(group: RowGroup) -> str:

@@ -34,7 +34,7 @@ def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     notes = [_plain(line) for line in _report().verdict.notes]
     assert notes[0].endswith("(10 min). Read one of them with --job N.")
     assert notes[0].startswith("The log holds 2 jobs: job 1, ")
-    assert notes[1] == "No job held a GPU for another 30.0 GPU-min; no figure counts that time."
+    assert notes[1] == "No job was on a GPU for another 30.0 GPU-min; no figure counts that time."
 
 
 def test_a_log_of_one_job_says_nothing_of_jobs() -> None:

@@ -223,7 +223,8 @@ def test_idle_time_without_a_finding_is_told() -> None:
     )
     bare = replace(analysis, gpu_time=times, findings=(), not_judged=())
     lead = report((recording, bare)).verdict
-    assert lead.details[0].replace(GAP, " ") == "10% of 20.0 GPU-min was lost: all of it idle."
+    assert lead.sentence.replace(GAP, " ").replace(" %", "%") == "10% of the GPU time was lost, all of it idle."
+    assert lead.details == ()
     assert not any("Idle before" in note for note in lead.notes)
     unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
     text = "Idle before or after work: "
