@@ -48,7 +48,7 @@ def build(folder: Path, history: list[NightlyRecord]) -> dict[str, bytes]:
 
 def changed(count: int = 60) -> list[NightlyRecord]:
     """Return nights of which the 31st has other params and is worse from then on."""
-    values = [0.9 + 0.003 * (number * 7% 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
+    values = [0.9 + 0.003 * (number * 7 % 5 - 2) - (0.08 if number >= 30 else 0) for number in range(count)]
     return [
         night(
             number,

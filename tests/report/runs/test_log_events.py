@@ -149,7 +149,7 @@ def test_times_that_no_log_gave() -> None:
 )
 def test_readings_in_words(every: float, times: int, words: str) -> None:
     """Data quality says how many readings lie behind the rows, where rows repeat one."""
-    values = [90 + place * 7% 9 for place in range(600) for _ in range(times)]
+    values = [90 + place * 7 % 9 for place in range(600) for _ in range(times)]
     facts = {fact.name: fact.text for fact in report(recording(every=every, util=values)).quality[0].facts}
     assert facts.get("Readings", "").replace("\N{NO-BREAK SPACE}", " ") == words
 

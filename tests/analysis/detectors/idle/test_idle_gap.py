@@ -344,7 +344,7 @@ def test_gaps_beside_a_wait_for_data_are_no_requests() -> None:
 
 def test_a_beat_of_steps_and_samples_is_no_pause() -> None:
     """Steps of 1.1 s, sampled once a second, read low for some samples every eleven; no pause is that long."""
-    busy = np.append(0.0, np.cumsum(np.arange(60_000) / 100% 1.1 < 0.4)) / 25
+    busy = np.append(0.0, np.cumsum(np.arange(60_000) / 100 % 1.1 < 0.4)) / 25
     util = np.round(100 * (busy[100::100] - busy[75:-25:100]))
     analysis = analyze(recording(util=util, model="NVIDIA A100-SXM4-80GB"))
     assert found(analysis, "idle_gap") == found(analysis, "periodic_stall") == []
