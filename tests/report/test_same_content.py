@@ -36,6 +36,7 @@ _KEYS = {
     "timeline.strips.marks": "the finding itself is shown",
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
+    "answers.lines.outcome": "the outcome in words is a field of its own",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",
