@@ -45,9 +45,9 @@ class MetricSummary:
         metric: column name.
         mean: weighted by the time of each sample, log gaps excluded.
         sample_mean: plain mean of the rows.
-        p5: 5 % quantile, time-weighted like `p50` and `p95`.
+        p5: 5% quantile, time-weighted like `p50` and `p95`.
         p50: median.
-        p95: 95 % quantile.
+        p95: 95% quantile.
         max: highest value.
         min: lowest value.
         seconds: time the figures rest on.
@@ -104,7 +104,7 @@ class DeviceStatistics:
     Attributes:
         device: device id.
         metrics: a summary for each recorded metric.
-        idle_seconds: time with utilisation <= 5 %, start-up and tail included, log gaps excluded.
+        idle_seconds: time with utilisation <= 5%, start-up and tail included, log gaps excluded.
         memory_peak_bytes: highest memory in use.
         memory_headroom_ratio: 1 - peak / total.
         energy_joules: integral of power; None also for a single sample, which has no length.
@@ -159,7 +159,7 @@ GPU_TIME_CLASSES = (
 )
 """Classes a GPU-second falls into, the one shown first first.
 
-Throttled is not the time in which clocks were lowered but what that cost: of a second of work at 80 % of the
+Throttled is not the time in which clocks were lowered but what that cost: of a second of work at 80% of the
 reference clock, a fifth. It stays 0 where no clock tells.
 """
 

@@ -99,7 +99,7 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
         return not_observed("GPU time could not be divided")
     value = total / held if unit == SHARE else total
     shown = limit_units.format_against_limit(
-        value, limit.threshold, display.gpu_hours if unit == limit_units.TIME else None
+        value, limit.threshold, display.gpu_time if unit == limit_units.TIME else None
     )
     doubt = f"what {_list_kinds(untold)} lost is not known in GPU time" if untold else ""
     return ObservedValue(value=value, unit=unit, text=f"{shown}: {_list_kinds(found)}" if found else shown, doubt=doubt)

@@ -1,4 +1,4 @@
-"""One limit, parsed from a line such as `gpu_utilization_ratio p5 >= 80 %` or `change idle_ratio <= 2 points`."""
+"""One limit, parsed from a line such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _TRAINING = re.compile(
     r"(?:(?P<of>change)\s+)?(?:(?P<named>training)\s+)?(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>final|best))?"
     r"\s*(?P<relation><=|>=|<|>)(?P<threshold>.*)"
 )
-_EXAMPLE = "write one such as 'idle_ratio <= 5 %' or 'no thermal_throttle'"
+_EXAMPLE = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
 _SCALED = {"W", "By", "By/s", "Hz", "J", "Cel", "s"}
 
 

@@ -1,10 +1,11 @@
-"""Quantities as a person writes them (`5 %`, `10 min`, `80 GiB`, `3 EUR`), in base units and back."""
+"""Quantities as a person writes them (`5%`, `10 min`, `80 GiB`, `3 EUR`), in base units and back."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isclose, isfinite
 
+from gpureport.number_format import MINUS
 from gpureport.report.wording import display
 from gpureport.units import UNITS, Unit
 
@@ -15,6 +16,8 @@ _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
+_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+"""A number whose comma may stand for thousands or for decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _EXTRA_UNITS: dict[str, Unit] = {
     "points": Unit(POINTS, 1, 100),
@@ -39,7 +42,7 @@ _EXTRA_UNITS: dict[str, Unit] = {
     "/s": Unit("1/s", 1),
 }
 _UNIT_EXAMPLES = {
-    SHARE: "a share such as 5 %",
+    SHARE: "a share such as 5%",
     POINTS: "points such as 2 points",
     TIME: "a time such as 10 min",
     MONEY: "money such as 3 EUR",
@@ -50,7 +53,7 @@ _UNIT_EXAMPLES = {
     "W": "a power such as 300 W",
     "J": "an energy such as 2 kWh",
     "Cel": "a temperature such as 85 °C",
-    "Hz": "a clock such as 1500 MHz",
+    "Hz": "a clock such as 1,500 MHz",
     NUMBER: "a number such as 0.78",
     "g": "a mass such as 2 kg",
     "1/s": "a rate such as 40 /s",
@@ -77,10 +80,10 @@ class Quantity:
 def parse_quantity(text: str) -> Quantity | None:
     """Return the quantity that a text states; None if it states none."""
     match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
+    if match is None or _AMBIGUOUS.fullmatch(match[1]):
         return None
     number, word = float(match[1].replace(",", ".")), match[2] or ""
-    written = " ".join(filter(None, match.groups()))
+    written = _join(match[1], word)
     if _CURRENCY.fullmatch(word) and isfinite(number):
         return Quantity(value=number, unit=MONEY, currency=word, text=written)
     # nvidia-smi says MB where it means MiB, a person does not
@@ -101,11 +104,9 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
     if unit == MONEY:
         return display.money(value, currency)
     if unit == NUMBER:
-        return display.precise_number(value)
+        return display.number(value)
     if unit == FINDINGS:
         return display.plural(round(value), "finding")
-    if unit == "g":
-        return display.quantity(value / 1000, "kg") if abs(value) >= 1000 else display.quantity(value, "g")  # noqa: PLR2004 - kilo
     return display.integer(value) if unit == COUNT else display.quantity(value, unit)
 
 
@@ -124,9 +125,15 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
     text = read(value)
     if text != read(limit.value):
         return text
-    _, _, word = limit.text.partition(" ")
+    parts = _QUANTITY.fullmatch(limit.text)
+    word = parts[2] or "" if parts else ""
     scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
-    return f"{_format_distinct(value / scale, limit.value / scale)}{display.GAP}{word}".rstrip()
+    return _join(_format_distinct(value / scale, limit.value / scale), word, gap=display.GAP)
+
+
+def _join(number: str, unit: str, gap: str = " ") -> str:
+    """Return a number with its unit, a per cent sign without a space."""
+    return f"{number}{'' if unit == '%' else gap}{unit}".rstrip()
 
 
 def _format_distinct(value: float, other: float) -> str:
@@ -142,4 +149,4 @@ def _is_on_same_side(printed: float, other: float, value: float) -> bool:
 def format_relative_change(share: float) -> str:
     """Return a relative change with its sign."""
     text = display.percent(share)
-    return text if text.startswith(("-", "<")) else f"+{text}"
+    return text if text.startswith((MINUS, "<")) else f"+{text}"

@@ -44,7 +44,7 @@ def _read_limit(section: Section, key: str) -> Limit:
     text = section.text(key)
     if not text:
         first = next(iter(section.values), key)
-        raise section.wrong(first, f"a policy without {key}", f"write {key} = 'idle_ratio <= 5 %'")
+        raise section.wrong(first, f"a policy without {key}", f"write {key} = 'idle_ratio <= 5%'")
     return _parse_limit_text(section, key, text)
 
 

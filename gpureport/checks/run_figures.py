@@ -174,7 +174,7 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
     share = limit.threshold.unit == SHARE
     scale = whole if share else 1.0
     shown = limit_units.format_against_limit(
-        seconds / scale, limit.threshold, display.percent if share else display.gpu_hours
+        seconds / scale, limit.threshold, display.percent if share else display.gpu_time
     )
     return ObservedValue(
         value=seconds / scale,

@@ -156,7 +156,7 @@ def _prepare() -> None:
     atexit.register(gc.freeze)
     # NumPy multiplies only small matrices here: more threads would take cores away from parsing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # with huge pages Arrow's allocator clears 2 MB at a time: 3 % of the time of an ingest, and 30 MB of memory
+    # with huge pages Arrow's allocator clears 2 MB at a time: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     for stream in (sys.stdout, sys.stderr):

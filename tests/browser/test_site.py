@@ -35,7 +35,7 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("eventful")
     *history, last = changed()
     limits = (
-        Check(limit="idle_ratio <= 5 %", run="bert", outcome=CheckOutcome.BROKEN, observed="9 % in the whole run"),
+        Check(limit="idle_ratio <= 5%", run="bert", outcome=CheckOutcome.BROKEN, observed="9% in the whole run"),
         Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is stated"),
     )
     missing = capture_missing("node_1/gpu.csv", "a step with a long name", "no such file or run")

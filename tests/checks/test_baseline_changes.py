@@ -78,11 +78,11 @@ def replace_step(run: SampledRun) -> SampledRun:
 def test_a_figure_of_one_value_a_run_is_held_against_common_noise() -> None:
     """A peak has no interval of its own: it breaks a limit by more than the size and what is common."""
     sides = [sampled("old", util=level(85), memory=40.0)], [sampled("new", util=level(85, seed=1), memory=44.0)]
-    outcomes = [changed(f"change gpu_memory_used_bytes <= {limit} %", *sides)[0].outcome for limit in (2, 5, 8, 12)]
+    outcomes = [changed(f"change gpu_memory_used_bytes <= {limit}%", *sides)[0].outcome for limit in (2, 5, 8, 12)]
     assert outcomes == [BROKEN, BROKEN, PASSED, PASSED]
     assert (
         changed(
-            "change gpu_memory_used_bytes <= 2 %", sides[0], [sampled("close", util=level(85, seed=1), memory=40.1)]
+            "change gpu_memory_used_bytes <= 2%", sides[0], [sampled("close", util=level(85, seed=1), memory=40.1)]
         )[0].outcome
         is CANNOT
     )
@@ -91,11 +91,11 @@ def test_a_figure_of_one_value_a_run_is_held_against_common_noise() -> None:
 def test_a_relative_change_is_a_share_of_the_baseline() -> None:
     """Per cent are of the baseline's value, units absolute."""
     sides = [sampled("old", util=90.0 * np.ones(1200), power=200.0)], [sampled("new", util=level(90), power=250.0)]
-    relative, absolute = (changed(f"change gpu_power_watts <= {limit}", *sides)[0] for limit in ("10 %", "10 W"))
+    relative, absolute = (changed(f"change gpu_power_watts <= {limit}", *sides)[0] for limit in ("10%", "10 W"))
     assert (relative.outcome, absolute.outcome) == (BROKEN, BROKEN)
     assert relative.value == pytest.approx(0.25, abs=1e-6)
     assert absolute.value == pytest.approx(50.0, abs=1e-3)
-    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("+25 % (+22 % to +28 %) against the")
+    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("+25% (+22% to +28%) against the")
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_a_side_without_work_is_named(worked: tuple[bool, bool], reason: str) ->
         made = night(name, 85.0)
         run = replace(made.analysis.run, work=Work(amount=1000, unit="steps") if known else None)
         sides.append([replace(made, analysis=replace(made.analysis, run=run))])
-    (check,) = changed("change gpu_seconds_per_1000_work <= 5 %", sides[0], sides[1])
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5%", sides[0], sides[1])
     assert (check.outcome, check.reason) == (CANNOT, reason)
 
 
 def test_a_side_without_a_metric_is_named() -> None:
     """Also of figures that need no work."""
-    (check,) = changed("change gpu_sm_clock_hertz >= -5 %", [night("old", 85.0)], [night("new", 85.0)])
+    (check,) = changed("change gpu_sm_clock_hertz >= -5%", [night("old", 85.0)], [night("new", 85.0)])
     assert check.reason == "gpu_sm_clock_hertz was not recorded in the baseline and in this run"

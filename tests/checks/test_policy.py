@@ -12,7 +12,7 @@ from tests.nightly.nights import policy
 
 WHOLE = """
 [[policy]]
-limit = "gpu_utilization_ratio >= 80 %"
+limit = "gpu_utilization_ratio >= 80%"
 
 [[policy]]
 limit = "no idle_gap"
@@ -26,7 +26,7 @@ reason = "the fan of rack 4 is ordered"
 until = 2026-12-31
 
 [[acknowledge]]
-limit = "gpu_utilization_ratio >= 80 %"
+limit = "gpu_utilization_ratio >= 80%"
 reason = "known"
 until = "2026-12-24"
 """
@@ -43,7 +43,7 @@ def test_a_whole_policy_is_read(tmp_path: Path) -> None:
     assert (second.words, second.origin) == (words, f"{tmp_path}/gpureport.toml:6")
     assert [known.until for known in found.acknowledged] == [date(2026, 12, 31), date(2026, 12, 24)]
     assert found.acknowledged[0].finding == {"thermal_throttle"}
-    assert found.acknowledged[1].limit == "gpu_utilization_ratio mean >= 80 %"
+    assert found.acknowledged[1].limit == "gpu_utilization_ratio mean >= 80%"
 
 
 def test_no_section_is_no_limit(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_no_section_is_no_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('\n[[policy]]\nlimit = "idle_ratoi <= 5 %"\n', r":3: nothing is called 'idle_ratoi'; did you mean"),
+        ('\n[[policy]]\nlimit = "idle_ratoi <= 5%"\n', r":3: nothing is called 'idle_ratoi'; did you mean"),
         ('[[policy]]\nlimit = "no idle_gap"\n\n[[policy]]\nlimit = "lost"\n', r":5: lost without an amount"),
         ("[[policy]]\nlimit = 3\n", r":2: limit must be a text"),
         ("[[policy]]\nfor = { gpu = 0 }\n", r":2: a policy without limit"),
@@ -88,4 +88,4 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, message: st
 def test_an_option_names_itself() -> None:
     """A limit of the command line that is none names the option."""
     with pytest.raises(SettingsError, match=r"^--fail-on: nothing is called 'idel'"):
-        Policy().with_limits(["idel <= 3 %"])
+        Policy().with_limits(["idel <= 3%"])

@@ -49,7 +49,7 @@ def held(limit: str, run: SampledRun, goals: TrainingGoals = GOALS, *, gpu: int 
     [
         ("val_accuracy >= 0.78", PASSED, "0.790"),
         ("val_accuracy >= .8", BROKEN, "0.790"),
-        ("val_accuracy >= 78 %", PASSED, "79 %"),
+        ("val_accuracy >= 78%", PASSED, "79%"),
         ("val_accuracy best >= 0.8", PASSED, "0.800"),
         ("val_loss <= 0.4", BROKEN, "0.450"),
         ("val_loss best <= 0.4", PASSED, "0.400"),
@@ -97,7 +97,7 @@ def test_what_is_not_known_cannot_be_judged(
     assert reason in check.reason
 
 
-@pytest.mark.parametrize("limit", ["val_loss <= 1", "val_loss >= 0", "val_accuracy >= 50 %"])
+@pytest.mark.parametrize("limit", ["val_loss <= 1", "val_loss >= 0", "val_accuracy >= 50%"])
 def test_training_that_diverged_breaks_every_limit_on_its_end(limit: str) -> None:
     """A last value that is not a number is worse than any bound; the best value before may still hold."""
     run = trained({name: [*ACCURACY[:7], float("nan")] for name in ("val_loss", "val_accuracy")})
@@ -146,10 +146,10 @@ def night(name: str, end: float) -> SampledRun:
     [
         ("change val_accuracy >= -0.05", (0.79, 0.78), PASSED),
         ("change val_accuracy >= -5 points", (0.79, 0.6), BROKEN),
-        ("change val_accuracy >= -10 %", (0.79, 0.6), BROKEN),
+        ("change val_accuracy >= -10%", (0.79, 0.6), BROKEN),
         ("change val_accuracy >= -0.01", (0.79, 0.79), CANNOT),
         ("change training other >= -1", (0.79, 0.79), CANNOT),
-        ("change seconds_to_target <= 50 %", (0.79, 0.79), CANNOT),
+        ("change seconds_to_target <= 50%", (0.79, 0.79), CANNOT),
         ("change val_accuracy >= -0.9", (0.79, float("nan")), BROKEN),
     ],
 )
@@ -160,10 +160,10 @@ def test_changes_since_a_baseline(limit: str, ends: tuple[float, float], outcome
 
 
 def test_an_accuracy_in_per_cent_is_a_share_all_the_same() -> None:
-    """A limit of 78 % means 78 of 100; points of what is not a share mean nothing."""
+    """A limit of 78% means 78 of 100; points of what is not a share mean nothing."""
     curves = {"val_accuracy": [value * 100 for value in ACCURACY], "my metric": LOSS}
-    assert held("val_accuracy >= 78 %", trained(curves)).outcome is PASSED
-    assert held("val_accuracy >= 80 %", trained(curves)).outcome is BROKEN
+    assert held("val_accuracy >= 78%", trained(curves)).outcome is PASSED
+    assert held("val_accuracy >= 80%", trained(curves)).outcome is BROKEN
     assert held("val_accuracy >= 78", trained(curves)).outcome is PASSED
     sides = [[night("old", 79.0)], [night("new", 60.0)]]
     (check,) = changed("change val_accuracy >= -5 points", sides[0], sides[1])

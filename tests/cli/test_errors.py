@@ -162,9 +162,9 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
         read = gpureport(*command)
         assert read.code == 0
         assert "gpureport: left out: logs/headonly.csv: it holds a header and no row; record again" in read.err
-    assert gpureport("analyze", "logs", "--fail-on", "idle_ratio <= 50 %").code == 3
+    assert gpureport("analyze", "logs", "--fail-on", "idle_ratio <= 50%").code == 3
     assert gpureport("analyze", "logs", "--strict").code == 3
-    checked = gpureport("check", "logs", "--fail-on", "idle_ratio <= 50 %")
+    checked = gpureport("check", "logs", "--fail-on", "idle_ratio <= 50%")
     assert (checked.code, "header and no row" in checked.out) == (4, True)
 
 

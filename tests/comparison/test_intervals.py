@@ -97,7 +97,7 @@ def test_intervals_hold_the_mean(process: Process) -> None:
 
 
 def test_two_runs_of_one_process_seldom_differ() -> None:
-    """A/A at an autocorrelation of 0.9: an hour against an hour, at most 7 % of intervals leave zero out."""
+    """A/A at an autocorrelation of 0.9: an hour against an hour, at most 7% of intervals leave zero out."""
     rng = np.random.default_rng(5)
     false = 0
     for _ in range(200):
@@ -110,7 +110,7 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
 @pytest.mark.parametrize("seconds", [30, 60, 120, 300, 450])
 @pytest.mark.parametrize("process", processes(), ids=lambda process: process.name)
 def test_two_short_runs_of_one_process_seldom_differ(process: Process, seconds: int) -> None:
-    """Whatever changes more slowly than they are long: at most 14 % of 200 pairs are called different."""
+    """Whatever changes more slowly than they are long: at most 14% of 200 pairs are called different."""
     assert claimed_of_short(process, seconds, 200)[0] <= 0.14
 
 

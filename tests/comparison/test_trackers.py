@@ -87,7 +87,7 @@ def test_trackers_are_not_set_against_each_other(mlflow: list[SampledRun], neptu
 
 
 def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRun]) -> None:
-    """Idle fell from 24 to 8 %, which a load that changes slowly may do in three minutes. Steps went no faster."""
+    """Idle fell from 24 to 8%, which a load that changes slowly may do in three minutes. Steps went no faster."""
     comparison = compare(neptune)
     idle = delta(comparison, IDLE)
     assert idle.before == pytest.approx(0.237, abs=0.001)

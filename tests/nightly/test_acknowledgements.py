@@ -31,8 +31,8 @@ def text(limit: str, known: str, until: str = "2026-12-31") -> str:
         ("no idle_gap", 'finding = "idle_gap"'),
         ("no warning", 'finding = "idle_gap"'),
         ("no warning", f'finding = "{GAP.fingerprint}"'),
-        ("idle_gap <= 1 %", 'finding = "idle_gap"'),
-        ("gpu_utilization_ratio >= 99 %", 'limit = "gpu_utilization_ratio >= 99 %"'),
+        ("idle_gap <= 1%", 'finding = "idle_gap"'),
+        ("gpu_utilization_ratio >= 99%", 'limit = "gpu_utilization_ratio >= 99%"'),
         ("no warning", 'limit = "no warning"'),
     ],
 )

@@ -106,9 +106,9 @@ def test_what_failed_is_a_sentence() -> None:
     def said(*checks: Check) -> list[str]:
         return check_summary.render_text(checks).splitlines()
 
-    assert said(failed("idle_ratio <= 5 %", "49 %")) == ["FAILED: idle share 49 %, allowed 5 %."]
-    assert said(failed("gpu_utilization_ratio p5 >= 80 %", "70 % on GPU 1")) == [
-        "FAILED: GPU utilisation p5 70 % on GPU 1, required 80 %."
+    assert said(failed("idle_ratio <= 5%", "49%")) == ["FAILED: idle share 49%, allowed 5%."]
+    assert said(failed("gpu_utilization_ratio p5 >= 80%", "70% on GPU 1")) == [
+        "FAILED: GPU utilisation p5 70% on GPU 1, required 80%."
     ]
     title = terms.kind_title("thermal_throttle")
     assert said(failed("no thermal_throttle", "1 finding: thermal_throttle")) == [
@@ -116,8 +116,8 @@ def test_what_failed_is_a_sentence() -> None:
     ]
     both = [failed("no problem", "1 finding: thermal_throttle", run) for run in "ab"]
     assert said(*both) == [f"FAILED: {title} (2 runs: a, b). Allowed: no problem."]
-    two = [failed("idle_ratio <= 5 %", f"{share} %", run) for run, share in (("a", 9), ("b", 8))]
-    assert said(*two) == ["FAILED: a: idle share 9 %, allowed 5 %.", "FAILED: b: idle share 8 %, allowed 5 %."]
+    two = [failed("idle_ratio <= 5%", f"{share}%", run) for run, share in (("a", 9), ("b", 8))]
+    assert said(*two) == ["FAILED: a: idle share 9%, allowed 5%.", "FAILED: b: idle share 8%, allowed 5%."]
 
 
 def test_json_holds_every_field() -> None:

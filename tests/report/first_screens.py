@@ -29,7 +29,8 @@ FIGURE = Change(text="+92%", arrow="up")
 _TICKS = (Tick(at=0, text="0 s"), Tick(at=1, text="1"), Tick(at=2, text="2"), Tick(at=3, text="3"))
 
 
-def _tiles() -> tuple[Tile, ...]:
+def build_tiles() -> tuple[Tile, ...]:
+    """Return four tiles of steps: better, no clear change, worse, and a figure without direction."""
     rate = Tile(label="Throughput, whole job", value="602", before="287", unit="images/s", context="", change=BETTER)
     cost = Tile(label="Cost per million images", value="$1.15", before="$2.42", context="At $2.50", change=GREY)
     energy = Tile(label="Energy per million images", value="109", before="204", unit="Wh", context="", change=WORSE)
@@ -171,7 +172,7 @@ def fill_first_screen(report: Report, labels: tuple[str, ...], *, single: bool =
                 "Start-up is now the largest loss, 43% of every run: shorten it next.",
             ),
         ),
-        tiles=_tiles(),
+        tiles=build_tiles(),
         spent=build_spent(labels, rates=not single),
         use=None if single else build_use(labels),
         worst=build_history("GPU 2 over time") if single else None,

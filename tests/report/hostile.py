@@ -30,7 +30,7 @@ TEXTS = {
     "words": "word " * 2_000,
     "emoji": "🚀👩‍👩‍👧‍👦🇩🇪 ☃️ \U0001f9ea 训练 e\u0301",
     "not characters": "\ufffe\uffff \ud800 \ue000 \u2028\u2029 \u0085",
-    "quantities": '1e999 NaN -0 {"a": 1} 100 % 5 GiB',
+    "quantities": '1e999 NaN -0 {"a": 1} 100% 5 GiB',
     "metrics": 'x"} 1\n# EOF\nfake{a="b"} 2 \\n \\"',
     "spreadsheet": '=HYPERLINK("https://evil.example") +1 -1 @SUM(A1)',
     "nothing": " \t\n\u200b\ufeff ",

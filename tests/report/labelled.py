@@ -6,16 +6,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
+from gpureport.number_format import ENERGY, GPU_TIME
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
 
 LAST = "last step"
 """Whose a figure of a sentence or a tile is."""
-_UNITS = {"GPU-h": 1.0, "kWh": 1000.0, "Wh": 1.0, "GiB": 1024.0, "MiB": 1.0, "MHz": 1.0, "W": 1.0, "%": 1.0}
-_AMOUNT = re.compile(r"^(-?\d+(?: \d{3})*(?:\.\d+)?)(?: (%|GPU-h|k?Wh|[GM]iB|MHz|W))?$")
-_SHARE = r"(\d+(?:\.\d+)? %)"
+_UNITS = {
+    **{name: size / 3600 for name, size in (*GPU_TIME, *ENERGY)},
+    "GiB": 1024.0,
+    "MiB": 1.0,
+    "MHz": 1.0,
+    "W": 1.0,
+    "%": 1.0,
+}
+_FIGURE = r"[-−]?[\d,]+(?:\.\d+)?"
+_UNIT = r" ?(?:%|GPU-(?:h|min|s|ms)|[mkM]?Wh|[GM]iB|MHz|W)"
+_AMOUNT = re.compile(rf"^({_FIGURE})({_UNIT})?$")
+_SHARE = r"(\d+(?:\.\d+)?%)"
 _SENTENCES = (
-    (rf"(?:Up to|At least|up to|at least) {_SHARE} of (?:the )?[\d.]+ GPU-h(?: a run)?(?: observed)? was lost", "lost"),
+    (
+        rf"(?:[Uu]p to|[Aa]t least) {_SHARE} of (?:the )?[\d.,]+ GPU-\w+(?: a run)?(?: observed)? was lost",
+        "lost",
+    ),
     (rf"(?:up to|at least) {_SHARE} of all GPU-hours", "lost"),
     (rf"Mean utilisation of (?:the whole run|\d+ whole runs): {_SHARE}", "GPU utilisation"),
     (rf"{terms.CLASSES['short_pauses']} took {_SHARE}", f"time: {terms.CLASSES['short_pauses']}"),
@@ -26,7 +39,7 @@ _SENTENCES = (
 _LOST = re.compile(r"was lost: ([^.]*(?:\.\d[^.]*)*)\.")
 _STILL = re.compile(rf"(?:Up to|At least) {_SHARE} of [^:]{{0,60}}? in [^:]{{1,40}}?: ([^.]*(?:\.\d[^.]*)*)\.")
 _OF_A_GPU = {"Utilisation mean": "GPU utilisation", "Idle": "Idle share", "Power mean": "Power of a GPU"}
-_OTHER = {"Verdict", "Since first", "Runs", "", f"95{display.GAP}% interval", "95 % interval"}
+_OTHER = {"Verdict", "Since first", "Runs", "", "95% interval"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +66,9 @@ def amount(text: str) -> tuple[float, float] | None:
     found = _AMOUNT.match(text.replace(display.GAP, " ").replace("\\", "").strip())
     if not found:
         return None
-    scale = _UNITS.get(found[2] or "", 1.0)
-    return float(found[1].replace(" ", "")) * scale, 0.5 * 10.0 ** -len(found[1].partition(".")[2]) * scale
+    scale = _UNITS.get((found[2] or "").strip(), 1.0)
+    value = float(found[1].replace(",", "").replace("−", "-"))
+    return value * scale, 0.5 * 10.0 ** -len(found[1].partition(".")[2]) * scale
 
 
 class _Tables(HTMLParser):
@@ -150,7 +164,7 @@ def changes(text: str, place: str, labels: Iterable[str], ends: tuple[str, str])
     plain = _plain(re.sub(r"[|*]", " ", text))
     for label in labels:
         noun = re.escape(display.lower_first(label))
-        value = r"(-?\d+(?: \d{3})*(?:\.\d+)?(?: (?:%|GPU-h|k?Wh|[GM]iB|MHz|W))?)"
+        value = rf"({_FIGURE}(?:{_UNIT})?)"
         for found in re.finditer(rf"(?<!per ){noun} (?:went )?from {value} to {value}", plain):
             for of, figure in zip(ends, found.groups(), strict=True):
                 yield Labelled(label=label, of=of, text=figure, place=f"{place}: {found[0]}")
@@ -166,8 +180,8 @@ def _cells(grid: Grid, steps: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         for column, cell in zip(grid.columns[1:], cells, strict=True):
             if grid.columns[0] == "Step" and column not in _OTHER:
                 yield column, head.partition(" (")[0], cell
-            elif "GPU-h in all" in grid.columns:
-                name = "GPU-hours" if column == "GPU-h in all" else f"time: {column}"
+            elif "GPU time" in grid.columns:
+                name = "GPU-hours" if column == "GPU time" else f"time: {column}"
                 yield name, steps[-1] if len(steps) == 1 and head == grid.rows[0][0] else head, cell
             elif grid.columns[0] == "GPU" and len(steps) == 1:
                 yield _OF_A_GPU.get(column, column), steps[0] if len(grid.rows) == 1 else head, cell

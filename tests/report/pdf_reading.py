@@ -4,11 +4,19 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 _FOOT = re.compile(r"gpureport \S+ Page \d+ of \d+")
+_WORD = re.compile(r'<word xMin="([^"]*)" yMin="([^"]*)" xMax="([^"]*)" yMax="([^"]*)">(.*?)</word>')
+_CLOSE = 1.0
+"""Points by which boxes may overlap across."""
+
+_EMPTY = 0.3
+"""Share of the height of a box that letters without an accent or a tail leave empty."""
+
 TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftotext")
 
 needs_poppler = pytest.mark.skipif(
@@ -82,3 +90,22 @@ def links(path: Path) -> list[str]:
 def right_edges(path: Path) -> list[float]:
     """Return where each word ends, in points from the left edge of its page."""
     return [float(edge) for edge in re.findall(r'xMax="([^"]*)"', _said("pdftotext", "-bbox", path, "-"))]
+
+
+def overlaps(path: Path) -> list[tuple[str, str]]:
+    """Return pairs of words of a page whose boxes overlap by more than the room that letters leave empty."""
+    pages = _said("pdftotext", "-bbox", path, "-").split("<page ")[1:]
+    return [pair for page in pages for pair in _overlapping_words(page)]
+
+
+def _overlapping_words(page: str) -> Iterator[tuple[str, str]]:
+    found = [(*map(float, word[:4]), word[4]) for word in _WORD.findall(page)]
+    boxes = sorted(found, key=lambda box: box[1])
+    for place, (left, top, right, bottom, text) in enumerate(boxes):
+        for other_left, other_top, other_right, other_bottom, other in boxes[place + 1 :]:
+            if other_top >= bottom:
+                break
+            across = min(right, other_right) - max(left, other_left)
+            down = min(bottom, other_bottom) - other_top
+            if across > _CLOSE and down > _EMPTY * min(bottom - top, other_bottom - other_top):
+                yield text, other

@@ -156,7 +156,7 @@ def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
     whole, *each = (row.cells[place].small for row in table.rows)
     assert ";" in whole
     assert not any(";" in small for small in each)
-    assert table.columns[1] == "GPU-h in all"
+    assert table.columns[1] == "GPU time"
     assert [re.fullmatch(r"[0-9.]+", row.cells[0].text) is None for row in table.rows] == [False] * 3
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpureport
+from gpureport.number_format import ENERGY, GPU_TIME
 from gpureport.report import build, render
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
@@ -18,10 +19,10 @@ from tests.report import sample_reports
 from tests.report.openmetrics_text import read
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*")
-_AMOUNT = re.compile(r"(<)?(-?\d+(?: \d{3})*(?:\.\d+)?)(?: (%|°C|k?Wh|[MG]iB|MHz|W|GPU-h))?")
-_SCALES = {"%": 0.01, "MHz": 1e6, "Wh": 3600.0, "kWh": 3.6e6, "GiB": 2.0**30, "MiB": 2.0**20, "GPU-h": 3600.0}
+_AMOUNT = re.compile(r"(<)?([-−]?[\d,]+(?:\.\d+)?)(?: ?(%|°C|[mkM]?Wh|[MG]iB|MHz|W|GPU-(?:h|min|s|ms)))?")
+_SCALES = {"%": 0.01, "MHz": 1e6, "GiB": 2.0**30, "MiB": 2.0**20, **dict(GPU_TIME), **dict(ENERGY)}
 _LETTERED = {"0", "100", "95", "5"}
-"""Numbers in words of the templates: 0 to 100 %, intervals of 95 %, utilisation of 5 %."""
+"""Numbers in words of the templates: 0 to 100%, intervals of 95%, utilisation of 5%."""
 
 
 def plain(text: str) -> str:
@@ -35,7 +36,7 @@ def off(text: str, value: float) -> float:
     assert found, text
     less, digits, unit = found.groups()
     last = 10.0 ** -len(digits.partition(".")[2]) * _SCALES.get(unit or "", 1.0)
-    shown = float(digits.replace(" ", "")) * _SCALES.get(unit or "", 1.0)
+    shown = float(digits.replace(",", "").replace("−", "-")) * _SCALES.get(unit or "", 1.0)
     if less:
         return 0.0 if 0 < value < shown else math.inf
     return abs(shown - value) / last
@@ -130,8 +131,8 @@ def test_words_are_the_values_rounded(name: str) -> None:
             wrong += [part] if off(part.hours, part.seconds) > 0.5 + 1e-6 else []
             assert part.ratio == pytest.approx(part.seconds / total, abs=1e-9)
     for card in content.findings:
-        if card.lost_seconds is not None and card.lost_ratio is not None and "GPU-h" in card.lost:
-            amount, share = re.findall(r"<?[\d.]+ (?:GPU-h|%)", plain(card.lost))[:2]
+        if card.lost_seconds is not None and card.lost_ratio is not None and "GPU-" in card.lost:
+            amount, share = re.findall(r"<?[\d.,]+(?: GPU-\w+|%)", plain(card.lost))[:2]
             wrong += [card.lost] if off(amount, card.lost_seconds) > 0.5 + 1e-6 else []
             wrong += [card.lost] if off(share, card.lost_ratio) > 0.5 + 1e-6 else []
     cells = [cell for run in content.gpus for row in run.table.rows for cell in row.cells]
@@ -188,7 +189,7 @@ def test_figures_are_those_of_the_samples(known: Report) -> None:
     held = sum(value for labels, value in seconds.items() if ("of", "all GPUs") in labels)
     assert held == pytest.approx(2 * 1200, abs=1e-6)
     tiles = {tile.label: plain(tile.value) for tile in known.tiles}
-    assert tiles["Idle share"] == plain(display.percent(180 / 2402)) == "7.5 %"
+    assert tiles["Idle share"] == plain(display.percent(180 / 2402)) == "7.5%"
     assert tiles["GPU-hours"] == "0.667"
     for extension in (".html", ".txt"):
         text = plain(shown(known, extension))
@@ -203,4 +204,4 @@ def test_counts_are_those_of_the_log(known: Report) -> None:
     """Lines read and kept, in every format that accounts for them."""
     for extension in (".html", ".txt", ".json"):
         text = " ".join(plain(shown(known, extension)).split())
-        assert "2403 read = 2402 kept as samples + 0 rejected + 1 header" in text
+        assert "2,403 read = 2,402 kept as samples + 0 rejected + 1 header" in text

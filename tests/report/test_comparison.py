@@ -20,7 +20,8 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_charts
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording import difference_wording
-from gpureport.report.wording.display import GAP, relative
+from gpureport.report.wording.display import GAP
+from gpureport.report.wording.relative_changes import format_relative_difference as relative
 from gpureport.report.wording.terminal_lines import Page
 from tests.comparison.runs import level, sampled
 from tests.report import examples
@@ -62,22 +63,22 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
     (link,) = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).links
     rows = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.figures.rows}
     before, after, difference, between = rows["GPU utilisation once settled"]
-    assert (before, after) == ("60 %", "90 %")
+    assert (before, after) == ("60%", "90%")
     assert 29 < float(difference.removesuffix(" points")) < 31
     low, high = (float(end.split()[0]) for end in between.split(" to "))
     assert 28 < low < 30 < high < 32
     assert link.whole is not None
     plain = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.whole.rows}
-    assert plain["GPU utilisation"] == ["80 %", "80 %", "none", ""]
+    assert plain["GPU utilisation"] == ["80%", "80%", "none", ""]
 
 
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
     pair = comparison_content.build_comparison_view([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
-    assert pair == "GPU utilisation rises from 60 % to 90 %; unconfirmed, one run each."
+    assert pair == "GPU utilisation rises from 60% to 90%; unconfirmed, one run each."
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     view = comparison_content.build_comparison_view(runs)
-    assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60 % to 90 %."
+    assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60% to 90%."
     assert view.notes[0].startswith("A change of +29 to +31 points (95% interval, 3 runs a step).")
 
 
@@ -87,8 +88,8 @@ def test_a_short_pair_is_told_with_its_width() -> None:
     (found,) = (each for each in compare(short).deltas if each.primary)
     words = difference_wording.difference_sentence(found, figure_formats.choose_format(found.metric, None))
     assert words.replace(GAP, " ") == (
-        "From a to b, there is not enough data to say whether GPU utilisation once settled changed. It went from 60 % "
-        "to 75 % (+15.1 points, 95 % interval -11.2 to +41.3 points). A load that changes slowly can differ as much "
+        "From a to b, there is not enough data to say whether GPU utilisation once settled changed. It went from 60% "
+        "to 75% (+15.1 points, 95% interval −11.2 to +41.3 points). A load that changes slowly can differ as much "
         "between recordings this short: a lasts 4 min 59 s. Record 10 min or more, or repeat each step three times."
     )
 
@@ -97,7 +98,7 @@ def test_one_run_against_several_is_unconfirmed_in_words_of_its_own() -> None:
     """It is not one run each, and nothing says so."""
     runs = [busy("a", 0.6), *(busy(f"b{k}", 0.9, "b") for k in range(3))]
     view = comparison_content.build_comparison_view(runs)
-    assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60 % to 90 %; unconfirmed, too few runs."
+    assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60% to 90%; unconfirmed, too few runs."
     assert "unconfirmed (one run on one side)" in text(view)
     assert "one run each" not in text(view)
 
@@ -109,7 +110,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     settled = found["GPU utilisation once settled"]
     assert settled.startswith("No clear change. Such recordings would show a difference of ")
     assert "±2.0 points takes 3 min 29 s of steady state in each run." in settled
-    assert "with 95 % confidence there is less than one in 6 min 40 s." in settled
+    assert "with 95% confidence there is less than one in 6 min 40 s." in settled
     assert found["GPU-hours"].startswith("Not enough data. A total grows with the work done")
 
 
@@ -117,8 +118,8 @@ def test_what_became_of_findings_is_told_together() -> None:
     """Findings of one kind and change are one line, with their devices and what they cost."""
     (link,) = comparison_content.build_comparison_view(chain("a", "b")).links
     assert [(fact.name, fact.text.replace(GAP, " ")) for fact in link.findings] == [
-        ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 0.017 GPU-h, then 1 gap, up to 0.006 GPU-h"),
-        ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 0.017 GPU-h"),
+        ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 1.00 GPU-min, then 1 gap, up to 20.0 GPU-s"),
+        ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 1.00 GPU-min"),
     ]
 
 
@@ -249,7 +250,7 @@ def test_charts_tell_too_short_from_absent() -> None:
     for study in (None, build_study(comparison, [Factor(kind="param", key="kind")])):
         (chart,) = step_charts.build_step_charts(comparison, study)
         short, none = chart.rows[2:]
-        assert short.text.replace(GAP, " ") == "90.0 %, too short to judge"
+        assert short.text.replace(GAP, " ") == "90.0%, too short to judge"
         assert short.interval is None
         assert [dot.value for dot in short.runs] == pytest.approx([0.9])
         assert (none.text, none.value, none.runs) == ("not recorded", None, ())
@@ -269,8 +270,8 @@ def test_a_repetition_that_is_too_short_is_marked_and_named() -> None:
         row = chart.rows[0]
         assert row.value == pytest.approx(0.7, abs=0.01)
         assert [(dot.run, dot.counted) for dot in row.runs] == [("s1", True), ("s2", True), ("short", False)]
-        left_out = "short (90.0 % over 45 s)"
-        assert row.each_run.replace(GAP, " ").endswith(f" %; left out: {left_out}")
+        left_out = "short (90.0% over 45 s)"
+        assert row.each_run.replace(GAP, " ").endswith(f"%; left out: {left_out}")
         assert f"Cross: a run that the mean leaves out, {left_out}." in step_charts.describe_marks([chart]).replace(
             GAP, " "
         )
@@ -286,10 +287,10 @@ def test_what_repetitions_have_in_common_is_told_once() -> None:
     view = comparison_content.build_comparison_view(runs)
     told = [fact.text.replace(GAP, " ") for fact in view.advice if fact.name != "Steps"]
     (entry,) = told
-    assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 0.020 GPU-h a run, a mean over 3 runs, and in ")
-    assert entry.endswith("the worst up to 0.040 GPU-h (12 % of the run).")
+    assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 1.20 GPU-min a run, a mean over 3 runs, and in ")
+    assert entry.endswith("the worst up to 2.40 GPU-min (12% of the run).")
     (link,) = view.links
-    assert "2 findings in 2 runs, up to 0.020 GPU-h a run" in link.findings[0].text.replace(GAP, " ")
+    assert "2 findings in 2 runs, up to 1.20 GPU-min a run" in link.findings[0].text.replace(GAP, " ")
 
 
 def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
@@ -320,7 +321,7 @@ def test_columns_that_do_not_fit_follow_below() -> None:
 def test_a_share_of_nothing_is_not_shown() -> None:
     """Relative to 0 there is no difference, and none has no share."""
     assert [relative(1.0, 0.0), relative(1.0, None), relative(0.0, 5.0)] == ["", "", ""]
-    assert relative(1.0, 4.0) == f"+25{GAP}%"
+    assert relative(1.0, 4.0) == "+25%"
 
 
 def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
@@ -341,6 +342,6 @@ def test_what_is_left_is_said_of_the_last_step() -> None:
     """Its GPU time and classes lost, and the finding that lost most, of all its GPUs."""
     view = comparison_content.build_comparison_view(chain("a", "b"))
     said = {fact.name: fact.text.replace(GAP, " ") for fact in view.remaining}
-    assert said["Still lost"] == "Up to 10 % of 0.333 GPU-h in b: all of it idle. In a it was 20 %."
+    assert said["Still lost"] == "Up to 10% of 20.0 GPU-min in b: all of it idle. In a it was 20%."
     assert said["Largest left"].startswith("Idle gaps, GPU 0: up to ")
     assert "WHAT IS STILL LOST" in terminal_comparison.render(view)

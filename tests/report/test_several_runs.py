@@ -46,7 +46,7 @@ def test_three_steps_are_set_side_by_side() -> None:
     assert table is not None
     assert [row.head.text for row in table.rows] == ["baseline", "bf16", "8 workers"]
     idle = table.columns.index("Idle share") - 1
-    assert plain(table.rows[1].cells[idle].small) == "no change (-0.8 to +0.8 points)"
+    assert plain(table.rows[1].cells[idle].small) == "no change (−0.8 to +0.8 points)"
     assert table.columns[:3] == ("Step", "Verdict", "Since first")
     assert [row.cells[0].text for row in table.rows] == ["first step", *["no clear change"] * 2]
     assert [row.cells[1].text for row in table.rows] == ["first step", *["no clear change"] * 2]
@@ -116,7 +116,7 @@ def test_the_same_of_other_runs_of_a_step_is_told_briefly() -> None:
     assert words.count("Prefetch the next batch") == 2
     assert 'id="F2"' in page
     assert page.count('<article class="card') == 3
-    assert "F2 warning: as F1, up to 0.006 GPU-h" in words
+    assert "F2 warning: as F1, up to 20.0 GPU-s" in words
 
 
 def test_a_name_that_ends_with_its_step_says_it_once() -> None:

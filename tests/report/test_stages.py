@@ -24,7 +24,7 @@ def test_the_table_says_what_each_stage_did() -> None:
     (table,) = built(STAGES).stages
     assert [row.head.text for row in table.table.rows] == ["preprocessing", "train <b>"]
     cells = [[cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row.cells] for row in table.table.rows]
-    assert [row[:3] for row in cells] == [["1 min", "0 %", "100 %"], ["2 min", "90 %", "0 %"]]
+    assert [row[:3] for row in cells] == [["1 min", "0%", "100%"], ["2 min", "90%", "0%"]]
     assert cells[0][5] == "not recorded"
 
 
@@ -38,7 +38,7 @@ def test_every_format_shows_them() -> None:
     content = built(STAGES)
     text = render(content, ".txt", detail=0).decode()
     assert "STAGES" in text
-    assert "  preprocessing   1 min          0 %  100 %\n" in text
+    assert "  preprocessing   1 min           0%  100%\n" in text
     assert "## Stages" in render(content, ".md").decode()
     page = render(content, ".html").decode()
     assert "<h2>Stages</h2>" in page

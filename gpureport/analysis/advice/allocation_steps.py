@@ -22,7 +22,7 @@ STEPS = (
         title="Fewer checkpoints",
         do="Write a checkpoint by time (each half hour) instead of every few steps, and keep optimizer state out of "
         "those that are only evaluated.",
-        when="Writing checkpoints takes more than about 1 % of the run.",
+        when="Writing checkpoints takes more than about 1% of the run.",
         risk="More work is lost in a crash.",
         check="Gaps come less often.",
         source=references.CLUSTER,
@@ -137,7 +137,7 @@ STEPS = (
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True), and bound the length of inputs.",
         when="GPU memory is nearly full: a longer input or a larger workspace runs out.",
         risk="Recomputing costs about a third more time per step.",
-        check="The peak falls below 95 % of what a job can get.",
+        check="The peak falls below 95% of what a job can get.",
         source=references.join_sources(references.CLOUD, references.CLUSTER, references.TORCH_CUDA),
     ),
 )

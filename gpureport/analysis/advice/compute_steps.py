@@ -8,7 +8,7 @@ STEPS = (
     Step(
         name="larger_batch",
         title="Larger batch",
-        do="Raise the batch size in steps (by half, or to the next multiple of 8) up to about 90 % of GPU memory, and "
+        do="Raise the batch size in steps (by half, or to the next multiple of 8) up to about 90% of GPU memory, and "
         "scale the learning rate with it (linearly with warm-up, or LARS/LAMB for very large batches).",
         when="GPU memory is free and the GPU is not busy all the time.",
         risk="Out of memory; slower convergence and worse generalisation where the learning rate is not adapted.",

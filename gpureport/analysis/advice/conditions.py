@@ -66,16 +66,16 @@ def _from_scratch(facts: RunFacts) -> bool | None:
     return None if facts.setup.pretrained is None else not facts.setup.pretrained.value
 
 
-CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
-CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
-HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
+CORES_FREE = Condition(words="CPU cores are free (median use below 90%)", holds=_cores)
+CPU_BUSY = Condition(words="the CPU is busy (median use of 75% or more)", holds=_busy_cpu)
+HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90%)", holds=_host_memory)
 HAS_WORKERS = Condition(words="the loader has workers", holds=_some_workers)
 ONE_CORE = Condition(words="one CPU core is at its limit while others are free", holds=_pegged)
-GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85 %) and was not preallocated", holds=_gpu_memory)
+GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85%) and was not preallocated", holds=_gpu_memory)
 GPU_MEMORY_FULL = Condition(
-    words="GPU memory is full (peak of 90 % or more) and was not preallocated", holds=_full_memory
+    words="GPU memory is full (peak of 90% or more) and was not preallocated", holds=_full_memory
 )
-GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation below 95 %)", holds=_gpu_time)
+GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation below 95%)", holds=_gpu_time)
 TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0 or newer)", holds=_tensor_cores)
 FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
 NOT_COMPILED = Condition(words="the model is not compiled", holds=_not_compiled)

@@ -204,7 +204,7 @@ STEPS = (
         "instead of lists of Python objects in the data set.",
         when="Host memory is nearly full, so that the page cache is lost or the job is about to be killed.",
         risk="Loading can become the limit.",
-        check="Host memory in use falls below 90 % and GPU utilisation does not.",
+        check="Host memory in use falls below 90% and GPU utilisation does not.",
         source=references.TORCH_DATA,
         applied_check=applied_checks.FEWEST_WORKERS,
         applied_by=(setting_changes.FEWER_WORKERS,),

@@ -17,7 +17,7 @@ STEPS = (
     Step(
         name="lower_power_limit",
         title="Lower the power limit a little",
-        do="Set a limit 10 to 15 % below what the GPU draws while it is slowed (nvidia-smi -pl WATTS, as root) until "
+        do="Set a limit 10 to 15% below what the GPU draws while it is slowed (nvidia-smi -pl WATTS, as root) until "
         "cooling is repaired: a limit above that changes nothing, and steady clocks beat clocks that swing with the "
         "heat.",
         when="Heat lowers the clocks and cooling cannot be changed now.",
@@ -134,7 +134,7 @@ STEPS = (
         "with room; watch that its file grows.",
         when="Samples are missing within the run, or end before it does.",
         risk="None.",
-        check="Coverage of the next report is 100 %.",
+        check="Coverage of the next report is 100%.",
         source=references.NVIDIA_SMI,
     ),
 )

@@ -39,7 +39,7 @@ class RunFacts:
         preallocated: whether a framework took the memory at once, so that its use says nothing.
         cpu_used: median use of the CPU, as a ratio.
         busiest_core: median use of the busiest core.
-        host_memory: share of the host's memory in use, 95 % of the time at most.
+        host_memory: share of the host's memory in use, 95% of the time at most.
         reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
         setup: what params and tags say of the loader, the machine and the training loop.
         framework: the framework that params and tags name.
@@ -194,7 +194,7 @@ def _count_cores(hosts: Sequence[DeviceStatistics]) -> float | None:
 
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:
-    """Return the share of a host's memory in use, 95 % of the time at most."""
+    """Return the share of a host's memory in use, 95% of the time at most."""
     share, used, total = (host.metric(name) for name in (_HOST_MEMORY, _HOST_USED, _HOST_TOTAL))
     if share is not None:
         return share.p95

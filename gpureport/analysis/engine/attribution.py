@@ -2,11 +2,11 @@
 
 Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
 follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
-tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of high
+tail, as far as utilisation was at most 12%; an episode of waiting for input; an idle gap; an episode of high
 utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
-utilisation of at most 5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share
+utilisation of at most 5% outside the job, which is idle as the gap is; any other. Of waiting for input the share
 in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
-of a single sample: fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %.
+of a single sample: fine samples show a pause of a tenth of a second as one at 0%, coarse ones as one at 90%.
 Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
 less what throttled clocks cost of it; of high utilisation with little work what that cost is hollow. So computing
 means the same in every step that is compared.

@@ -7,8 +7,8 @@ from enum import Enum
 class When(Enum):
     """How the time of a finding must lie to that of its root."""
 
-    DURING = "during the root, for at least 90 % of its time"
-    SINCE = "after the beginning of the root, for at least 90 % of its time"
+    DURING = "during the root, for at least 90% of its time"
+    SINCE = "after the beginning of the root, for at least 90% of its time"
     EVER = "at any time"
 
 

@@ -1,61 +1,23 @@
-"""Figures in words, as sentences of findings need them."""
+"""Figures in words, as sentences of findings need them; how numbers are set is `number_format`'s."""
 
 import re
 from collections.abc import Sequence
 
-_MINUTE = 60
-_HOUR = 3600
-_FEW = 10
-_SHORT = 0.1
-_LEAST = 0.0005
-_LEAST_POINTS = 0.05
+from gpureport import number_format
+
+percent = number_format.format_percent
+duration = number_format.format_duration
+gpu_time = number_format.format_gpu_time
+size = number_format.format_memory
+megahertz = number_format.format_clock
+number = number_format.format_number
+
 _PAIR = 2
 _NAMED = 8
 
 
 PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
-
-
-def percent(ratio: float) -> str:
-    """Return a ratio as a percentage, with a decimal below 10 %; `display.percent` also has one near 100 %."""
-    points = 100 * ratio
-    if 0 < abs(points) < _LEAST_POINTS:
-        return "<0.1 %"
-    return f"{points:.1f} %" if 0 < abs(points) < _FEW else f"{points:.0f} %"
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time in its two largest units, one that is zero left out: the only form of a length."""
-    if _LEAST <= seconds < _SHORT:
-        return f"{1000 * seconds:.0f} ms"
-    if round(seconds, 1) < _FEW:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < _HOUR:
-        return _two_units(whole, "min", "s")
-    return _two_units(round(seconds / _MINUTE), "h", "min")
-
-
-def _two_units(amount: int, large: str, small: str) -> str:
-    parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
-
-
-def gpu_hours(seconds: float) -> str:
-    """Return GPU-seconds as GPU-hours, with two digits where they are few."""
-    hours = seconds / _HOUR
-    return f"{hours:.1f} GPU-h" if hours >= 1 else f"{hours:.2g} GPU-h"
-
-
-def size(amount: float) -> str:
-    """Return a size in GiB, below one in MiB."""
-    return f"{amount / 2**30:.1f} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
-
-
-def megahertz(hertz: float) -> str:
-    """Return a clock in MHz."""
-    return f"{hertz / 1e6:.0f} MHz"
 
 
 def gpu_name(device: str) -> str:

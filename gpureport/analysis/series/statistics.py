@@ -70,7 +70,7 @@ def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray |
 
 
 def _compute_quantiles(levels: _TimeAtLevels) -> list[float]:
-    """Return the lowest values not exceeded for at least 5, 50 and 95 % of the time."""
+    """Return the lowest values not exceeded for at least 5, 50 and 95% of the time."""
     passed = np.cumsum(levels.seconds)
     places = np.searchsorted(passed, np.array(_QUANTILES) * passed[-1] * (1 - 1e-12))
     return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]

@@ -22,9 +22,9 @@ _RUN, _RUNS, _APART, _NEARLY_ALL = 3, 8, 20, 0.9
 _OTHER = 3
 """A low run this many times as long as the beat's usual run is not caused by the beat.
 
-Measured on simulated loops of 0.9 to 1.2 s, 30 to 60 % busy, 15 min each, sampled once a second with the windows of
-A100, V100 and A10: where steps vary by 5 %, 15, 15 and 16 gaps that are none remain of 409, 576 and 86, where they vary
-by 15 %, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 14 s of work none of 650 is missed.
+Measured on simulated loops of 0.9 to 1.2 s, 30 to 60% busy, 15 min each, sampled once a second with the windows of
+A100, V100 and A10: where steps vary by 5%, 15, 15 and 16 gaps that are none remain of 409, 576 and 86, where they vary
+by 15%, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 14 s of work none of 650 is missed.
 """
 
 

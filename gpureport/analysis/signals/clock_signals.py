@@ -27,8 +27,8 @@ SIGNALS = (
 BUSY = 0.2
 """Utilisation above which a GPU is at work, and its clock and its tensor cores say something of that work.
 
-Above the 12 % that stray kernels reach. Measured on 148 generated and recorded logs: 13 % gives the same findings,
-30 % changes power_cap in two.
+Above the 12% that stray kernels reach. Measured on 148 generated and recorded logs: 13% gives the same findings,
+30% changes power_cap in two.
 """
 COUNTED_SHARE = 0.1
 """Share of a row's time that must be counted for its clock to be no reference."""
@@ -39,7 +39,7 @@ class ClockSignals:
     """Series of one GPU, NaN where null.
 
     Attributes:
-        busy: rows with utilisation above 20 %; all rows where utilisation was not recorded.
+        busy: rows with utilisation above 20%; all rows where utilisation was not recorded.
         clock: multiprocessor clock in Hz, the graphics clock where it is missing.
         clock_max: highest clock in Hz, NaN when unknown.
         temperature: core temperature in degrees Celsius.
@@ -179,7 +179,7 @@ def _gather_signals(series: DeviceSeries) -> ClockSignals:
 
 
 def estimate_full_clock(clock: FloatArray, rows: BoolArray) -> float:
-    """Return the 95 % quantile of the clock over rows, NaN when none has a value."""
+    """Return the 95% quantile of the clock over rows, NaN when none has a value."""
     chosen = clock[rows & ~np.isnan(clock)]
     return (
         float(np.partition(chosen, int(0.95 * (len(chosen) - 1)))[int(0.95 * (len(chosen) - 1))])
@@ -191,7 +191,7 @@ def estimate_full_clock(clock: FloatArray, rows: BoolArray) -> float:
 def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> ReferenceClock | None:
     """Return the clock to compare throttled rows with, None if no clock was recorded.
 
-    It is the 95 % quantile over busy rows that are not slowed; without such rows, the highest clock.
+    It is the 95% quantile over busy rows that are not slowed; without such rows, the highest clock.
     """
     if np.isnan(signals.clock).all():
         return None
@@ -204,7 +204,7 @@ def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> Referenc
 def compute_lost_ratio(series: DeviceSeries, signals: ClockSignals, throttled: ThrottledTime) -> FloatArray | None:
     """Return the share of each row's time that lowered clocks cost, None without a clock to compare with.
 
-    A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
+    A clock 20% below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
     that are not slowed, or not busy, lose nothing.
     """
     reference = choose_reference_clock(signals, throttled.detected)

@@ -14,7 +14,7 @@ from gpureport.findings import Threshold
 POWER = "gpu_power_watts"
 _IDLE_QUANTILE = 0.02
 """Share of the run taken for idle: a single lowest reading may be an accident of the sensor, and in an hour that share
-is a minute, which start-up alone lasts. On 148 generated and recorded logs 0.5 and 5 % give the same findings.
+is a minute, which start-up alone lasts. On 148 generated and recorded logs 0.5 and 5% give the same findings.
 """
 _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
@@ -45,7 +45,7 @@ class PowerOfLimit:
 def build_power_of_limit(series: DeviceSeries) -> PowerOfLimit | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
-    Idle power is the lowest 2 % of the run or what the GPU table gives, whichever is less; a run that was never
+    Idle power is the lowest 2% of the run or what the GPU table gives, whichever is less; a run that was never
     idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
     """
     power = series.values(POWER)

@@ -15,7 +15,7 @@ _ROUNDING = 1e-6
 
 
 def build_level_evidence(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
-    """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs."""
+    """Return the share of the time at 5% and less, and below each level of the statistics, over several GPUs."""
     values = np.concatenate([one.values(UTILISATION) for one in gpus.values()])
     seconds = np.concatenate(
         [
@@ -39,4 +39,4 @@ def build_level_evidence(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, S
 
 
 def _percent(level: float) -> str:
-    return f"{100 * level:.0f} %"
+    return f"{100 * level:.0f}%"

@@ -22,7 +22,7 @@ fail_on = click.option(
     "--fail-on",
     multiple=True,
     metavar="LIMIT",
-    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5 %' or thermal_throttle (repeatable).",
+    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
 )
 """The option that states a limit."""
 

@@ -91,7 +91,7 @@ def _scaled(found: Scaling) -> Finding:
         observed = found.interval[place] if found.interval else 0.0
         evidence.append(
             Evidence(
-                metric="work_per_gpu_second", statistic=f"{name} end of the 95 % interval", observed=observed, unit="1"
+                metric="work_per_gpu_second", statistic=f"{name} end of the 95% interval", observed=observed, unit="1"
             )
         )
     return _finding(

@@ -61,8 +61,8 @@ class QualityChange:
         before: in the earlier step.
         after: in the later step.
         difference: after - before, of final values; None when either is missing.
-        interval: lower and upper end of the difference at 95 %; None with one run on either side.
-        verdict: what may be said of it, at 99 %.
+        interval: lower and upper end of the difference at 95%; None with one run on either side.
+        verdict: what may be said of it, at 99%.
         margin: what single runs plausibly differ by; 0 where either is missing.
         failed: final values of runs of the later step that are worse than each earlier run by more than the margin,
             where it has several runs: a mean with a wide interval can hide one that went wrong.

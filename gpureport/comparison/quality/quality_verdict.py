@@ -11,7 +11,7 @@ VERDICT_LEVEL = 0.99
 """Level at which quality changed. It is stricter than for speed: several metrics are tried, and a warning is loud."""
 
 _SHARE_NOISE = 0.04
-"""What repeating a run plausibly changes a share by at 50 % (pragmatic); less towards 0 and 1, as its deviation is."""
+"""What repeating a run plausibly changes a share by at 50% (pragmatic); less towards 0 and 1, as its deviation is."""
 
 _PERCENT = 100.0
 """The whole in per cent."""

@@ -143,9 +143,9 @@ def _welch(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, floa
     """Return the standard error of the difference and its degrees of freedom, each side's scatter its own.
 
     The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
-    too few for three runs a side: an interval of 95 % holds 96.5 %, and a tenth of the differences shown is lost.
-    Where the means of one side alone are skewed, an interval holds 89 to 91 %, by Satterthwaite's degrees 91 %, and by
-    medians 88 %.
+    too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
+    Where the means of one side alone are skewed, an interval holds 89 to 91%, by Satterthwaite's degrees 91%, and by
+    medians 88%.
     """
     parts = [square / (count - 1) / count for square, count in zip(squares, counts, strict=True)]
     whole = fsum(parts)

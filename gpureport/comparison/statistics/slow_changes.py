@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 
 SHARE_ALLOWANCE = 0.42
-"""Largest such difference of a share: regimes of 90 and 50 % utilisation, and two points as between any two runs."""
+"""Largest such difference of a share: regimes of 90 and 50% utilisation, and two points as between any two runs."""
 
 RATIO_ALLOWANCE = 1.85
 """The same as a ratio, of every other figure: 90 against 50, and three per cent."""
@@ -21,9 +21,9 @@ LONG_SECONDS = 600.0
 """Length from which the scatter within a recording speaks for itself.
 
 Simulated with 1000 pairs of equal loads for each process of tests/comparison/processes.py: at 30, 60, 120, 300 and
-450 s at most 4, 0, 0, 7 and 6 % of pairs exceed both the allowance and their own scatter. By their own scatter and two
-points alone up to 64, 63, 47, 30 and 32 % do. Regimes of 90 and 45 %, which no allowance below 43 to 87 % covers,
-exceed it in 20, 21 and 13 % of pairs of 30, 60 and 120 s.
+450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
+points alone up to 64, 63, 47, 30 and 32% do. Regimes of 90 and 45%, which no allowance below 43 to 87% covers,
+exceed it in 20, 21 and 13% of pairs of 30, 60 and 120 s.
 """
 
 SECONDS_A_SAMPLE = 5.0

@@ -20,8 +20,8 @@ _LIKE = 1 / 3
 
 A shorter run has a less certain mean. Simulated with 100,000 comparisons of three runs and three, of which one is
 shorter, by runs that scatter as much as within themselves, or not at all: with a third of the length counting it shows
-a difference of four standard deviations in 87 and 83 % and leaving it out in 82 %; with a tenth in 74 and 64 %. The
-intervals of the three hold the difference in 96 to 97 % at any length.
+a difference of four standard deviations in 87 and 83% and leaving it out in 82%; with a tenth in 74 and 64%. The
+intervals of the three hold the difference in 96 to 97% at any length.
 """
 
 

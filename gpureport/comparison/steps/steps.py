@@ -131,7 +131,7 @@ class Delta:
         runs: how many runs stand on either side.
         needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
-            95 %; the interval does not allow for gaps that are rarer.
+            95%; the interval does not allow for gaps that are rarer.
         left_out: runs of either step that are too short for this figure beside others of their step.
     """
 

@@ -33,8 +33,8 @@ class BestGroup:
         value: its figure.
         next: label of the next best group.
         next_value: its figure.
-        change: of the best against the next, a share of the next: -0.12 is 12 % less.
-        interval: ends of its 95 % interval; None where nothing tells its scatter.
+        change: of the best against the next, a share of the next: -0.12 is 12% less.
+        interval: ends of its 95% interval; None where nothing tells its scatter.
         verdict: `better` where all others are shown to be worse, tested together; `no clear change` where one is
             not; `unconfirmed (one run each)` where repetitions are missing; `not enough data` where a group cannot
             be set against it.

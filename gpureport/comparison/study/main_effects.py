@@ -32,9 +32,9 @@ class LevelEffect:
     Attributes:
         value: of the setting; None where runs do not have it.
         runs: how many have this value.
-        change: relative change of the figure (0.24 is 24 % more), of a share the difference; None where the design
+        change: relative change of the figure (0.24 is 24% more), of a share the difference; None where the design
             does not tell it.
-        interval: ends of its 95 % interval; None where no run is left to tell the scatter.
+        interval: ends of its 95% interval; None where no run is left to tell the scatter.
         verdict: allows for the number of effects of the figure; without an interval `unconfirmed (one run each)` at
             most, and `not enough data` where slow changes of a load explain such an effect in recordings this short;
             None of the first value, and where nothing is told.

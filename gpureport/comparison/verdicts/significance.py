@@ -46,7 +46,7 @@ def compute_holm_levels(tested: Sequence[Evidence]) -> list[float]:
     """Return for each comparison of a family the level at which it was tested.
 
     Step by step after S. Holm (1979): the surest must hold at 1 - 0.05/m, the next at 1 - 0.05/(m - 1), until one
-    does not; so the chance of any false claim stays at 5 %.
+    does not; so the chance of any false claim stays at 5%.
     """
     left = list(range(len(tested)))
     levels = [LEVEL] * len(tested)

@@ -28,7 +28,7 @@ class SingleRunDifference:
         contrast: None where nothing can be told.
         reason: why nothing can, or why only a large difference shows; None where neither is so.
         unseen: seconds of the shorter run without any gap; None where both have some. A gap that came once in a third
-            of them or more often would have been seen, with a probability of 95 %.
+            of them or more often would have been seen, with a probability of 95%.
     """
 
     contrast: DifferenceEstimate | None

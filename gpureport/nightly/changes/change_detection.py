@@ -39,7 +39,7 @@ A single large shock fades over the nights after it, and its mean over three of 
 
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""The same of the ends of a 95 % interval."""
+"""The same of the ends of a 95% interval."""
 
 _GRADUAL = 0.8
 """How much closer than two levels a straight line must be."""
@@ -56,7 +56,7 @@ class LevelShift:
         place: place of the first value that shows it.
         before: level before.
         after: level after.
-        low: lower end of the 95 % interval of the difference.
+        low: lower end of the 95% interval of the difference.
         high: upper end of it.
         gradual: whether a straight line fits better than the two levels, as a drift.
     """

@@ -13,11 +13,10 @@ from gpureport.nightly.changes.latest_night import LatestNight
 from gpureport.nightly.changes.trend import FigureChange, ParamChange
 from gpureport.nightly.history.night_figures import COUNT, FigureKind
 from gpureport.report.wording import display
-from gpureport.report.wording.relative_changes import MINUS, format_percent_change, format_percent_range
+from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
 _LABEL = 60
 _GPU_TIME = ("gpu_seconds",)
-_HOUR = 3600.0
 _GONE = 0.005
 """Share of GPU time that prints as less than one per cent."""
 
@@ -37,17 +36,16 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
     if kind.unit == "1/s":
         return f"{display.number(amount)}{display.GAP}/s"
     if kind.name.startswith(_GPU_TIME):
-        # a thousand units of work can take a fraction of a thousandth, which halves unseen with three decimals
-        return f"{display.precise_number(amount / _HOUR)}{display.GAP}GPU-h"
+        return display.gpu_time(amount)
     return display.quantity(amount, kind.unit)
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95 % interval of a change: in points for shares, absolute for counts, else in per cent."""
+    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return format_percent_range((1 + step.low / step.before, 1 + step.high / step.before))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
-    low, high = (display.signed(scale * end).replace("-", MINUS) for end in (step.low, step.high))
+    low, high = (display.signed(scale * end) for end in (step.low, step.high))
     return f"{low} to {high}{unit}"
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Rectangle
 
 from gpureport.columns import FloatArray
+from gpureport.number_format import MINUS
 from gpureport.report.charts import canvas
 from gpureport.report.charts.palette import BAR, BUSY, GRID, INK, MUTED, PAPER, TRACK
 from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
@@ -107,8 +108,8 @@ def _draw_axis(axes: Axes, chart: IntervalChart, low: float, high: float) -> Non
 def _format_tick(value: float, *, share: bool) -> str:
     """Return a round value in words."""
     if share:
-        return f"{value * 100:.6g}{display.GAP}%"
-    return f"{value:.6g}" if abs(value) < 10_000 else display.integer(value)  # noqa: PLR2004 - five digits need gaps
+        return f"{value * 100:.6g}%"
+    return f"{value:,.6g}".replace("-", MINUS)
 
 
 def _round_ticks(low: float, high: float) -> FloatArray:

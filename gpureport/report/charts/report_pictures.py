@@ -1,4 +1,4 @@
-"""The charts of steps and the timeline as pictures of their own, with headings and a legend of the findings marked.
+"""The pictures of a report in a file of their own: GPU time, its use, charts of steps, and the timeline.
 
 It always has light colours: a slide that it is pasted into has no style sheet.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from gpureport.report.charts import canvas, event_marks, interval_charts, timeline_strips
+from gpureport.report.charts import canvas, event_marks, hero_pictures, interval_charts, spent_bars, timeline_strips
 from gpureport.report.charts.palette import INK, MUTED
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
@@ -19,7 +19,7 @@ from gpureport.report.wording import display
 
 _HEADING, _TEXT = 12.0, 10.0
 _ABOVE, _LINE, _MARGIN = 24.0, 14.0, 12.0
-_LETTERS, _NAME, _MARKS = 140, 90, 12
+_LETTERS, _NAME, _MARKS, _HEADLINE = 140, 90, 12, 110
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class ReportPicture:
 
 
 def draw_report_pictures(report: Report) -> Iterator[ReportPicture]:
-    """Yield the charts of steps, then the timeline of every run; a run without strips says why."""
+    """Yield where GPU time went and its use, charts of steps, then timelines; a run without strips says why."""
+    yield from _draw_heroes(report)
     yield from _draw_charts(report.comparison) if report.comparison else ()
     for place, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
@@ -39,12 +40,37 @@ def draw_report_pictures(report: Report) -> Iterator[ReportPicture]:
             lines = _legend_lines([card for card in report.findings if card.run_index == place], run)
             below = _LINE * len(lines) + _MARGIN
             figure = timeline_strips.build_timeline_figure(run, above=_ABOVE, below=below)
-            heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
+            heading = f"{name}: mean GPU utilisation over time, height 0 to 100%, hatched not recorded"
         else:
             lines, figure = [], canvas.new_figure(canvas.WIDTH, _ABOVE + _MARGIN)
             heading = f"{name}: {display.lower_first(run.absent)}"
         _write_heading_and_legend(figure, heading, lines)
         yield ReportPicture(figure, "; ".join([heading, *lines]))
+
+
+def _draw_heroes(report: Report) -> Iterator[ReportPicture]:
+    """Yield the bars of GPU time below the headline, then its use over time."""
+    if report.spent:
+        figure = hero_pictures.build_spent_figure(report.spent, above=_ABOVE + _LINE + _MARGIN)
+        headline = display.shorten(report.verdict.sentence, _HEADLINE)
+        _write_heading_and_legend(figure, headline, [])
+        _write_caption(figure, report.spent.caption)
+        bars = [spent_bars.describe_bar(bar, report.spent.columns[0]) for bar in report.spent.bars]
+        yield ReportPicture(figure, "; ".join(["Where the GPU time went", report.spent.caption, *bars]))
+    if report.use:
+        figure = hero_pictures.build_use_figure(report.use, above=_ABOVE + _LINE + _MARGIN)
+        _write_heading_and_legend(figure, "GPU use over time", [])
+        _write_caption(figure, report.use.caption)
+        rows = [f"{row.label}: {row.text}" for row in report.use.rows]
+        yield ReportPicture(figure, "; ".join(["GPU use over time", report.use.caption, *rows]))
+
+
+def _write_caption(figure: Figure, text: str) -> None:
+    """Write a line below the heading."""
+    height = figure.get_figheight() * 72
+    with canvas.chart_settings():
+        at = 1 - (17 + _LINE + 2) / height
+        figure.text(_MARGIN / canvas.WIDTH, at, text, fontsize=_TEXT, color=MUTED.stand_in)
 
 
 def _draw_charts(part: ComparisonPart) -> Iterator[ReportPicture]:

@@ -1,4 +1,4 @@
-"""Bars of GPU time by class, each 100 % wide."""
+"""Bars of GPU time by class, each 100% wide."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _HATCH = (0.08, 0.09, 0.11, 0.28)
 
 
 def draw_time_bars(bars: Sequence[TimeBar], prefix: str, width: float = canvas.WIDTH) -> str:
-    """Return the bars of GPU time, one above the other, each 100 % wide; a page takes a narrower figure."""
+    """Return the bars of GPU time, one above the other, each 100% wide; a page takes a narrower figure."""
     return canvas.to_svg(build_time_bars_figure(bars, width), prefix, describe_time_bars(bars))
 
 
@@ -39,7 +39,7 @@ def build_time_bars_figure(bars: Sequence[TimeBar], width: float = canvas.WIDTH)
             _draw_bar(axes, position, bar, _LABEL_FITS * canvas.WIDTH / width)
         axes.set_yticks(range(len(bars)), labels, fontsize=_TEXT, color=INK.stand_in)
         shares = [0, 0.2, 0.4, 0.6, 0.8, 1]
-        axes.set_xticks(shares, [f"{share * 100:.0f} %" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
+        axes.set_xticks(shares, [f"{share * 100:.0f}%" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
         _draw_legend(axes, bars, rows)
     return figure
 
@@ -52,7 +52,7 @@ def _draw_bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
         if round(part.ratio, 3) >= fits:
             write_share(axes, (left + part.ratio / 2, position), part.text, part.key)
         left += part.ratio
-    axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)
+    axes.text(1.008, position, bar.total, va="center", fontsize=_SMALL, color=MUTED.stand_in)
 
 
 def class_rectangle(key: str, corner: tuple[float, float], width: float, height: float) -> Rectangle:

@@ -12,7 +12,9 @@ from matplotlib.path import Path
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts import canvas, event_marks
+from gpureport.report.charts.class_patterns import find_fill
 from gpureport.report.charts.palette import BUSY, GRID, INK, MUTED, SEVERITY, TRACK
+from gpureport.report.model.pictures import ClassStretch
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.wording import display
 
@@ -28,7 +30,7 @@ _NAMED_MARKS = 3
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = canvas.WIDTH) -> str:
-    """Return the strips of one run: utilisation as height, hatched without samples, findings as a line below."""
+    """Return the strips of one run: utilisation as height, hatched without samples, classes and findings below."""
     label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.describe_events(run)}"
     return canvas.to_svg(build_timeline_figure(run, width=width), prefix, label)
 
@@ -90,7 +92,7 @@ def _write_card_ids(axes: Axes, position: int, strip: TimelineStrip, shared: Cou
 
 
 def _draw_strip(axes: Axes, position: int, strip: TimelineStrip, run: Timeline, shared: Counter[str]) -> None:
-    floor, height = position + 0.80, 0.68
+    floor, height = position + 0.72, 0.60
     axes.add_artist(Rectangle((0, floor - height), run.seconds, height, facecolor=TRACK.stand_in, linewidth=0))
     if area := _utilisation_path(strip.mean, run.bucket_seconds, floor, height):
         axes.add_artist(PathPatch(area, facecolor=BUSY.stand_in, linewidth=0))
@@ -98,12 +100,23 @@ def _draw_strip(axes: Axes, position: int, strip: TimelineStrip, run: Timeline, 
         gap = Rectangle((start, floor - height), end - start, height, facecolor=TRACK.stand_in, linewidth=0)
         gap.set(hatch="////", edgecolor=MUTED.stand_in)
         axes.add_artist(gap)
+    for key, path in _band_paths(strip.band, floor + 0.01, 0.08).items():
+        axes.add_artist(PathPatch(path, facecolor=find_fill(key).colour, linewidth=0))
     shortest = run.axis_seconds / canvas.WIDTH * 2
     for card, marks in _marks_by_card(strip, shared).items():
-        top, thickness = (floor + 0.155, 0.045) if marks[0].whole else (floor + 0.03, 0.11)
+        top, thickness = (floor + 0.235, 0.045) if marks[0].whole else (floor + 0.12, 0.1)
         shape = PathPatch(_mark_path(marks, top, thickness, shortest), linewidth=0)
         shape.set(facecolor=SEVERITY[marks[0].severity].stand_in, gid=f"mark-{card}-{position}")
         axes.add_artist(shape)
+
+
+def _band_paths(band: Sequence[ClassStretch], top: float, height: float) -> dict[str, Path]:
+    """Return the stretches of each class as one path; stripes this thin show colours, no hatches."""
+    stretches: dict[str, list[Path]] = {}
+    for part in band:
+        corners = [(part.start, top), (part.end, top), (part.end, top + height), (part.start, top + height)]
+        stretches.setdefault(part.key, []).append(Path(np.array([*corners, corners[0]]), closed=True))
+    return {key: Path.make_compound_path(*paths) for key, paths in stretches.items()}
 
 
 def _utilisation_path(means: FloatArray, bucket: float, floor: float, height: float) -> Path | None:

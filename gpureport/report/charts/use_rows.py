@@ -45,7 +45,7 @@ def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> 
 
 
 def _draw_curve(row: UseRow, scale: HorizontalScale) -> str:
-    """Return the curve, and a dashed line at 100 %, as long as the run."""
+    """Return the curve, and a dashed line at 100%, as long as the run."""
     length = len(row.mean) * row.bucket_seconds
     plot = Plot(
         buckets=max(len(row.mean), 1), top=1, height=_CURVE - 1, width=scale.width, span=max(scale.share(length), 1e-6)

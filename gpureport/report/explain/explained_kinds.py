@@ -93,7 +93,7 @@ def _limits(rule: Rule) -> Iterator[Section]:
 def _amount(limit: Threshold) -> str:
     """Return a limit as it is set, all its digits included, and a ratio in per cent too."""
     if limit.unit == "1":
-        return f"{limit.value:g} ({100 * limit.value:g}{display.GAP}%)"
+        return f"{limit.value:g} ({100 * limit.value:g}%)"
     return f"{limit.value:g}{display.GAP}{_UNITS.get(limit.unit, limit.unit)}"
 
 

@@ -7,7 +7,7 @@ from gpureport.metrics import Metric, Scope
 from gpureport.report.model.shapes import Explanation, Fact, Section
 
 _UNITS = {
-    "1": "a ratio; 1 is 100 %",
+    "1": "a ratio; 1 is 100%",
     "By": "bytes",
     "By/s": "bytes a second",
     "W": "watts",

@@ -17,7 +17,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", GAP: " "})
 _DIGITS = 9
 _GPU_FIGURES = {
     "Utilisation mean": ("utilization_ratio", "Mean GPU utilisation, weighted with time."),
-    "Idle": ("idle_ratio", "Share of the sampled time at a utilisation of 5 % or less."),
+    "Idle": ("idle_ratio", "Share of the sampled time at a utilisation of 5% or less."),
     "SM clock median": ("sm_clock_hertz", "Median SM clock."),
     "Temperature max": ("temperature_max_celsius", "Highest temperature."),
     "Power mean": ("power_watts", "Mean power, weighted with time."),
@@ -134,7 +134,7 @@ def _figures(report: Report) -> _Families:
     yield _Family("gpureport_step_figure", "", _MEAN), means
     for place, end in enumerate(("low", "high")):
         ends = [_Sample(labels, row.interval[place] if row.interval else None) for labels, row in rows]
-        yield _Family(f"gpureport_step_figure_{end}", "", f"The {end} end of its 95 % interval."), ends
+        yield _Family(f"gpureport_step_figure_{end}", "", f"The {end} end of its 95% interval."), ends
 
 
 def _lines(family: _Family, samples: Iterable[_Sample]) -> Iterator[str]:

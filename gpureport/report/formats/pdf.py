@@ -8,11 +8,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import typst
@@ -20,11 +19,8 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report.charts import fonts, report_figures, timeline_pages
-from gpureport.report.charts.class_patterns import draw_swatch
-from gpureport.report.charts.signal_panels import draw_signal_panels
-from gpureport.report.charts.spent_bars import draw_spent_bars
-from gpureport.report.charts.use_rows import draw_use_rows
+from gpureport.report.charts import fonts
+from gpureport.report.formats import pdf_figures
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
@@ -35,54 +31,10 @@ _FONTS = "fonts"
 _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 """Files of a person's folder that a template of theirs may name."""
 
-_WIDTH = 680.0
-"""Width of figures for reference in points, so that their text is about as large as the text around them."""
-
-_SCALE = 0.68
-"""How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
-
-_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH = 250.0, 510.0, 492.0
-"""Points on paper between labels and figures of a row, between the margins of a page, and within a box on it."""
-
 _LISTED = 20
 """Most characters without a glyph that are named."""
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureFile:
-    """A figure in a file of its own: its size in points, and what it shows in words."""
-
-    file: str
-    width: float
-    height: float
-    alt: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureFiles:
-    """The figures of a report.
-
-    Attributes:
-        legend: samples of the classes of GPU time, in the order of the legend.
-        spent: a bar of GPU time a row, then the axis.
-        use: utilisation over time a row, then the axis.
-        worst: the panels of the worst GPU, then their axis.
-        opened: the panels of the row of findings that is shown opened, then their axis.
-        bars: shares of GPU time of every run; None where it could not be divided, and without `--detail full`.
-        panels: figures of every step; none without `--detail full`.
-        timelines: strips of each run, a run without GPUs has none; none without `--detail full`.
-    """
-
-    legend: tuple[FigureFile, ...]
-    spent: tuple[FigureFile, ...]
-    use: tuple[FigureFile, ...]
-    worst: tuple[FigureFile, ...]
-    opened: tuple[FigureFile, ...]
-    bars: FigureFile | None = None
-    panels: tuple[FigureFile, ...] = ()
-    timelines: tuple[tuple[FigureFile, ...], ...] = ()
 
 
 def render(report: Report, templates: Path | None = None, *, full: bool = False) -> bytes:
@@ -169,77 +121,19 @@ def _write_inputs(
 ) -> None:
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
-    files = FigureWriter(folder, drawable)
+    files = pdf_figures.FigureWriter(folder, drawable)
     rest = {
         "full": full,
-        "scale": _SCALE,
+        "scale": pdf_figures.SCALE,
         "headline": display.headline(report.verdict.sentence),
         "steps_heading": report.steps_heading,
         "shared": asdict(shared_content.share_content(report)),
-        "figures": asdict(_draw_figures(report, files, full=full)),
+        "figures": asdict(pdf_figures.draw_figures(report, files, full=full)),
         "fonts": list(families),
         "missing": _missing_note(fonts.find_missing_characters(content, drawable)),
     }
     text = f'{{"report": {content}, {json.dumps(rest, ensure_ascii=False)[1:]}'
     (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
-
-
-@dataclass(frozen=True, slots=True)
-class FigureWriter:
-    """Writes figures into a folder; `drawable` are the characters that the fonts hold."""
-
-    folder: Path
-    drawable: frozenset[int]
-
-    def write(self, name: str, svg: str) -> FigureFile:
-        """Write a figure into a file of its own."""
-        root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
-        width, height = root.get("viewBox", "").split()[2:]
-        document = svg if "xmlns=" in svg else svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        text = fonts.replace_missing_characters(document, self.drawable)
-        (self.folder / f"{name}.svg").write_text(text, encoding="utf-8")
-        return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
-
-    def write_all(self, name: str, drawn: Sequence[str]) -> tuple[FigureFile, ...]:
-        """Write several figures, numbered."""
-        return tuple(self.write(f"{name}{at}", svg) for at, svg in enumerate(drawn))
-
-
-def _draw_pictures(report: Report, files: FigureWriter) -> FigureFiles:
-    """Draw what everybody gets: where GPU time went, use over time, the worst GPU and the finding shown opened."""
-    legend = report.spent.legend if report.spent else ()
-    row, page, box = (width / _SCALE for width in (_ROW_WIDTH, _PAGE_WIDTH, _BOX_WIDTH))
-    opened = next((each.history for each in report.rows if each.history), None)
-    swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
-    return FigureFiles(
-        legend=files.write_all("legend", swatches),
-        spent=files.write_all("spent", draw_spent_bars(report.spent, "spent", row) if report.spent else ()),
-        use=files.write_all("use", draw_use_rows(report.use, "use", row) if report.use else ()),
-        worst=files.write_all("worst", draw_signal_panels(report.worst, "worst", page) if report.worst else ()),
-        opened=files.write_all("opened", draw_signal_panels(opened, "opened", box) if opened else ()),
-    )
-
-
-def _draw_figures(report: Report, files: FigureWriter, *, full: bool) -> FigureFiles:
-    """Draw the figures into files; those for reference only when `full`."""
-    figures = _draw_pictures(report, files)
-    if not full:
-        return figures
-    parts = [
-        (page, f"run{at}-{part}")
-        for at, run in enumerate(report.timeline)
-        for part, page in enumerate(timeline_pages.split_into_pages(run))
-    ]
-    drawn = report_figures.draw_report_figures(report, parts, _WIDTH)
-    strips_of = iter([files.write(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
-    return replace(
-        figures,
-        bars=files.write("bars", drawn.bars) if drawn.bars else None,
-        panels=files.write_all("panel", drawn.panels),
-        timelines=tuple(
-            tuple(next(strips_of) for _ in timeline_pages.split_into_pages(run)) for run in report.timeline
-        ),
-    )
 
 
 def _missing_note(missing: Sequence[int]) -> str:

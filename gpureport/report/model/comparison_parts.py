@@ -30,7 +30,7 @@ class IntervalRow:
     Attributes:
         label: the step.
         value: a mean over its runs in the unit shown; None when not recorded.
-        interval: ends of its 95 % interval, cut where the figure cannot be; None where none can be told.
+        interval: ends of its 95% interval, cut where the figure cannot be; None where none can be told.
         text: value and interval in words.
         runs: the figure of each run that has one.
         each_run: all of them in words; empty where `text` says the same of a single run.

@@ -11,7 +11,7 @@ class GainCell:
 
     Attributes:
         text: the figure.
-        interval: its 95 % interval; empty without one.
+        interval: its 95% interval; empty without one.
         verdict: what may be said of it; empty of a figure that is no change.
         established: whether the verdict is that it got better or worse, so that it may have a colour.
     """

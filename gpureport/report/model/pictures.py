@@ -41,7 +41,7 @@ class SpentBar:
         small: a line under the label; empty for none.
         segments: its classes in the order drawn; their values add up to the length of the bar.
         total: length in words; empty for GPUs, whose bars share one length that the axis tells.
-        interval: ends of its 95 % interval in the unit of the bars; None where none can be told.
+        interval: ends of its 95% interval in the unit of the bars; None where none can be told.
         interval_text: the same in words; empty without one.
         change: from the step before; None for the first step and for GPUs.
         note: what stands beside the total where there is no change: `first step`, `7.5% lost to heat`.

@@ -11,12 +11,12 @@ from gpureport.report.wording import display, terms
 
 _MAX_SINGLE = 16
 _NEGLIGIBLE = 0.0005
-"""Share below which a class is left out of a bar: it would print as 0.0 %."""
+"""Share below which a class is left out of a bar: it would print as 0.0%."""
 
 NO_JOB = "no job"
 """Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
 
-_TOTAL = "GPU-h in all"
+_TOTAL = "GPU time"
 """Heading of the time of a bar, with the unit that its cells leave out."""
 
 
@@ -123,7 +123,7 @@ def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
     ]
     if shows_no_job:
         cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
-    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
+    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
@@ -139,7 +139,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
     return TimeBar(
         label=label,
         whole=whole,
-        total=display.gpu_hours(total),
+        total=display.gpu_time(total),
         parts=tuple(
             ClassShare(
                 key=name,
@@ -147,13 +147,13 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
                 ratio=amount / shown,
                 seconds=amount,
                 text=display.percent(amount / total),
-                hours=display.gpu_hours(amount),
+                hours=display.gpu_time(amount),
                 causes=_causes(causes.get(name, {}), total),
             )
             for name, amount in seen.items()
         ),
         no_job_seconds=no_job,
-        no_job=display.gpu_hours(no_job) if no_job >= _NEGLIGIBLE * total else "",
+        no_job=display.gpu_time(no_job) if no_job >= _NEGLIGIBLE * total else "",
     )
 
 

@@ -65,4 +65,4 @@ def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[
 
 def _share(ratio: float) -> str:
     nearly = _NEARLY <= ratio < 1
-    return f"more than 99.9{display.GAP}%" if nearly else display.percent(ratio)
+    return "more than 99.9%" if nearly else display.percent(ratio)

@@ -8,6 +8,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.relative_changes import format_percent_range, format_relative_difference
 from gpureport.report.wording.scales import NUMBERS, Scale
 
 ONCE_SETTLED = " once settled"
@@ -120,15 +121,17 @@ def _format_certainty(delta: Delta, shown: FigureFormat) -> str:
     runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
     change = shown.format_change(delta.difference, delta.before, delta.after) if delta.difference else "no change"
     if not shown.percent and delta.difference and delta.before:
-        change = display.relative(delta.difference, delta.before)
+        change = format_relative_difference(delta.difference, delta.before)
         between = between and _format_relative_interval(delta)
-    return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
+    return f" ({change}, 95% interval {between}{runs})" if between else f" ({change}{runs})"
 
 
 def _format_relative_interval(delta: Delta) -> str:
     """Return both ends of an interval in per cent of what was before."""
-    ends = [display.relative(end, delta.before) or "0" for end in delta.interval or ()]
-    return " to ".join([*(end.removesuffix(f"{display.GAP}%") for end in ends[:1]), *ends[1:]])
+    if delta.interval is None or not delta.before:
+        return ""
+    low, high = (1 + end / delta.before for end in delta.interval)
+    return format_percent_range((low, high))
 
 
 def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
@@ -141,7 +144,7 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
         yield from _recordings_needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
         rare = display.duration(delta.unseen_gap_seconds)
-        yield f"A run shows no gap: with 95{display.GAP}% confidence there is less than one in {rare}."
+        yield f"A run shows no gap: with 95% confidence there is less than one in {rare}."
 
 
 def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Numbers and log text as reports print them. Sentences of findings use `analysis.rules.phrases` instead.
+"""Numbers and log text as reports print them; how numbers are set is `number_format`'s.
 
 Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.
@@ -10,24 +10,24 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from gpureport.analysis.rules import phrases
+from gpureport import number_format
+from gpureport.number_format import MINUS
 
-NOT_RECORDED = "not recorded"
+NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 
 _HOUR = 3600
+_MINUTE = 60
 _TIMES = 2
 """Ratio from which it reads better as times than as per cent."""
 
-_FINEST = 1e-9
-"""Size below which a number is the rounding of a computation."""
-
-_MINUTE = 60
 _HEADLINE = 140
 """Letters above which only the first sentence of a verdict is a headline."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
-_UNIT_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|°C|GPU-h|[kMG]Hz|[KMG]iB|k?Wh?|ms|s|min|h)(?:\W|$))")
+_UNIT_AFTER_NUMBER = re.compile(
+    r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
+)
 _SENTENCE = re.compile(r"\. (?=[A-Z])")
 """Where a sentence ends and the next begins: a name may hold `1. one`."""
 
@@ -97,7 +97,7 @@ def lower_first(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 finding`, `1 200 rows`."""
+    """Return a count with its noun: `1 finding`, `1,200 rows`."""
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
 
 
@@ -106,57 +106,28 @@ def join_words(words: list[str] | tuple[str, ...]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
 
+def _keep_together(text: str) -> str:
+    return text.replace(" ", GAP)
+
+
 def integer(value: float) -> str:
-    """Return a whole number with thin gaps between thousands from 10 000 on."""
-    digits = f"{value:,.0f}"
-    return digits.replace(",", "") if len(digits) <= len("9,999") else digits.replace(",", GAP)
-
-
-def number_decimals(value: float) -> int:
-    """Return how many decimals `number` gives a value."""
-    size = abs(value)
-    return 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - powers of ten
+    """Return a whole number with commas between thousands: `1,372`."""
+    return number_format.format_integer(value)
 
 
 def number(value: float) -> str:
-    """Return a plain number with about three significant digits and no exponent."""
-    size = abs(value)
-    if size == 0 or not math.isfinite(value):
-        return "0" if value == 0 else NOT_RECORDED
-    decimals = number_decimals(value)
-    if round(size, decimals) == 0:
-        return f"{'-' if value < 0 else ''}<0.001"
-    return integer(value) if decimals == 0 else f"{value:.{decimals}f}"
-
-
-def precise_decimals(value: float) -> int:
-    """Return how many decimals `precise_number` gives a value: below 0.1 so many that three digits are shown."""
-    size = abs(value)
-    if size >= 0.1 or size < _FINEST:  # noqa: PLR2004 - from where three decimals say enough
-        return number_decimals(value if size >= _FINEST else 0)
-    return 2 - math.floor(math.log10(size))
-
-
-def precise_number(value: float) -> str:
-    """Return a number as `number` does, but one below 0.1 with three significant digits, as rates need them."""
-    size = abs(value)
-    if size < _FINEST:
-        return "0"
-    return number(value) if size >= 0.1 or not math.isfinite(value) else f"{value:.{precise_decimals(value)}f}"  # noqa: PLR2004 - as above
-
-
-def _trimmed(text: str) -> str:
-    return text.removesuffix(".0")
+    """Return a number with three significant figures and no exponent."""
+    return number_format.format_number(value)
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return a ratio in per cent, with a decimal below 10 % and from 98.5 % on, or wherever it is wanted `finely`."""
+    """Return a ratio in per cent, with a decimal below 10% and from 98.5% on, or wherever it is wanted `finely`."""
     value = ratio * 100
-    if value != 0 and abs(value) < 0.05:  # noqa: PLR2004 - half of the last digit shown
-        return f"<0.1{GAP}%"
-    close = 0 < abs(value) < 9.95 or 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
-    text = f"{value:.1f}" if close else f"{value:.0f}"
-    return f"{'100' if text == '100.0' else text}{GAP}%"
+    fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
+    if not fine or abs(value) < 1:
+        return number_format.format_percent(ratio)
+    text = number_format.format_integer(value) if round(abs(value), 1) == 100 else f"{value:.1f}"  # noqa: PLR2004 - per cent
+    return f"{text.replace('-', MINUS)}%"
 
 
 def percent_formatter(ratios: Iterable[float | None]) -> Callable[[float], str]:
@@ -167,25 +138,12 @@ def percent_formatter(ratios: Iterable[float | None]) -> Callable[[float], str]:
 
 def percentage_points(ratio: float) -> str:
     """Return a difference of two ratios in percentage points, with its sign."""
-    return f"{_signed(f'{ratio * 100:.1f}')}{GAP}points"
-
-
-def _signed(text: str) -> str:
-    """Return a number in words with its sign; one that rounds to nothing has none."""
-    if text.startswith("-") and not any(digit in "123456789" for digit in text):
-        return text[1:]
-    return text if text.startswith("-") or text in {"0", "0.0"} else f"+{text}"
+    return f"{number_format.add_sign(f'{ratio * 100:.1f}')}{GAP}points"
 
 
 def signed(value: float) -> str:
-    """Return a number with its sign; one too small to be shown is said to be that."""
-    text = number(value)
-    return "within ±0.001" if "<" in text else _signed(text)
-
-
-def relative(difference: float, before: float | None) -> str:
-    """Return a difference as a share of what was before, with its sign; empty where that was nothing."""
-    return _signed(percent(difference / before)) if before and difference else ""
+    """Return a number with its sign; zero has none."""
+    return number_format.format_signed(value)
 
 
 def elapsed(seconds: float) -> str:
@@ -196,36 +154,27 @@ def elapsed(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return a length of time in its two largest units: `1 min 37 s`; a position is what `elapsed` prints."""
-    return phrases.duration(seconds).replace(" ", GAP)
+    return _keep_together(number_format.format_duration(seconds))
 
 
-def gpu_hours(seconds: float) -> str:
-    """Return GPU-seconds as GPU-hours."""
-    return f"{number(seconds / _HOUR)}{GAP}GPU-h"
-
-
-def hours(value: float) -> str:
-    """Return a number of hours as `number` does, a smaller one than 0.001 with its first digit."""
-    size = abs(value)
-    coarse = size >= 0.00095 or size < _FINEST or not math.isfinite(value)  # noqa: PLR2004 - rounds to 0.001
-    return number(value) if coarse else f"{value:.{-math.floor(math.log10(size))}f}"
+def gpu_time(seconds: float) -> str:
+    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
+    return _keep_together(number_format.format_gpu_time(seconds))
 
 
 def memory(size: float) -> str:
-    """Return bytes as GiB, or MiB below one GiB."""
-    gib = size / 2**30
-    return f"{number(gib)}{GAP}GiB" if abs(gib) >= 1 else f"{number(size / 2**20)}{GAP}MiB"
+    """Return bytes in GiB with one decimal, or in whole MiB below one GiB."""
+    return _keep_together(number_format.format_memory(size))
 
 
 def throughput(rate: float) -> str:
-    """Return bytes a second as GB/s, or MB/s below one GB/s, as links are rated."""
-    gigabytes = rate / 1e9
-    return f"{number(gigabytes)}{GAP}GB/s" if abs(gigabytes) >= 1 else f"{number(rate / 1e6)}{GAP}MB/s"
+    """Return bytes a second in GB/s, MB/s, kB/s or B/s, as links are rated."""
+    return _keep_together(number_format.format_scaled(rate, number_format.THROUGHPUT))
 
 
 def clock(hertz: float) -> str:
     """Return a clock in MHz."""
-    return f"{hertz / 1e6:.0f}{GAP}MHz"
+    return _keep_together(number_format.format_clock(hertz))
 
 
 def power(watts: float) -> str:
@@ -234,20 +183,23 @@ def power(watts: float) -> str:
 
 
 def energy(joules: float) -> str:
-    """Return an energy in kWh, or Wh below one kWh."""
-    hours = joules / _HOUR
-    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{precise_number(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
+    """Return an energy in mWh, Wh, kWh or MWh."""
+    return _keep_together(number_format.format_energy(joules))
+
+
+def mass(grams: float) -> str:
+    """Return a mass in mg, g, kg or t."""
+    return _keep_together(number_format.format_scaled(grams, number_format.MASS))
 
 
 def money(amount: float, currency: str = "") -> str:
-    """Return an amount of money with two decimals, more of a small one, and its currency where that is stated."""
-    text = f"{amount:.2f}" if 1 <= abs(amount) < 10_000 else number(amount)  # noqa: PLR2004 - wide gaps from there on
-    return f"{text}{GAP}{clean(currency)}" if currency else text
+    """Return an amount of money with the sign or the code of its currency, where one is given."""
+    return _keep_together(number_format.format_money(amount, clean(currency)))
 
 
 def temperature(celsius: float) -> str:
     """Return a temperature in °C."""
-    return f"{_trimmed(f'{celsius:.1f}')}{GAP}°C"
+    return f"{celsius:.1f}".replace("-", MINUS).removesuffix(".0") + f"{GAP}°C"
 
 
 _UNITS: dict[str, Callable[[float], str]] = {
@@ -259,6 +211,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "By/s": throughput,
     "Hz": clock,
     "J": energy,
+    "g": mass,
 }
 
 
@@ -277,7 +230,7 @@ def quantity(value: float | None, unit: str) -> str:
         text = f"{number(value)}{GAP}times"
     else:
         text = shown(value) if shown else f"{number(value)}{GAP}{clean(unit)}".rstrip()
-    return _trimmed(text.replace(f".0{GAP}", GAP))
+    return text.replace(f".0{GAP}", GAP).replace(".0%", "%")
 
 
 def or_not_recorded(value: float | None, shown: Callable[[float], str]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from gpureport import number_format
 from gpureport.report.wording import display
 
 
@@ -16,13 +17,13 @@ class Scale:
         decimals: how many decimals `text` gives a number.
     """
 
-    units: tuple[tuple[str, float], ...] = (("", 1.0),)
-    text: Callable[[float], str] = display.precise_number
-    decimals: Callable[[float], int] = display.precise_decimals
+    units: number_format.Units = (("", 1.0),)
+    text: Callable[[float], str] = display.number
+    decimals: Callable[[float], int] = number_format.count_decimals
 
     def unit(self, value: float) -> tuple[str, float]:
         """Return the name and the size of the unit that a value is printed in."""
-        return next((unit for unit in self.units if abs(value) >= unit[1]), self.units[-1])
+        return number_format.choose_unit(value, self.units)
 
     def format(self, value: float) -> str:
         """Return a value with its unit."""
@@ -35,8 +36,8 @@ class Scale:
         return _join(self._sign(value / size), "" if bare else name)
 
     def _sign(self, number: float) -> str:
-        is_zero = round(number, self.decimals(number)) == 0
-        return f"{'' if is_zero else '-' if number < 0 else '+'}{self.text(abs(number))}"
+        text = self.text(abs(number))
+        return number_format.add_sign(f"-{text}" if number < 0 else text)
 
     def format_change(self, difference: float, values: Iterable[float]) -> str:
         """Return a difference with its sign and at most as many decimals as the values in the same unit."""
@@ -46,7 +47,10 @@ class Scale:
         if decimals is None or self.decimals(number) <= decimals:
             return self.format_signed(difference)
         rounded = round(number, decimals)
-        return _join(f"{rounded:+.{decimals}f}" if rounded else f"within ±{10**-decimals:.{decimals}f}", name)
+        return _join(
+            number_format.add_sign(f"{rounded:,.{decimals}f}") if rounded else f"within ±{10**-decimals:.{decimals}f}",
+            name,
+        )
 
 
 def _join(number: str, unit: str) -> str:
@@ -55,10 +59,10 @@ def _join(number: str, unit: str) -> str:
 
 NUMBERS = Scale()
 GPU_HOURS = Scale(units=(("", 3600.0),))
-ENERGY = Scale(units=(("kWh", 3.6e6), ("Wh", 3600.0)))
+ENERGY = Scale(units=number_format.ENERGY)
 TIMES = Scale(units=(("h", 3600.0), ("min", 60.0), ("s", 1.0)))
-POWER = Scale(units=(("W", 1.0),), text=display.number, decimals=display.number_decimals)
-MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text=display.number, decimals=display.number_decimals)
-CLOCK = Scale(units=(("MHz", 1e6),), text="{:.0f}".format, decimals=lambda _: 0)
+POWER = Scale(units=(("W", 1.0),))
+MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format, decimals=lambda _: 1)
+CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 """Differences of shares: the shares themselves are printed in per cent, with decimals of their own."""

@@ -42,7 +42,7 @@ def test_every_question_is_answered(run: Recording) -> None:
 
 @pytest.mark.parametrize(("peak", "state"), [(40, TRY), (50, TRY), (60, DONE), (78, DONE)])
 def test_memory_and_batch(peak: float, state: Practice) -> None:
-    """Below 70 % of 80 GiB there is room; a second step is no preallocation."""
+    """Below 70% of 80 GiB there is room; a second step is no preallocation."""
     entries = _of(recording(util=BUSY, memory=steps((peak / 2, 40), (peak, 260))))
     assert (entries["memory"].state, entries["batch"].state) == (state, state)
 
@@ -124,7 +124,7 @@ def test_throughput() -> None:
 
 def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:
     """Of one sample the memory questions ask for a longer log; ten minutes answer them."""
-    for rows, reason in ((1, "less than a minute was recorded"), (600, "the fullest gpu reached 75 %")):
+    for rows, reason in ((1, "less than a minute was recorded"), (600, "the fullest gpu reached 75%")):
         found = _of(recording(util=np.full(rows, 50.0), memory=np.full(rows, 60.0)))
         assert next(iter(found.values())).reason.lower().startswith(reason)
 
@@ -143,7 +143,7 @@ FED = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
         (WAITING, {}, {"cpus_per_task": "4", "num_workers": "2"}, TRY, "each process has 4 cores and 2 loader workers"),
         (LOW, {}, {"cpu_count": "8"}, DONE, "GPUs worked little for another reason (underutilised)"),
         (WAITING, {}, {}, CANNOT, "(cpu_bound); the number of cores was not recorded"),
-        (FED, {"cores": np.full(360, 8.0)}, {}, DONE, "the CPU's median use was 40 %, and no wait for it was found"),
+        (FED, {"cores": np.full(360, 8.0)}, {}, DONE, "the CPU's median use was 40%, and no wait for it was found"),
         (FED, {}, {}, CANNOT, "the number of cores was not recorded"),
         ({"util": FED["util"]}, {}, {"cpu_count": "8"}, CANNOT, "no use of the CPU was recorded"),
     ],

@@ -29,8 +29,8 @@ def test_without_knowledge_every_step_says_what_is_not_known() -> None:
     """Nothing is left out on a guess, and nothing is promised."""
     chosen = {step.name: step.unknown for step in step_choice.choose_steps(WAIT, NOTHING)}
     assert chosen["loader_workers"] == (
-        "CPU cores are free (median use below 90 %)",
-        "host memory is not full (below 90 %)",
+        "CPU cores are free (median use below 90%)",
+        "host memory is not full (below 90%)",
     )
     assert chosen["profile_step"] == ()
 
@@ -87,7 +87,7 @@ def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
     assert offered(gpu_memory=0.4, preallocated=False) == ()
     assert offered(gpu_memory=0.93, preallocated=False) is None
     assert offered(gpu_memory=0.9, preallocated=True) == (
-        "GPU memory is free (peak below 85 %) and was not preallocated",
+        "GPU memory is free (peak below 85%) and was not preallocated",
     )
 
 

@@ -106,7 +106,7 @@ def test_idle_time_is_told_by_cause() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 4.0, 6.0, 11.0])
 def test_a_pause_too_short_for_a_gap_is_a_short_pause(level: float) -> None:
-    """Whether its samples lie just below or just above 5 % makes no difference: there is no cliff between both."""
+    """Whether its samples lie just below or just above 5% makes no difference: there is no cliff between both."""
     (entry,) = analyze(recording(util=np.append(np.tile(steps((97, 17), (level, 3)), 20), np.full(9, 97)))).gpu_time
     seconds = dict(entry.seconds)
     assert seconds["idle"] == 0
@@ -185,7 +185,7 @@ def test_each_class_gets_its_time() -> None:
 
 
 def test_only_the_share_without_work_counts_as_waiting() -> None:
-    """Of a CPU-bound phase at 30 % utilisation, 70 % is waiting and the rest computing."""
+    """Of a CPU-bound phase at 30% utilisation, 70% is waiting and the rest computing."""
     util, cpu = steps((97, 300), (30, 300), (97, 300)), steps((20, 300), (95, 300), (20, 300))
     (entry,) = analyze(recording(util=util, cpu=cpu)).gpu_time
     assert dict(entry.seconds)["waiting_for_input"] == pytest.approx(210, abs=5)

@@ -15,8 +15,8 @@ def test_durations_are_in_their_two_largest_units(seconds: float, words: str) ->
 
 
 def test_small_shares_keep_a_decimal() -> None:
-    """0.4 % is not 0 %."""
-    assert [phrases.percent(ratio) for ratio in (0, 0.004, 0.42, 1)] == ["0 %", "0.4 %", "42 %", "100 %"]
+    """0.4% is not 0%."""
+    assert [phrases.percent(ratio) for ratio in (0, 0.004, 0.42, 1)] == ["0%", "0.4%", "42%", "100%"]
 
 
 def test_gpus_are_named_or_counted() -> None:

@@ -82,7 +82,7 @@ def test_a_full_step_tells_what_a_bit_would() -> None:
 
 
 def test_the_loss_is_that_of_the_counted_time() -> None:
-    """Of 60 s, 30 s at 80 % of the clock: 6 s, although the bit shows at every other sample only."""
+    """Of 60 s, 30 s at 80% of the clock: 6 s, although the bit shows at every other sample only."""
     bits = np.concatenate([np.zeros(100), np.tile([1, 0], 30), np.zeros(140)])
     clock = np.where(bits > 0, 1120.0, 1400.0)
     counter = counted(dict.fromkeys(range(100, 160), 0.5), 300)
@@ -181,18 +181,18 @@ def test_a_counted_power_brake_is_one() -> None:
 
 
 def test_the_power_cap_is_counted() -> None:
-    """At 30 s, 9 s a step at the limit that no sample shows: 30 % of 40 steps, which 41 samples stand for."""
+    """At 30 s, 9 s a step at the limit that no sample shows: 30% of 40 steps, which 41 samples stand for."""
     counter = counted(dict.fromkeys(range(1, 41), 9.0), 41)
     run = recording(**_BUSY, every=30, clock=1200, sw_power_cap=np.zeros(41), sw_power_cap_seconds_total=counter)
     only = finding(run, "power_cap")
     assert only.evidence[0].observed == pytest.approx(0.3 * 40 / 41)
     assert only.evidence[-1].observed == pytest.approx(360)
-    assert "29 % of its busy time (6 min counted by the driver)." in only.summary
+    assert "29% of its busy time (6 min counted by the driver)." in only.summary
     assert only.severity is Severity.INFO
 
 
 def test_a_power_cap_counted_for_a_moment_is_silent() -> None:
-    """4 % of the busy time does not set the speed of a job."""
+    """4% of the busy time does not set the speed of a job."""
     counter = counted(dict.fromkeys(range(1, 41), 1.2), 41)
     run = recording(**_BUSY, every=30, sw_power_cap=np.zeros(41), sw_power_cap_seconds_total=counter)
     assert found(analyze(run), "power_cap") == []

@@ -130,7 +130,7 @@ def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) 
     cost = document["runs"][0]["cost"]
     assert (cost["price"], cost["currency"], round(cost["total"], 3)) == (3.6, "EUR", 0.299)
     text = " ".join(gpureport("analyze", "gpu.csv", "--carbon-intensity", "400", "--detail", "full").out.split())
-    assert "9.00 EUR (gpureport.toml:4); prices of 2026-03-01" in text
+    assert "€9.00 (gpureport.toml:4); prices of 2026-03-01" in text
     assert "at 400 g/kWh (--carbon-intensity)" in text
 
 

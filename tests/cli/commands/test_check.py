@@ -25,7 +25,7 @@ def logs(tmp_path: Path) -> Path:
     for name, util, start in (("base", 90, 0), ("same", 90, 3), ("slow", 80, 1)):
         write(tmp_path / f"{name}.csv", util, start=start)
     (tmp_path / "gpureport.toml").write_text(
-        '[[policy]]\nlimit = "change gpu_utilization_ratio >= -4 points"\n\n[[policy]]\nlimit = "idle_ratio <= 5 %"\n'
+        '[[policy]]\nlimit = "change gpu_utilization_ratio >= -4 points"\n\n[[policy]]\nlimit = "idle_ratio <= 5%"\n'
     )
     return tmp_path
 
@@ -42,7 +42,7 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     assert gpureport("baseline", "rm", "main").code == 0
     gone = gpureport("check", "same.csv", "--baseline", "main")
     assert (gone.code, "no such baseline" in gone.out) == (4, True)
-    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "idle_ratio <= 5 %"\n')
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "idle_ratio <= 5%"\n')
     unused = gpureport("check", "same.csv", "--baseline", "mian")
     assert (unused.code, "--baseline mian is not read" in unused.err) == (0, True)
     assert "not read" not in gpureport("check", "same.csv").err
@@ -87,12 +87,12 @@ def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> Non
 @pytest.mark.usefixtures("logs")
 def test_a_missing_source_is_not_green(gpureport: Program) -> None:
     """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
-    done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5 %")
+    done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5%")
     assert done.code == 4
     assert "NOT ASSESSED: the source can be read (gone.csv): " in done.out
     assert gpureport("check", "gone.csv").code == 4
     assert gpureport("check", "nobody").code == 4
-    assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5 %").code == 1
+    assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5%").code == 1
 
 
 def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> None:
@@ -108,7 +108,7 @@ def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> No
     ("arguments", "said"),
     [
         (("same.csv", "--policy", "none.toml"), "none.toml: No such file"),
-        (("same.csv", "--fail-on", "idel <= 5 %"), "--fail-on: nothing is called 'idel'; did you mean 'idle'?"),
+        (("same.csv", "--fail-on", "idel <= 5%"), "--fail-on: nothing is called 'idel'; did you mean 'idle'?"),
         (("same.csv", "--fail-on", "problem", "--export", "asv=x"), "is not FORMAT=FILE with one of benchmark-smaller"),
         ((), "Missing argument 'SOURCE...'"),
     ],
@@ -162,8 +162,8 @@ def test_acknowledged_by_the_date_that_is_stated(
 ) -> None:
     """SOURCE_DATE_EPOCH says which day it is."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
-    text = '[[policy]]\nlimit = "gpu_utilization_ratio >= 95 %"\n[[acknowledge]]\n'
-    text += 'limit = "gpu_utilization_ratio >= 95 %"\nreason = "new model"\nuntil = {until}\n'
+    text = '[[policy]]\nlimit = "gpu_utilization_ratio >= 95%"\n[[acknowledge]]\n'
+    text += 'limit = "gpu_utilization_ratio >= 95%"\nreason = "new model"\nuntil = {until}\n'
     codes = []
     for until in ("2026-10-31", "2026-09-30"):
         (logs / "gpureport.toml").write_text(text.format(until=until))
@@ -177,11 +177,11 @@ def test_acknowledged_by_the_date_that_is_stated(
 @pytest.mark.parametrize(
     ("limit", "code", "said"),
     [
-        ("idle_ratio <= 5 %", 0, ""),
-        ("gpu_utilization_ratio >= 95 %", 1, "gpureport: FAILED: GPU utilisation 90 %"),
+        ("idle_ratio <= 5%", 0, ""),
+        ("gpu_utilization_ratio >= 95%", 1, "gpureport: FAILED: GPU utilisation 90%"),
         ("gpu_sm_clock_hertz >= 1 GHz", 0, "gpureport: NOT ASSESSED: gpu_sm_clock_hertz mean >= 1 GHz (same): "),
         ("change idle_ratio <= 2 points", 2, "gpureport: --fail-on: a change needs a baseline"),
-        ("idel <= 5 %", 2, "gpureport: --fail-on: nothing is called 'idel'"),
+        ("idel <= 5%", 2, "gpureport: --fail-on: nothing is called 'idel'"),
     ],
 )
 def test_other_commands_fail_on_a_limit(gpureport: Program, limit: str, code: int, said: str) -> None:
@@ -193,13 +193,13 @@ def test_other_commands_fail_on_a_limit(gpureport: Program, limit: str, code: in
 
 def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
     """Every format shows each limit of the settings with what became of it, and a broken one fails nothing there."""
-    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio >= 95 %"\n')
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio >= 95%"\n')
     formats = ("html", "md", "json", "txt")
     outputs = [word for form in formats for word in ("-o", f"r.{form}")]
     assert gpureport("report", "same.csv", *outputs).code == 0
     for form in formats:
         text = (logs / f"r.{form}").read_text().replace("\\", "").replace("&gt;", ">")
-        assert "gpu_utilization_ratio mean >= 95 %" in text, form
+        assert "gpu_utilization_ratio mean >= 95%" in text, form
         assert "failed" in text, form
     (logs / "gpureport.toml").unlink()
     gpureport("report", "same.csv", "-o", "bare.html")

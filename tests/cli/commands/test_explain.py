@@ -193,7 +193,7 @@ def test_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpureport.toml").write_text("[rules.throttling]\nmerge = 45\n")
     text = " ".join(gpureport("explain", "throttling", "--detail", "full").out.split())
     assert "merge 45 s; settings: gpureport.toml" in text
-    assert "clock_drop 0.985 (98.5 %); pragmatic: " in text
+    assert "clock_drop 0.985 (98.5%); pragmatic: " in text
 
 
 def test_without_a_name_everything_is_listed(gpureport: Program) -> None:

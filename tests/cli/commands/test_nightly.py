@@ -253,11 +253,11 @@ def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) 
 
 def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
     """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
-    limits = ("gpu_utilization_ratio mean >= 10 %", "change idle_ratio <= 2 points")
+    limits = ("gpu_utilization_ratio mean >= 10%", "change idle_ratio <= 2 points")
     (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
     kept = nightly("0.csv", "--date", "2026-03-01")
     assert (kept.code, "gpureport check PASSED (1 passed)" in kept.out) == (0, True)
-    broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100 %")
+    broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100%")
     assert broken.code == 1
     assert "FAILED" in broken.out
     assert "1 failed, 1 passed." in (tmp_path / "site" / "index.html").read_text()

@@ -21,8 +21,8 @@ from gpureport.store import Entry, Store
 from tests.cli.program import Program
 from tests.importers.written_logs import log
 
-BROKEN = "idle_ratio <= 0.5 %"
-KEPT = "idle_ratio <= 50 %"
+BROKEN = "idle_ratio <= 0.5%"
+KEPT = "idle_ratio <= 50%"
 SAID = "internal error (ValueError in analysis/"
 
 

@@ -29,7 +29,7 @@ def test_no_memory_in_use_fits_no_kind() -> None:
 
 
 def test_the_worst_gpu_of_all_runs_decides() -> None:
-    """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5 % is left, and an RTX 3090 has more."""
+    """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5% is left, and an RTX 3090 has more."""
     low = sampled("low", step="s", util=level(90, 300), memory=GROWING / 2)
     pair = np.stack([GROWING / 3, GROWING])
     high = sampled("high", step="s", util=np.stack([level(90, 300)] * 2), memory=pair)
@@ -79,5 +79,5 @@ def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
     assert (found.finding.kind, found.finding.severity.value, found.steps) == (GPU_KINDS, "info", ("a",))
     assert "would fit L4" in found.finding.summary
     assert found.finding.evidence[0].observed == 20 * 2**30
-    # of 5 % that are to be left: enough on an L4, not on a T4, which has less than the peak
+    # of 5% that are to be left: enough on an L4, not on a T4, which has less than the peak
     assert {each.relation for each in found.finding.evidence[1:]} == {">=", "<"}

@@ -122,7 +122,7 @@ def test_a_load_that_changes_slowly_may_differ_in_short_runs(
 
 @pytest.mark.parametrize("seconds", [25, 45, 60, 120, 300])
 def test_a_large_change_is_seen_in_short_runs(seconds: int) -> None:
-    """From 43 to 87 % in either direction; a change of regime, from 90 to 50 %, is no such thing under two minutes."""
+    """From 43 to 87% in either direction; a change of regime, from 90 to 50%, is no such thing under two minutes."""
     low, high, regime = (
         np.round(mean + autoregressive(seconds, 0.6, 2.5, np.random.default_rng(seed)))
         for mean, seed in ((43, 1), (87, 2), (50, 3))
@@ -290,7 +290,7 @@ def test_totals_need_the_same_work() -> None:
     assert unequal.kind is ReasonKind.UNEQUAL_WORK
     assert unequal.amount == pytest.approx(0.2)
     assert "not known" in describe_reason(found["none"].reason)
-    assert describe_reason(unequal).endswith("the work of these runs differs by 20\u00a0%.")
+    assert describe_reason(unequal).endswith("the work of these runs differs by 20%.")
 
 
 def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
@@ -305,7 +305,7 @@ def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [40, 600])
 def test_repetitions_of_any_length_keep_their_promise(seconds: int) -> None:
-    """Three runs a side that differ by two points among themselves: 95 % of 80 intervals hold six points, or none."""
+    """Three runs a side that differ by two points among themselves: 95% of 80 intervals hold six points, or none."""
     rng = np.random.default_rng([12, seconds])
     for gain in (0.0, 6.0):
         inside = claimed = 0
@@ -329,7 +329,7 @@ def test_repetitions_of_any_length_keep_their_promise(seconds: int) -> None:
 
 
 def test_false_claims_on_equal_steps_stay_rare() -> None:
-    """A/A at an autocorrelation of 0.9, pairs of twenty minutes: verdicts on at most 7 % of them."""
+    """A/A at an autocorrelation of 0.9, pairs of twenty minutes: verdicts on at most 7% of them."""
     rng = np.random.default_rng(11)
     false = 0
     for trial in range(60):

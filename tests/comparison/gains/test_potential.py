@@ -23,7 +23,7 @@ def left(held: float, unseen: float, **lost: float) -> RemainingLoss:
 
 
 def test_the_bound() -> None:
-    """A job that loses 30 and 20 % is at most twice as fast without; each class has its own bound."""
+    """A job that loses 30 and 20% is at most twice as fast without; each class has its own bound."""
     found = estimate_potential(left(100, 0, startup=30, idle=20))
     assert [found.lost_ratio, found.at_most] == pytest.approx([0.5, 2.0])
     assert [loss.name for loss in found.losses] == ["startup", "idle"]

@@ -55,7 +55,7 @@ def test_runs_that_agree_to_the_digit_scatter_by_rounding() -> None:
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0, 5.0])
 def test_three_runs_a_side_keep_their_promise(ratio: float) -> None:
-    """Steps without a difference, one of which scatters more: 4 to 7 % of 4000 intervals leave zero out."""
+    """Steps without a difference, one of which scatters more: 4 to 7% of 4000 intervals leave zero out."""
     rng = np.random.default_rng(8)
     false = [
         between(rng.normal(0, 1, 3).tolist(), rng.normal(0, ratio, 3).tolist()).excludes_zero() for _ in range(4000)

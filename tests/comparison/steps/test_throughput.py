@@ -157,7 +157,7 @@ def test_a_start_up_is_no_bad_scaling() -> None:
 
 
 def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
-    """Four GPUs that do three times the work of one are at 75 %."""
+    """Four GPUs that do three times the work of one are at 75%."""
     found = list(
         build_steps([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)])
     )
@@ -207,7 +207,7 @@ def test_a_group_that_recorded_too_little_says_so() -> None:
 
 
 def test_the_largest_batch_that_fits() -> None:
-    """Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5 % free leave room for 132."""
+    """Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5% free leave room for 132."""
     runs = [
         sampled(
             str(size), step=str(size), util=level(90, 120), memory=10 + 0.5 * size, params=[("batch_size", str(size))]
@@ -275,7 +275,7 @@ def test_findings_over_several_runs_have_the_form_of_others() -> None:
     assert (found.steps, found.finding.severity, found.finding.devices) == (("1 GPUs", "4 GPUs"), Severity.INFO, ())
     low, high = (each.observed for each in found.finding.evidence[1:])
     assert low < found.finding.evidence[0].observed < high
-    assert "do 75 % of the work per GPU-second" in found.finding.summary
+    assert "do 75% of the work per GPU-second" in found.finding.summary
     rising = np.linspace(0.5, 1.0, 120)
     runs = [
         sampled(str(size), util=level(90, 120), memory=rising * (10 + 0.5 * size), params=[("batch_size", str(size))])

@@ -22,7 +22,7 @@ from gpureport.settings import read_settings
         ("val_accuracy=0.78", ("val_accuracy", 0.78)),
         ("val/acc=.78", ("val/acc", 0.78)),
         ("top-1 = 78", ("top-1", 78.0)),
-        ("top-1=78 %", None),
+        ("top-1=78%", None),
         ("a=b=2", ("a=b", 2.0)),
         ("loss=1e-3", ("loss", 0.001)),
         ("loss", None),

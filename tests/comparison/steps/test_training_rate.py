@@ -93,7 +93,7 @@ def test_each_rate_is_a_family_of_its_own() -> None:
 
 
 def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None:
-    """Three runs of 30 s that look alike, a second apart: the phase is known to a thirtieth, so 2 % is no change."""
+    """Three runs of 30 s that look alike, a second apart: the phase is known to a thirtieth, so 2% is no change."""
     runs = [
         sampled(f"{step}{k}", step=step, util=level(90, 30, k), work=Work(amount=amount, unit="steps"))
         for step, amount in (("a", 1000.0), ("b", 1020.0))
@@ -122,7 +122,7 @@ def test_intervals_of_a_pair_hold_the_ratio_of_training_rates(phi: float) -> Non
 
 
 def scattered(like: SampledRun, rate: float, phi: float, rng: np.random.Generator) -> SampledRun:
-    """Return a run whose rate scatters by 5 % and depends on itself, after a slow beginning."""
+    """Return a run whose rate scatters by 5% and depends on itself, after a slow beginning."""
     info = like.analysis.run
     rates = rate * (1 + autoregressive(SECONDS, phi, 0.05, rng))
     rates[:30] /= 4

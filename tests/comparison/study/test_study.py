@@ -31,7 +31,7 @@ def run(
     seconds: int = SECONDS,
     **params: str,
 ) -> SampledRun:
-    """Return a run of eleven minutes that logs how fast it works, with 1 % between its points.
+    """Return a run of eleven minutes that logs how fast it works, with 1% between its points.
 
     Args:
         rate: samples a second; None for a run that logs nothing.
@@ -101,7 +101,7 @@ def test_the_best_stands_clear_of_all_others() -> None:
     assert speed.change == pytest.approx(0.2, abs=0.01)
     assert (cost.label, cost.verdict, cost.metric) == ("batch=32", Verdict.BETTER, "gpu_seconds_per_1000_work")
     assert cost.change == pytest.approx(1 / 1.2 - 1, abs=0.01)
-    assert "Fastest: batch=32: 20 % (" in said(repeated(("8", 100), ("16", 200), ("32", 240)))
+    assert "Fastest: batch=32: 20% (" in said(repeated(("8", 100), ("16", 200), ("32", 240)))
 
 
 def test_no_clear_best_names_the_groups_beside_it() -> None:
@@ -113,7 +113,7 @@ def test_no_clear_best_names_the_groups_beside_it() -> None:
     text = said(runs)
     assert "Fastest: No clear best. batch=32 comes first: " in text
     assert "May be as good: batch=16." in text
-    assert re.search(r"\(from [\d.]+ % worse to [\d.]+ % better\) faster in training than the next", text)
+    assert re.search(r"\(from [\d.]+% worse to [\d.]+% better\) faster in training than the next", text)
 
 
 def test_single_runs_confirm_nothing() -> None:
@@ -151,7 +151,7 @@ def test_several_runs_without_repetition_are_not_called_one_run_each() -> None:
     values = ((100.0, "8", "2"), (300.0, "8", "4"), (600.0, "16", "4"))
     runs = [run(rate, seed, batch=batch, workers=workers) for seed, (rate, batch, workers) in enumerate(values)]
     text = said(runs, BATCH, WORKERS)
-    assert "workers=4 against 2 | 2 | +200 % |  | unconfirmed\n" in text
+    assert "workers=4 against 2 | 2 | +200% |  | unconfirmed\n" in text
 
 
 def test_the_least_gpu_time_is_not_called_cheap_without_a_price() -> None:
@@ -173,7 +173,7 @@ def test_a_group_far_behind_is_no_rival_of_the_best() -> None:
 
 
 def test_nothing_more_than_noise_between_single_runs_is_no_clear_best() -> None:
-    """A difference of 1 % is what repeating a run commonly changes."""
+    """A difference of 1% is what repeating a run commonly changes."""
     runs = [run(rate, seed, batch=batch) for seed, (batch, rate) in enumerate((("8", 100.0), ("16", 101.0)))]
     found = study(runs)
     assert found.best_by_speed is not None

@@ -22,7 +22,7 @@ SECONDS, EVERY, START_UP = 660, 5, 30
 def write_study(folder: Path) -> Path:
     """Write the store; return its database.
 
-    The rate is 400 samples/s times SPEED times GAIN, with 2 % between runs and 3 % between points. The order of batches
+    The rate is 400 samples/s times SPEED times GAIN, with 2% between runs and 3% between points. The order of batches
     is not that of their sizes.
     """
     database = folder / "mlflow.db"

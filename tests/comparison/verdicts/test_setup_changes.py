@@ -68,7 +68,7 @@ def test_what_differs_in_every_repetition() -> None:
 
 
 def test_hardware() -> None:
-    """A GPU of another size is a change; totals that a tracker's shares give are of one size within 5 %."""
+    """A GPU of another size is a change; totals that a tracker's shares give are of one size within 5%."""
     sizes = [replace(GPU, memory_total_bytes=total) for total in (79_600_000_000, 80_400_000_000, 40_000_000_000)]
     first, second, third = (configured(label, device=gpu) for label, gpu in zip("abc", sizes, strict=True))
     assert changes(first, second) == {}

@@ -40,7 +40,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
 def test_limits_are_kept_with_the_night(tmp_path: Path) -> None:
     """They come back as they were; a night without any is named as before there were any."""
     held = (
-        Check(limit="idle_ratio <= 5 %", run="bert", outcome=CheckOutcome.BROKEN, value=0.09, bounds=(0.08, 0.1)),
+        Check(limit="idle_ratio <= 5%", run="bert", outcome=CheckOutcome.BROKEN, value=0.09, bounds=(0.08, 0.1)),
         Check(limit="no idle_gap", run="other", outcome=CheckOutcome.PASSED, observed="no finding"),
     )
     plain = night(0, part({"idle_ratio": 0.09}), part({"idle_ratio": 0.01}, 1, name="other"))

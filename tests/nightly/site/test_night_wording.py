@@ -9,7 +9,7 @@ from gpureport.report.wording.display import GAP
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(3.6287, "0.00101 GPU-h"), (1.8879, "0.000524 GPU-h"), (64.6, "0.0179 GPU-h"), (7200, "2.00 GPU-h")],
+    [(3.6287, "3.63 GPU-s"), (1.8879, "1.89 GPU-s"), (64.6, "1.08 GPU-min"), (7200, "2.00 GPU-h")],
 )
 def test_gpu_time_of_a_unit_of_work_keeps_its_digits(seconds: float, text: str) -> None:
     """Recorded on an H100: a second step that took half of the first read the same."""

@@ -114,7 +114,7 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     held = (
         Check(limit="no idle_gap", run="bert", outcome=CheckOutcome.PASSED, observed="no finding"),
         Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is <stated>"),
-        Check(limit="idle_ratio <= 5 %", run="late", outcome=CheckOutcome.BROKEN, observed="9 %"),
+        Check(limit="idle_ratio <= 5%", run="late", outcome=CheckOutcome.BROKEN, observed="9%"),
         Check(limit="no thermal_throttle", run="", outcome=CheckOutcome.CANNOT_JUDGE, reason="no run is step b"),
     )
     newest = night(
@@ -248,7 +248,7 @@ def test_the_night_of_an_older_value_stands_below_it(tmp_path: Path) -> None:
     """It makes the column of values no wider."""
     history = [night(0, part({MEASURED: 0.9})), night(1, capture_missing("log.csv", "", "no such file"))]
     index = build(tmp_path, history)["index.html"].decode()
-    assert re.search(rf">90\s%<small>{day(0)}</small></td>", index)
+    assert re.search(rf">90%<small>{day(0)}</small></td>", index)
 
 
 @pytest.mark.parametrize(("value", "edges"), [(1.0, ("95%", "100%")), (0.0, ("0%", "100%")), (0.5, ("48%", "52%"))])

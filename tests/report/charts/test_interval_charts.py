@@ -122,14 +122,14 @@ def test_a_run_that_the_mean_leaves_out_is_a_cross() -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (chart((0.5, None), (0.9, None), form="bars"), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]),
-        (chart((0.991, (0.98, 1.0)), (0.99, None)), ["95 %", "96 %", "97 %", "98 %", "99 %", "100 %"]),
-        (chart((0.2, None), (0.6, None)), ["0 %", "20 %", "40 %", "60 %"]),
-        (chart((0.000_02, None), (0.000_09, None), share=False), ["0", "2e-05", "4e-05", "6e-05", "8e-05"]),
-        (chart((20_000.0, None), (52_000.0, None), form="bars", share=False), ["0", "20 000", "40 000"]),
+        (chart((0.5, None), (0.9, None), form="bars"), ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (chart((0.991, (0.98, 1.0)), (0.99, None)), ["95%", "96%", "97%", "98%", "99%", "100%"]),
+        (chart((0.2, None), (0.6, None)), ["0%", "20%", "40%", "60%"]),
+        (chart((0.000_02, None), (0.000_09, None), share=False), ["0", "2e−05", "4e−05", "6e−05", "8e−05"]),
+        (chart((20_000.0, None), (52_000.0, None), form="bars", share=False), ["0", "20,000", "40,000"]),
         (chart((0.0, None), (0.0, None), form="bars", share=False), ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
     ],
 )
 def test_ticks_are_round_and_few(content: IntervalChart, expected: list[str]) -> None:
-    """Bars begin at zero, dots where that is far away do not, and no share is over 100 %."""
+    """Bars begin at zero, dots where that is far away do not, and no share is over 100%."""
     assert ticks(drawn(content)) == expected

@@ -38,11 +38,13 @@ def test_the_vector_picture_stands_alone() -> None:
 
 
 def test_steps_stand_below_each_other(steps: Report) -> None:
-    """The chart of steps, then one picture a run, none over another, all within the frame; no id twice."""
+    """Pictures of all steps, then one a run, none over another, all within the frame; no id twice."""
     text = picture_svg.render(steps)
     root = ET.fromstring(text)  # noqa: S314 - as above
     inner = root.findall(f"{_NAMESPACE}svg")
-    assert [(each.get("aria-label") or "").split(":")[0] for each in inner] == [
+    assert [re.split("[:;]", each.get("aria-label") or "")[0] for each in inner] == [
+        "Where the GPU time went",
+        "GPU use over time",
         "Mean GPU utilisation once settled",
         "baseline",
         "bf16",

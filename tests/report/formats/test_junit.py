@@ -70,7 +70,7 @@ def test_runs_without_answers_tell_findings_and_what_is_missing(report: Report) 
 
 def test_a_broken_gate_is_a_failure() -> None:
     """What a policy breaks is a failure and nothing else, also where it would be skipped."""
-    broken = junit.Case(name="idle share", failure="12 % > 5 %", skipped="found", text=("since night 31",))
+    broken = junit.Case(name="idle share", failure="12% > 5%", skipped="found", text=("since night 31",))
     root = ET.fromstring(junit.render_suites([junit.Suite(name="gates", cases=(broken,))]))  # noqa: S314 - as above
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("1", "1", "0")
     case = root.find("testsuite/testcase")

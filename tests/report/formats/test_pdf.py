@@ -75,7 +75,7 @@ def test_every_shape_of_report_is_archivable_and_accessible(shape: str, tmp_path
 def test_charts_are_text_that_can_be_found(steps: Report, tmp_path: Path) -> None:
     """Names of GPUs, steps and classes, the axis and the shares are characters, not outlines."""
     text = pdf_reading.text(_saved(steps, tmp_path, full=True))
-    labels = ("GPU 0", "0:02:00", "since the first sample, h:min:s", "computing", "8 workers", "100\N{NO-BREAK SPACE}%")
+    labels = ("GPU 0", "0:02:00", "since the first sample, h:min:s", "computing", "8 workers", "100%")
     squeezed = " ".join(text.split())
     assert [label for label in labels if " ".join(label.split()) not in squeezed] == []
 
@@ -117,15 +117,19 @@ def test_sections_are_in_the_outline_and_in_the_contents(steps: Report, tmp_path
 
 
 @needs_poppler
-def test_tables_are_tagged_and_repeat_their_header(many: Report, tmp_path: Path) -> None:
-    """A table of 64 GPUs names its columns on each page that it takes."""
-    path = _saved(many, tmp_path, full=True)
+def test_tables_are_tagged_and_repeat_their_header(tmp_path: Path) -> None:
+    """A table of 200 GPUs names its columns on each page that it takes; the short form leaves it out and says so."""
+    content = SHAPES["200 GPUs"]()
+    path = _saved(content, tmp_path, full=True)
     pages = [pdf_reading.text(path, page) for page in range(1, int(pdf_reading.info(path)["Pages"]) + 1)]
-    rows = [page for page in pages if "GPU 40 80" in page or "GPU 5 80" in page or "GPU 63 80" in page]
+    rows = [page for page in pages if any(f"GPU {place} 80" in page for place in (5, 100, 199))]
     assert len(rows) > 1
     assert [page for page in rows if "Temperature" not in page] == []
     assert {"H1", "H2", "Table", "THead", "TBody", "TH", "TD", "Figure"} - set(pdf_reading.structure(path)) == set()
     assert f"Page 1 of {len(pages)}" in pages[0]
+    short = pdf_reading.text(_saved(content, tmp_path))
+    assert "GPU 100 80" not in short
+    assert "The table of all 200 GPUs comes with --detail full." in short
 
 
 @needs_poppler

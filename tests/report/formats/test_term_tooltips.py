@@ -11,7 +11,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from tests.report import sample_reports
 
-_PLAIN = {"Step", "Runs", "GPU", "GPU-h in all"}
+_PLAIN = {"Step", "Runs", "GPU", "GPU time"}
 """Columns that need no explanation."""
 
 

@@ -143,7 +143,7 @@ def test_times_that_no_log_gave() -> None:
 @pytest.mark.parametrize(
     ("every", "times", "words"),
     [
-        (0.01, 20, "12 000 rows; utilisation changes every 0.20 s: 600 readings, 95 % of rows repeat the one before"),
+        (0.01, 20, "12,000 rows; utilisation changes every 0.20 s: 600 readings, 95% of rows repeat the one before"),
         (1.0, 1, ""),
     ],
 )

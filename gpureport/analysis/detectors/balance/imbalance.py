@@ -51,8 +51,8 @@ points (measured at 5 to 30 s on jobs that alternate between work and waits); wh
 class Imbalance(Rule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
-    Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
-    20 %. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
+    Or all are above 80% and its mean power differs by over 25% from the median of its peers, which agree within
+    20%. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
     GPUs the lower is named. Where samples are points far apart, the means of a whole episode differ by 20 points and
     three standard errors, and a hole shorter than an episode ends none. Left out: GPUs of other models, those that
     never worked, and of the others the time in which they were throttled, idle or hollow. Stages of a pipeline differ
@@ -85,7 +85,7 @@ class Imbalance(Rule):
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
     busy: ClassVar[Threshold] = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
-    power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10 % at the same work")
+    power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10% at the same work")
     power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
     over: ClassVar[Threshold] = pragmatic(
         30.0, "s", "means over many steps; sensors that see a quarter of the time need it"

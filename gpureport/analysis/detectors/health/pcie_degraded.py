@@ -46,7 +46,7 @@ class _Link:
 class PcieDegraded(Rule):
     """A PCIe generation or width that stays below its maximum in every busy sample, of which there are at least five.
 
-    A link slows down when the GPU rests, by design: only samples at a utilisation above 20 % count, and the best of
+    A link slows down when the GPU rests, by design: only samples at a utilisation above 20% count, and the best of
     them. The maximum is what the driver says card and slot allow together; in virtual machines it does not always know
     the slot, so half of the data rate is information, less a warning, an eighth a problem.
     """

@@ -69,7 +69,7 @@ def list_ruled_out(signs: HollowSigns, *, clock_known: bool) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
     explanations = ["heat, hardware and the power cap, which lower clock and power"]
     if clock_known:
-        explanations.append("a low clock: it was at 75 % of the highest or above, or power no higher than idle")
+        explanations.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
     if not np.isnan(signs.memory_traffic) and not np.isnan(signs.power_share):
         explanations.append("work bound by memory, where DCGM counted its activity")
     return tuple(explanations)

@@ -36,7 +36,7 @@ _UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
 _NEARLY_ALL = 0.9
 """Share of the bursts of a service that are short: one in ten may be a busy spell. Measured on 148 generated and
-recorded logs: 80 and 95 % give the same findings."""
+recorded logs: 80 and 95% give the same findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def _skip_startup(job: Job, device: str) -> Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleGap(Rule):
-    """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
+    """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
     low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
@@ -78,7 +78,7 @@ class IdleGap(Rule):
 
     - data: within an episode of waiting for input.
     - unused: this GPU never worked while another did.
-    - hang: at least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or
+    - hang: at least a minute in which the other GPUs are at 99% and draw less than 90% of what they do at work, or
       draw an unknown power.
     - peers busy: a minute in which another GPU works otherwise.
     - checkpoint, epoch: most moments of a stage or training metric of that name, or of an evaluation, lie in gaps; a
@@ -274,7 +274,7 @@ class IdleGap(Rule):
         long_work = float(np.quantile(work, _NEARLY_ALL))
         if long_work > self.burst.value:
             return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
-        evidence = compare_with_limit("work between two gaps", "90 % quantile", long_work, "<=", self.burst)
+        evidence = compare_with_limit("work between two gaps", "90% quantile", long_work, "<=", self.burst)
         return [Cause(name=training_signs.REQUESTS, evidence=(evidence,))] * len(causes)
 
     def _rate_severity(self, lost_share: float) -> Severity:

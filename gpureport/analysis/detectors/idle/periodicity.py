@@ -19,7 +19,7 @@ LOOSE = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and check
 MANY = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
 AGREE = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
 FEW = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
-AGREE_FEW = pragmatic(0.90, "1", "distances that vary by 30 % pass in 3 of 100 simulated jobs at most, with 75 % in 11")
+AGREE_FEW = pragmatic(0.90, "1", "distances that vary by 30% pass in 3 of 100 simulated jobs at most, with 75% in 11")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,13 +43,13 @@ _LITTLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupIdle(Rule):
-    """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
+    """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
     The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
     Time at the end of the log in which no job holds a GPU is reported, but not lost. Start-up and tail are measured for
     the job as a whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute
-    after the first is still starting up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever
-    has sustained work above 12 % is named as such: what it lost is its time at 5 % and less, and the unused share of
+    after the first is still starting up. Lost is the time at a utilisation of at most 12%. A job in which no GPU ever
+    has sustained work above 12% is named as such: what it lost is its time at 5% and less, and the unused share of
     the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
     longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
     next makes no finding. Fewer than five readings of a GPU, or less than 10 s with samples, do not tell that a job
@@ -85,11 +85,11 @@ class StartupIdle(Rule):
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
     bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
-    light: Threshold = pragmatic(0.2, "1", "share of time above 5 %; a display or a monitor shows less")
+    light: Threshold = pragmatic(0.2, "1", "share of time above 5%; a display or a monitor shows less")
     lone: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest"
     )
-    unused: Threshold = pragmatic(0.9, "1", "share of time at 5 % and less; with less of it the job does use the GPU")
+    unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
     blurred: ClassVar[Threshold] = pragmatic(
         0.1, "1", "share of the length; an edge less sure than that is said with its limits"
     )
@@ -234,14 +234,14 @@ class StartupIdle(Rule):
             intervals=(whole,),
             evidence=(
                 build_length_evidence(whole.seconds, 0.0, self.shortest),
-                Evidence(metric=UTILISATION, statistic="share of time at 5 % and less", observed=share, unit="1"),
+                Evidence(metric=UTILISATION, statistic="share of time at 5% and less", observed=share, unit="1"),
             ),
             lost_gpu_seconds=measure_idle_or_unused_seconds(context),
             cause=NO_WORK,
             samples=count_all_readings(context, whole, ()),
             summary=(
                 f"No sustained work above {phrases.percent(ACTIVE.value)} in the {phrases.duration(whole.seconds)} of "
-                f"this recording; utilisation was at most 5 % for {phrases.percent(share)} of it."
+                f"this recording; utilisation was at most 5% for {phrases.percent(share)} of it."
             ),
             recommendation=_NEVER if share >= self.unused.value else _LITTLE,
         )

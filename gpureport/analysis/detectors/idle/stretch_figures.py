@@ -31,7 +31,7 @@ def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterab
 
 
 def measure_idle_or_unused_seconds(context: Context) -> float:
-    """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
+    """Return the GPU time at a utilisation of at most 5%, and the unused share of all other samples."""
     seconds = 0.0
     for series in context.gpus().values():
         start, end = series.averaging_windows(context.whole)

@@ -20,12 +20,12 @@ _ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUtilCauseUnknown(LowUseRule):
-    """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
+    """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and no CPU series.
 
-    An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
-    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors. A job too
+    An episode ends when the mean rises above 72%. Log gaps, idle gaps and start-up inside it are not part of it. Where
+    samples are points far apart, the mean of a whole episode lies below 70% by three standard errors. A job too
     short for an episode is judged by the mean of all its work, from 30 s on, with low confidence; with fewer than 30
-    samples that mean, too, must lie below 70 % by three standard errors.
+    samples that mean, too, must lie below 70% by three standard errors.
     Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
     """
 

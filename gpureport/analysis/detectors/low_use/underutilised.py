@@ -35,11 +35,11 @@ _SERVING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Underutilised(LowUseRule):
-    """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
+    """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and no wait explains it.
 
-    An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
+    An episode ends when the mean rises above 72%. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
     storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
-    mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
+    mean of a whole episode lies below 70% by three standard errors. It takes a CPU series: without one the kind is
     low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
     A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
     """

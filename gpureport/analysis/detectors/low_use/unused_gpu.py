@@ -30,7 +30,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedGpu(Rule):
-    """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
+    """No sustained utilisation above 12% in the whole recording, while another GPU of it worked for a minute.
 
     A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
     stray readings look like work. A GPU that drew power or was used at times all the same is not judged, nor is one

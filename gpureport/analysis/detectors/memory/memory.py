@@ -33,9 +33,9 @@ _HIDDEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Rule):
-    """The peak below 70 % of what a job can get (headroom), or at 95 % and more (pressure), unless preallocated.
+    """The peak below 70% of what a job can get (headroom), or at 95% and more (pressure), unless preallocated.
 
-    Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
+    Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released.
     Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
     medium where fewer than five readings tell of the fullest GPU. Of samples a minute or more apart nobody can say
     that memory was taken in one step, and confidence in preallocation is low.
@@ -78,7 +78,7 @@ class Memory(Rule):
     used: Threshold = pragmatic(0.05, "1", "a context alone takes less; such a GPU is unused")
     full: Threshold = pragmatic(0.95, "1", "what is left is less than a workspace or a longer sequence takes")
     step: Threshold = literature(
-        0.60, "1", "JAX documentation: 75 % is taken at once by default; TensorFlow takes nearly all"
+        0.60, "1", "JAX documentation: 75% is taken at once by default; TensorFlow takes nearly all"
     )
     steady: ClassVar[Threshold] = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
     trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")

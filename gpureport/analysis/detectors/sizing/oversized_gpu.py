@@ -40,9 +40,9 @@ class _SmallerGpu:
 class OversizedGpu(Rule):
     """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
 
-    The peak takes less than 60 % of the memory here and at most 80 % of it there, and mean utilisation within the job,
+    The peak takes less than 60% of the memory here and at most 80% of it there, and mean utilisation within the job,
     times how much slower the smaller kind is by memory bandwidth or by 16-bit matrix arithmetic, whichever falls
-    more, stays at or below 80 %. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
+    more, stays at or below 80%. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
     higher, of at least 8.0 as well. The GPU with the highest figures decides. Not from preallocated memory, and not
     for jobs of less than ten minutes.
     """

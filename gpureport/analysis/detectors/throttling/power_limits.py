@@ -57,12 +57,12 @@ _NOT_REACHED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerLimits(Rule):
-    """The clock is set by the power limit while busy (power_cap), or the limit is below 90 % of the default.
+    """The clock is set by the power limit while busy (power_cap), or the limit is below 90% of the default.
 
-    power_cap: the software power cap bit, or power within 2 % of the limit where bits were not logged, for at least
-    5 % of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
+    power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least
+    5% of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
     30 s. It is information, since modern
-    GPUs run so by design, and a warning where the default limit holds the median clock below 70 % of the highest,
+    GPUs run so by design, and a warning where the default limit holds the median clock below 70% of the highest,
     unless NVIDIA's own diagnostics leave such events of the model aside. A lowered limit is a choice: no time is
     counted lost.
     """
@@ -93,13 +93,13 @@ class PowerLimits(Rule):
 
     merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")
-    at_limit: Threshold = pragmatic(0.98, "1", "regulation keeps power within 2 % of the limit")
+    at_limit: Threshold = pragmatic(0.98, "1", "regulation keeps power within 2% of the limit")
     lowered: Threshold = pragmatic(0.9, "1", "below it somebody set the limit")
     least: ClassVar[Threshold] = pragmatic(
         0.05, "1", "share of busy time; bursts below it do not set the speed of a job"
     )
     slow: Threshold = literature(
-        0.70, "1", "measured: data-centre boards keep 76 to 89 % of their rated speed at the default limit"
+        0.70, "1", "measured: data-centre boards keep 76 to 89% of their rated speed at the default limit"
     )
     reached: ClassVar[Threshold] = pragmatic(0.95, "1", "a limit that power never comes near costs nothing")
 

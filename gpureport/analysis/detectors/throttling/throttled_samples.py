@@ -27,7 +27,7 @@ _SETTLED_SAMPLES = 5
 
 COOL = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
 """Degrees below the temperature limit at which heat cannot lower clocks."""
-POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it")
+POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3% more power: a cap would grant it")
 """Mean power, of the limit, below which the power cap does not act."""
 POWER_CAPPED = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
 """Mean power, of the limit, from which on the cap acts and heat no longer does."""

@@ -45,7 +45,7 @@ class Throttling(Rule):
     """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
-    thermal one while the GPU is busy and its clock below 75 % of the highest. Without them: a busy GPU at its
+    thermal one while the GPU is busy and its clock below 75% of the highest. Without them: a busy GPU at its
     temperature limit whose clock is below that of its cool samples, while the means over 10 s (or 5 samples) of clock
     and power are below what a power cap would set; until one of the means is back, or it cools. Or a clock far below
     that of cool samples on a GPU that is cool and far from its power limit. Samples at most 10 s (or 2.5 intervals)

@@ -32,7 +32,7 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores active in less than 1 % of the busy time (DCGM), over a minute at least; or, where they were not
+    Tensor cores active in less than 1% of the busy time (DCGM), over a minute at least; or, where they were not
     counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
     """
 

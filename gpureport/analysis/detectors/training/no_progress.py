@@ -99,7 +99,7 @@ class NoProgress(Rule):
             summary=(
                 f"The best {metric.metric.name} ({value:.4g}) was reached "
                 f"{phrases.duration((best - context.whole.start) / 1e6)} into the recording; "
-                f"{phrases.gpu_hours(lost)} followed without a better one."
+                f"{phrases.gpu_time(lost)} followed without a better one."
             ),
             recommendation=_ADVICE,
         )

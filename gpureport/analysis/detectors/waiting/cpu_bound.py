@@ -32,9 +32,9 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuBound(Rule):
-    """Mean utilisation of the GPUs below 70 % and median CPU use of at least 75 % over 30 s or nine samples.
+    """Mean utilisation of the GPUs below 70% and median CPU use of at least 75% over 30 s or nine samples.
 
-    An episode lasts until the mean exceeds 80 %. The GPUs are taken together by their median, those that never
+    An episode lasts until the mean exceeds 80%. The GPUs are taken together by their median, those that never
     work left out. Only within the job window, for at least 30 s and three intervals; holes of 30 s or nine samples
     are closed. Where the GPUs are well fed in part of the job, the CPU must be busier in an episode than there, by
     5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
@@ -54,11 +54,11 @@ class CpuBound(Rule):
     requires = ((UTILISATION,), (CPU,))
     wants = (core_count.CORES,)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(
         0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
     )
-    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90 % misses most such phases")
+    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90% misses most such phases")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")

@@ -34,13 +34,13 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuBoundSingle(Rule):
-    """Mean utilisation of the GPUs of at most 64 %, one core busy for 96 %, all cores together less than 75 %.
+    """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
     The cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between
     0.96 and 1.1 cores busy. Only within the job window, outside episodes that are CPU-bound or wait for storage, for
     at least a minute and three intervals. Where samples are points far apart, the mean of a whole episode lies below
-    70 % by three standard errors. A thread that waits for the GPU may spin and look the same: where the GPUs are well
+    70% by three standard errors. A thread that waits for the GPU may spin and look the same: where the GPUs are well
     fed in part of the job, the core must be busier in an episode than there, by 5 points and four standard errors;
     without such a part it is no more than a warning.
     """
@@ -72,9 +72,9 @@ class CpuBoundSingle(Rule):
     after = ("cpu_bound", "io_bound")
     wants = (PROCESS,)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
-    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, with room for the sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")

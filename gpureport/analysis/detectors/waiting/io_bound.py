@@ -28,12 +28,12 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IoBound(Rule):
-    """Mean utilisation of the GPUs of at most 64 %, and at least 15 % of CPU time waiting for storage.
+    """Mean utilisation of the GPUs of at most 64%, and at least 15% of CPU time waiting for storage.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
     The wait for storage is the mean over 30 s or three samples. Only within the job window, outside CPU-bound
     episodes, for at least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode
-    lies below 70 % by three standard errors. Where the GPUs are well fed in part of the job, the wait must be longer
+    lies below 70% by three standard errors. Where the GPUs are well fed in part of the job, the wait must be longer
     in an episode than there, by 5 points and four standard errors.
     """
 
@@ -51,9 +51,9 @@ class IoBound(Rule):
     requires = ((UTILISATION,), (IOWAIT,))
     after = ("cpu_bound",)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
-    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     iowait: Threshold = pragmatic(
         0.15, "1", "the share is of all cores: a few loaders that wait are little of a large machine"
     )

@@ -54,12 +54,12 @@ class _Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferBound(Rule):
-    """Mean utilisation of a GPU of at most 64 % beside PCIe traffic of at least 60 % of what its link carries one way.
+    """Mean utilisation of a GPU of at most 64% beside PCIe traffic of at least 60% of what its link carries one way.
 
     Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
-    utilisation exceeds 72 % or the traffic falls below 30 %. What the link carries follows from the highest
+    utilisation exceeds 72% or the traffic falls below 30%. What the link carries follows from the highest
     generation and width it ran at. Only within the job window, outside episodes that wait for CPU or storage, for at
-    least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode lies below 70 % by
+    least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode lies below 70% by
     three standard errors. Where the GPU is well fed in part of the job, the traffic must be higher in an episode than
     there, by 5 points and four standard errors.
     """
@@ -90,10 +90,10 @@ class TransferBound(Rule):
     after = ("cpu_bound", "io_bound", "cpu_bound_single")
     wants = (*GENERATION, *WIDTH)
 
-    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
-    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
-    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
-    link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90 % at best")
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
+    link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
     pause: ClassVar[Threshold] = pragmatic(0.30, "1", "an episode goes on while the link happens to carry less")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(

@@ -66,7 +66,7 @@ class RunNotes:
             )
         if idle := list(find_unused_gpus(self.found)):
             yield (
-                f"{list_first(idle, _MOST_NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
+                f"{list_first(idle, _MOST_NAMED)} never was above 1%: MLflow records every GPU of the machine; "
                 "--gpus keeps those of the job."
             )
         extra = [name for each in self.found.tables.values() for name in each.column_names if name.startswith("extra_")]

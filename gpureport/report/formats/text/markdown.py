@@ -48,7 +48,7 @@ def _body_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the report, the most important first."""
     yield from _head_lines(report)
     if report.policy:
-        yield from ("## Limits", "", *_table(report.policy), "", _sentence(report.policy.note), "")
+        yield from ("## Limits", "", *_table(report.policy), "", *_notes(report.policy), "")
     if report.worst:
         yield from _worst_lines(report.worst)
     if report.spent:
@@ -66,9 +66,10 @@ def _body_lines(report: Report) -> Iterator[str]:
 def _head_lines(report: Report) -> Iterator[str]:
     first, further = display.headline(report.verdict.sentence)
     lead = " ".join(filter(None, (further, *report.verdict.details)))
-    subtitle = " · ".join(filter(None, (report.title, report.subtitle)))
+    title = "" if report.title in report.subtitle else report.title
+    subtitle = " · ".join(filter(None, (title, report.subtitle)))
     yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(subtitle, _TEXT)), "")
-    yield from ([escape_line_start(display.shorten(lead, 2 * _TEXT)), ""] if lead else [])
+    yield from ([escape_line_start(display.shorten(lead, 4 * _TEXT)), ""] if lead else [])
     if report.tiles:
         has_changes = any(tile.change for tile in report.tiles)
         titles = ("Figure", "First → last", "Change", "") if has_changes else ("Figure", "Value", "")
@@ -140,9 +141,10 @@ def _step_lines(report: Report, steps: Table) -> Iterator[str]:
     for section in part.study if part else ():
         title = ", ".join(filter(None, (section.heading, section.label)))
         yield from (f"## {_sentence(title)}", "", *(_table(section.table) if section.table else ()), "")
+        yield from ([*_notes(section.table), ""] if section.table else [])
         yield from (f"- {_sentence(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts[:_ROWS])
         yield ""
-    yield from (f"## {_sentence(report.steps_heading)}", "", *_table(steps), "", _sentence(steps.note), "")
+    yield from (f"## {_sentence(report.steps_heading)}", "", *_table(steps), "", *_notes(steps), "")
     doubts = dict.fromkeys(doubt for pair in (part.links if part else ()) for doubt in pair.doubts)
     yield from (f"- {_sentence(doubt)}" for doubt in list(doubts)[:_DOUBTS])
     yield from ([""] if doubts else [])
@@ -153,7 +155,13 @@ def _finding_lines(report: Report) -> Iterator[str]:
     if not report.rows:
         return
     rows = (
-        (row.severity, f"{row.title}\n{row.summary}", row.runs, row.extent, display.shorten(row.advice, _CELL))
+        (
+            row.severity,
+            f"{row.title} ({row.kind})\n{row.summary}",
+            row.runs,
+            row.extent,
+            display.shorten(row.advice, _CELL),
+        )
         for row in report.rows
     )
     yield from ("## Findings", "", *_rows(("", "Finding", "Runs", "How much", "What to do"), rows), "")
@@ -172,6 +180,10 @@ def _sentence(text: str) -> str:
 
 def _cell(text: str) -> str:
     return "<br>".join(map(escape, _shorten_lines(text).splitlines()))
+
+
+def _notes(table: Table) -> list[str]:
+    return [" ".join(map(_sentence, table.notes))] if table.notes else []
 
 
 def _table(table: Table) -> Iterator[str]:

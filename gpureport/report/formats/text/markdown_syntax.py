@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
-_LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_LIST = re.compile(r"^(?:\d+(?=[.)](?:\s|$))|(?=[-+=]))")
 
 
 def escape(text: str) -> str:
@@ -17,7 +17,7 @@ def escape(text: str) -> str:
 
 def escape_line_start(text: str) -> str:
     """Return text for the beginning of a line, where it must not start a list."""
-    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", escape(text))
+    return _LIST.sub(r"\g<0>\\", escape(text))
 
 
 def inline_code(text: str) -> str:

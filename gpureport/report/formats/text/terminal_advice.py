@@ -45,8 +45,8 @@ def answer_lines(runs: Sequence[Answers], page: Page) -> Iterator[Line]:
 def _group(name: str, lines: Sequence[AnswerLine], page: Page) -> Iterator[Line]:
     if name:
         yield from page.wrapped(f"{name}:", 2)
-    for outcome in dict.fromkeys(line.outcome for line in lines):
-        kinds = ", ".join(_kind(line) for line in lines if line.outcome == outcome)
+    for outcome in dict.fromkeys(line.outcome_text for line in lines):
+        kinds = ", ".join(_kind(line) for line in lines if line.outcome_text == outcome)
         yield from page.wrapped(f"{outcome}: {kinds}", 2)
 
 

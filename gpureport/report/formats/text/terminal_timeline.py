@@ -35,7 +35,7 @@ def timeline_lines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
         yield from _events(run, label, -(-columns // together))
     if not shown:
         return
-    text = "Height: mean GPU utilisation, 0 to 100 % (blank: 0 %, ?: not recorded)."
+    text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
     told = f" {_EVENT}: event of the log, listed under data quality." if any(run.events for run in shown) else ""
     yield from page.wrapped(text + told, 2, style="soft")
 

@@ -102,4 +102,4 @@ def _describe_findings(
     count += f" in {runs} runs" if runs > 1 else ""
     lost = [side.lost_gpu_seconds for side in sides if side.lost_gpu_seconds is not None]
     each = " a run" if len(held) > 1 else ""
-    return f"{count}, up to {display.gpu_hours(sum(lost))}{each}" if lost else count
+    return f"{count}, up to {display.gpu_time(sum(lost))}{each}" if lost else count

@@ -29,7 +29,7 @@ def shown_name(name: str) -> str:
 
 def format_values(values: Sequence[float | None]) -> list[str]:
     """Return values that stand together, with as few decimals as three digits of each take."""
-    texts = [display.or_not_recorded(value, display.precise_number) for value in values]
+    texts = [display.or_not_recorded(value, display.number) for value in values]
     while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
         texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
     return texts

@@ -32,7 +32,7 @@ def describe_remaining_loss(
         return
     where = f", {run.devices(largest.devices)}" if largest.devices else ""
     title = f"{terms.kind_title(display.clean(largest.kind), largest.cause)}{where}"
-    cost = loss_wording.format_gpu_hours(largest.lost_gpu_seconds * left.runs, left.runs)
+    cost = loss_wording.format_gpu_time(largest.lost_gpu_seconds * left.runs, left.runs)
     share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
     worst = _worst_card(largest, cards)
     if left.runs == 1:
@@ -54,11 +54,11 @@ def _worst_card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> Find
 def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
     ratio = sum(lost.values()) / seconds if seconds else 0.0
-    held = loss_wording.format_gpu_hours(seconds * left.runs, left.runs)
+    held = loss_wording.format_gpu_time(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
     label, was = display.clean(last.label), _before(first) if first else ""
     if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
-        whole = loss_wording.format_gpu_hours(left.held_gpu_seconds * left.runs, left.runs)
+        whole = loss_wording.format_gpu_time(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
     if ratio < loss_wording.NOTHING:
         return f"Hardly any of {held} in {label}.{was}"

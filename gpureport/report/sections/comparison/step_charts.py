@@ -26,7 +26,6 @@ from gpureport.report.wording.difference_wording import ONCE_SETTLED
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
 _UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
-_PERCENT = f"{display.GAP}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +62,8 @@ def _percent(ratio: float) -> str:
     return text.removesuffix(".0") if text in {"0.0", "100.0"} else text
 
 
-_NUMBER = _Format(number=display.precise_number)
-_SHARE = _Format(number=_percent, unit=_PERCENT, most=1.0)
+_NUMBER = _Format(number=display.number)
+_SHARE = _Format(number=_percent, unit="%", most=1.0)
 
 
 def build_step_charts(comparison: Comparison, study: Study | None) -> tuple[IntervalChart, ...]:
@@ -90,7 +89,7 @@ def describe_marks(found: Sequence[IntervalChart]) -> str:
         return ""
     bars, several = found[0].form == "bars", any(len(row.runs) > 1 for row in rows)
     mark = "Bar: a group" if bars else "Large dot: a step" if several else "Dot: a step"
-    interval = f", its 95{display.GAP}% interval as a line across it" if any(row.interval for row in rows) else ""
+    interval = ", its 95% interval as a line across it" if any(row.interval for row in rows) else ""
     hollow = ", hollow where it has no interval" if not all(row.interval for row in rows) else ""
     sentences = [f"{mark}{', a mean over its runs' if several else ''}{interval}{'' if bars else hollow}"]
     dots = [dot for row in rows if len(row.runs) > 1 or bars for dot in row.runs]

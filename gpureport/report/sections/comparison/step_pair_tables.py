@@ -12,9 +12,9 @@ from gpureport.report.sections.comparison.figure_formats import (
     note_prices,
     select_formats,
 )
-from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
 from gpureport.report.wording.difference_wording import FigureFormat, describe_verdict, format_interval
+from gpureport.report.wording.relative_changes import format_relative_difference
 
 
 def pair_formats_with_deltas(
@@ -45,7 +45,7 @@ def build_difference_table(figures: Sequence[tuple[FigureFormat, Delta]], steps:
         steps: both of them, to say when the prices of a cost held.
     """
     return Table(
-        columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
+        columns=("", "Before", "After", "Difference", "95% interval"),
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
         notes=join_notes(
@@ -124,6 +124,6 @@ def build_whole_recording_table(figures: Sequence[tuple[FigureFormat, Delta]]) -
 
 
 def _whole(shown: FigureFormat, plain: WholeRecordingFigure) -> Row:
-    relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
+    relative = "" if plain.difference is None else format_relative_difference(plain.difference, plain.before)
     texts = [*_both(shown, plain), relative]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))

@@ -22,7 +22,7 @@ _BAR = 20
 _NAMED = 4
 TOO_SHORT = "too short to judge"
 """What stands in the place of a figure that was recorded, but for too short."""
-CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure lies beyond."
+CUT = "Intervals are cut at 0 and, of shares, at 100%: no figure lies beyond."
 """Said where an interval, which is symmetrical, reaches further."""
 
 
@@ -47,13 +47,13 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
             cells=(
                 Cell(text=str(group.runs)),
                 *_format_mean(group.utilisation, busy, 1.0, limit=1.0, absent=explain_missing_utilisation(group)),
-                *(_format_mean(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
+                *(_format_mean(group.work_per_gpu_hour, display.number, best) if rates else ()),
                 *(_format_mean(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
         )
         for group in found
     )
-    interval = f"95{display.GAP}% interval"
+    interval = "95% interval"
     shown = [
         f"GPU utilisation{ONCE_SETTLED}",
         *(["Work per GPU-hour"] if rates else []),
@@ -194,7 +194,7 @@ def _fitting(fit: MemoryFit) -> str:
 def _scaled(found: Scaling) -> str:
     between = ""
     if found.interval:
-        between = f" (95{display.GAP}% interval {' to '.join(map(display.percent, found.interval))})"
+        between = f" (95% interval {' to '.join(map(display.percent, found.interval))})"
     labels = f"{display.clean(found.step)} against {display.clean(found.base)}"
     return (
         f"{labels}: {found.gpus[1]} GPUs instead of {found.gpus[0]} do {display.percent(found.efficiency)} of the work "

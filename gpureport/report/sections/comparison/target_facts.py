@@ -25,7 +25,7 @@ def _describe_step(found: TimeToTarget, currency: str) -> str:
     label = display.clean(found.step)
     if found.seconds is None:
         return f"{label}: {_describe_missing(found)}"
-    spent = [] if found.gpu_seconds is None else [display.gpu_hours(found.gpu_seconds)]
+    spent = [] if found.gpu_seconds is None else [display.gpu_time(found.gpu_seconds)]
     spent += [] if found.cost is None else [display.money(found.cost, display.clean(currency))]
     runs = [f"mean of {len(found.runs)} runs"] if len(found.runs) > 1 else []
     return f"{label}: {display.duration(found.seconds)} ({', '.join([*spent, *runs])})"

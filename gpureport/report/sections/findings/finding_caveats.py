@@ -8,9 +8,9 @@ from gpureport.report.wording import display, terms
 
 _RELATIONS = {">=": "counts from {} on", ">": "counts above {}", "<=": "counts up to {}", "<": "counts below {}"}
 _ORIGINS = {
-    Provenance.VENDOR: "The maker states this limit: {}.",
-    Provenance.LITERATURE: "This limit is from published work: {}.",
-    Provenance.SETTINGS: "This limit is from your settings: {}.",
+    Provenance.VENDOR: "The maker's limit, as in {}.",
+    Provenance.LITERATURE: "From published work: {}.",
+    Provenance.SETTINGS: "From your settings: {}.",
     Provenance.PRAGMATIC: "{}.",
 }
 _WAITS = {
@@ -21,6 +21,12 @@ _EDGES = {"startup_idle", "tail_idle"}
 _COARSE_SECONDS = 2.0
 """Time between samples from which a sample a second would tell more."""
 
+_TIMED = {
+    *("startup_idle", "tail_idle", "idle_gap", "periodic_stall", "thermal_throttle", "hw_throttle", "hollow_util"),
+    *("imbalance", "unused_gpu", "power_cap"),
+}
+"""Kinds whose times a sample a second would tell better."""
+
 _TO_BE_SURE = {
     "cpu_bound": "trace some steps with a profiler",
     "cpu_bound_single": "trace some steps with a profiler",
@@ -28,7 +34,6 @@ _TO_BE_SURE = {
     "transfer_bound": "trace some steps with a profiler",
     "underutilised": "trace some steps with a profiler",
     "low_util_cause_unknown": "log the CPU beside the GPU",
-    "idle_gap": "log the CPU beside the GPU",
     "periodic_stall": "note when the job saves and evaluates",
     "mem_headroom": "run once with preallocation off",
     "mem_prealloc": "run once with preallocation off",
@@ -36,6 +41,8 @@ _TO_BE_SURE = {
     "workers_headroom": "add a worker and measure",
     "zombie_memory": "list the processes on the GPU at the end of the job",
     "hollow_util": "log DCGM's activity counters",
+    "host_memory_pressure": "watch the page cache (free -m) while GPUs wait",
+    "no_progress": "evaluate more often",
 }
 
 
@@ -65,7 +72,8 @@ def _describe_limit(kind: str, entry: Evidence) -> str:
         f"{quantity[:1].upper()}{quantity[1:]} {_RELATIONS.get(entry.relation, 'is held against {}').format(limit)}."
     )
     source = display.clean_sentence(threshold.source).rstrip(".")
-    why = _ORIGINS[threshold.provenance].format(source)
+    is_named = source.startswith("published")
+    why = f"{source}." if is_named else _ORIGINS[threshold.provenance].format(source)
     return f"{first} {why[:1].upper()}{why[1:]}"
 
 
@@ -86,9 +94,8 @@ def _list_doubts(group: RowGroup) -> Iterator[str]:
 
 def what_to_record(group: RowGroup) -> str:
     """Return what would settle a doubt, as words to follow; empty where nothing is known to."""
-    known = _TO_BE_SURE.get(group.kind, "")
-    doubtful = [run for run in group.runs.values() if (run.run.interval or 0.0) > _COARSE_SECONDS]
-    return known or ("record a sample a second" if doubtful else "")
+    coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in group.runs.values())
+    return "record a sample a second" if coarse and group.kind in _TIMED else _TO_BE_SURE.get(group.kind, "")
 
 
 def list_relations(roots: Sequence[str], followers: Sequence[str]) -> Iterator[str]:

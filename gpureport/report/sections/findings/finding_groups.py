@@ -109,7 +109,7 @@ def lost(group: Group, ratio: float | None) -> str:
     parts = [f"{display.percent(ratio)} of {base}"] if ratio is not None else []
     parts += [f"costs {display.money(group.cost, stated.currency)}"] if stated and group.cost is not None else []
     share = f" ({', '.join(parts)})" if parts else ""
-    return f"{'at least' if unknown else 'up to'} {display.gpu_hours(group.lost)}{share}"
+    return f"{'at least' if unknown else 'up to'} {display.gpu_time(group.lost)}{share}"
 
 
 def summary(group: Group) -> str:

@@ -7,7 +7,7 @@ from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import advice_steps, finding_caveats, range_wording, row_groups
+from gpureport.report.sections.findings import action_wording, advice_steps, finding_caveats, range_wording, row_groups
 from gpureport.report.sections.findings.row_groups import RowGroup
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
@@ -18,8 +18,8 @@ FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
 """Steps that are named one by one."""
 
-_ADVISED = 3
-"""Further steps that the advice names."""
+_ADVISED = 4
+"""Steps that the advice names."""
 
 
 def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[FindingRow, ...]:
@@ -127,7 +127,7 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     a_run = " a run" if several else ""
     money = group_holders((each.position, each.cost) for each in group.groups if each.cost is not None)
     currency = next((cost.currency for run in group.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [f"{format_range(amounts, display.gpu_hours)}{a_run}"]
+    parts = [f"{format_range(amounts, display.gpu_time)}{a_run}"]
     if money and len(money) == len(group.runs):
         costs = [sum(each) for each in money.values()]
         parts.append(f"{format_range(costs, lambda amount: display.money(amount, currency))}{a_run}")
@@ -135,12 +135,15 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
 
 
 def _describe_advice(group: RowGroup) -> str:
-    """Return the most promising step and the names of the next ones; without steps what the worst finding says."""
+    """Return what to do and how, and the steps by title; of a kind without such words its first step."""
     steps = advice_steps.build_advice_steps(group.findings)
-    if not steps:
-        return display.clean_sentence(group.worst.worst.recommendation)
-    others = [display.lower_first(step.title) for step in steps[1 : 1 + _ADVISED]]
-    return f"{steps[0].do} Then: {display.join_words(others)}." if others else steps[0].do
+    wording = action_wording.find_wording(group.kind, group.cause)
+    if wording is None:
+        return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
+    title = wording.title.format(gpus=range_wording.name_gpus(group))
+    titles = [step.title for step in steps[:_ADVISED]]
+    order = f" Steps: {advice_steps.number_steps(titles)}." if len(titles) > 1 else ""
+    return f"{title}: {display.lower_first(wording.how)}{order}"
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:

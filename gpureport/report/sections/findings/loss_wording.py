@@ -10,7 +10,7 @@ NOTABLE = 0.005
 """Share of the GPU time from which a loss is worth naming."""
 
 NOTHING = 0.0005
-"""Share below which a part would print as less than 0.1 %."""
+"""Share below which a part would print as less than 0.1%."""
 
 MOST = 0.5
 """Share of the GPU time without utilisation above which what was lost is told of the observed time alone."""
@@ -52,11 +52,11 @@ def describe_largest_losses(lost: Mapping[str, float], held: float) -> str:
     return display.join_words([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
 
 
-def format_gpu_hours(held: float, runs: int) -> str:
+def format_gpu_time(held: float, runs: int) -> str:
     """Return GPU time as GPU-hours; of several runs their mean.
 
     Args:
         held: GPU-seconds of all runs.
         runs: how many there are.
     """
-    return f"{display.gpu_hours(held / runs)} a run" if runs > 1 else display.gpu_hours(held)
+    return f"{display.gpu_time(held / runs)} a run" if runs > 1 else display.gpu_time(held)

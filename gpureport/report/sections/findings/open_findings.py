@@ -41,5 +41,5 @@ def _lost(same: Sequence[FindingCard], runs: int) -> str:
     if len(known) <= 1:
         return worst.lost
     bound = "at least" if any(card.lost_at_least for card in same) else "up to"
-    mean = display.gpu_hours(sum(known) / runs)
+    mean = display.gpu_time(sum(known) / runs)
     return f"{bound} {mean} a run, a mean over {runs} runs, and in the worst {worst.lost}"

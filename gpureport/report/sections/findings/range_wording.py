@@ -294,7 +294,7 @@ def format_lost(group: RowGroup) -> str:
     """Return the least and the most that a run lost: a length of time where runs have one GPU, else GPU time."""
     single = all(len(run.run.gpus) == 1 for run in group.runs.values())
     amounts = list(group.lost_by_run.values())
-    return format_range(amounts, display.duration if single else display.gpu_hours) if any(amounts) else ""
+    return format_range(amounts, display.duration if single else display.gpu_time) if any(amounts) else ""
 
 
 def name_gpus(group: RowGroup) -> str:

@@ -14,7 +14,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
 UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"
-_HOUR, _KILO = 3600, 1000
+_HOUR = 3600
 _IDLE = " (idle gaps, idle samples outside the job, and unused GPUs)"
 _NEARLY_ALL = 0.995
 """Share of the time below which an energy says what part of it it covers."""
@@ -140,7 +140,7 @@ def _money(run: ReportRun, stated: Cost) -> Iterator[Fact]:
     else:
         idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
         what = _IDLE if stated.idle else ""
-        text = f"{display.money(stated.total, stated.currency)} for {display.gpu_hours(held)}, idle: {idle}{what}"
+        text = f"{display.money(stated.total, stated.currency)} for {display.gpu_time(held)}, idle: {idle}{what}"
         yield Fact(name="Cost", text=text)
     asked = f"; prices of {stated.date}" if stated.date else ""
     yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked)
@@ -164,10 +164,6 @@ def _carbon(stated: Cost, intensity: float) -> str:
     if stated.carbon_grams is None:
         return f"not known: the energy of a GPU was not recorded, or cannot be right; at {source}"
     grams = stated.carbon_grams
-    mass = (
-        f"{display.number(grams / _KILO)}{display.GAP}kg"
-        if grams >= _KILO
-        else f"{display.number(grams)}{display.GAP}g"
-    )
+    mass = display.mass(grams)
     how = "the driver's counter" if stated.counted else "the integral of sampled power"
     return f"{mass} of CO2 equivalent for the GPUs alone, by {how}, at {source}"

@@ -23,7 +23,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     seconds = gpu_time.no_job_gpu_seconds(analyses)
     held = gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= loss_wording.NOTABLE:
-        free = loss_wording.format_gpu_hours(seconds, len(analyses))
+        free = loss_wording.format_gpu_time(seconds, len(analyses))
         yield f"No job held a GPU for another {free}; no figure counts that time."
 
 

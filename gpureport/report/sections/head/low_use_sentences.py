@@ -27,7 +27,7 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
 
 
 def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:
-    """Return how long GPUs were below 25 %, the worst of several named; empty where that is not often.
+    """Return how long GPUs were below 25%, the worst of several named; empty where that is not often.
 
     Args:
         analyses: the runs, of which each GPU is taken over all.
@@ -53,7 +53,7 @@ def _name_range(shares: Sequence[float]) -> str:
 
 
 def _shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
-    """Return the share of the time that each GPU spent below 25 %, over all runs."""
+    """Return the share of the time that each GPU spent below 25%, over all runs."""
     below: dict[str, list[tuple[float, float]]] = {}
     for each in (one for analysis in analyses for one in analysis.statistics):
         if (summary := each.metric(UTILISATION)) is not None and summary.seconds > 0:

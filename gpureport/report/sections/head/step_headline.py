@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.number_format import MINUS
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes
 from gpureport.report.wording.difference_wording import describe_verdict
@@ -65,7 +66,7 @@ def _describe_work_change(delta: Delta, unit: str | None) -> str:
     ratio = (delta.after or 0.0) / (delta.before or 1.0)
     if ratio >= _TENFOLD:
         return f"{relative_changes.format_times(ratio)} the {noun}"
-    size = relative_changes.format_percent_change(ratio).lstrip(f"{relative_changes.MINUS}+")
+    size = relative_changes.format_percent_change(ratio).lstrip(f"{MINUS}+")
     return f"{size} {'less' if ratio < 1 else 'more'} {noun}"
 
 
@@ -146,7 +147,7 @@ def describe_certainty(comparison: Comparison) -> str:
         return ""
     runs = f", {describe_runs(delta)}" if max(delta.runs) > 1 else ""
     if delta.metric != PER_WORK:
-        low, high = (f"{100 * end:+.0f}".replace("-", relative_changes.MINUS) for end in delta.interval)
+        low, high = (f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval)
         return f"A change of {low} to {high} points (95% interval{runs})"
     ratios = (1 + delta.interval[0] / delta.before, 1 + delta.interval[1] / delta.before)
     if not 0 < ratios[0] <= ratios[1] < _TENFOLD:

@@ -53,10 +53,10 @@ def _hours_tile(comparison: Comparison) -> Tile:
             PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison)
         )
         shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
-        spent = loss_wording.format_gpu_hours(held, len(step.analyses))
+        spent = loss_wording.format_gpu_time(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
-    value = display.precise_number(held / _HOUR / len(step.analyses)) if held else unheld
+    value = display.number(held / _HOUR / len(step.analyses)) if held else unheld
     return Tile(label="GPU-hours", value=value, context=f"{gpus}{_mean_of(step)}; work done not given")
 
 
@@ -78,7 +78,7 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
     if idle is None:
         context = "no utilisation was recorded" if gpus else "no GPU was recorded"
         return Tile(label=label, value=display.NOT_RECORDED, context=context)
-    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less"
+    context = "of the time covered by samples, at a utilisation of 5% or less"
     context += _idle_in_breakdown(analyses, idle)
     return Tile(label=label, value=display.percent(idle), context=context)
 
@@ -124,7 +124,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     seen = held * (1 - unseen)
     if unseen > loss_wording.MOST:
         base, ratio = (
-            f"the {loss_wording.format_gpu_hours(seen, len(analyses))} observed; of the rest it cannot be told",
+            f"the {loss_wording.format_gpu_time(seen, len(analyses))} observed; of the rest it cannot be told",
             lost / seen,
         )
     else:
@@ -135,7 +135,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
         price = spending.common_price(analyses)
         costs = display.money(amount / len(analyses), spending.currency(analyses))
         context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
-    return Tile(label=label, value=display.hours(hours), context=context)
+    return Tile(label=label, value=display.number(hours), context=context)
 
 
 def _findings_tile(step: Step, findings: Findings) -> Tile:

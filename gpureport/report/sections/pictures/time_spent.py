@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import fsum
 
+from gpureport import number_format
 from gpureport.comparison.chain.step_means import average_work_figure
 from gpureport.comparison.chain.step_summaries import Mean, mean_over_runs
 from gpureport.comparison.steps.compared_figures import UTILISATION
@@ -100,7 +101,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
-    decimals = display.number_decimals(mean.value / unit.size)
+    decimals = number_format.count_decimals(mean.value / unit.size)
     is_chained = study is None and place > 0
     metric, value = _rate_metric(is_per_work=unit.is_per_work), step.value(_rate_metric(is_per_work=unit.is_per_work))
     return SpentBar(

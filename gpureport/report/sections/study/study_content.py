@@ -11,10 +11,10 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.study.study_headline import list_best_facts, name_settings
 from gpureport.report.wording import display
+from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
 _EFFECTS = "What each setting did"
 _ABSENT = "not given"
-_SUFFIX = f"{display.GAP}%"
 _SAME = 1e-9
 """Logarithm below which two figures say the same."""
 
@@ -64,7 +64,7 @@ def _is_inverse(one: FigureEffects, other: FigureEffects) -> bool:
 def build_effects_table(effects: FigureEffects) -> Table:
     """Return one row a value of each setting, against the first value of that setting."""
     return Table(
-        columns=("Setting", "Runs", "Change", f"95{display.GAP}% interval", "Verdict"),
+        columns=("Setting", "Runs", "Change", "95% interval", "Verdict"),
         numeric=(True, True, True, False),
         rows=tuple(row for setting in effects.settings for row in _list_rows(setting, relative=effects.relative)),
         notes=tuple(_list_notes(effects)),
@@ -105,15 +105,16 @@ def _format_value(level: LevelEffect) -> str:
 def _format_change(change: float | None, *, relative: bool) -> str:
     if change is None:
         return ""
-    return display.relative(change, 1.0) or f"0{_SUFFIX}" if relative else display.percentage_points(change)
+    return format_percent_change(1 + change) if relative else display.percentage_points(change)
 
 
 def _format_interval(interval: tuple[float, float] | None, *, relative: bool) -> str:
     if interval is None:
         return ""
-    low, high = (_format_change(end, relative=relative) for end in interval)
-    unit = low.rpartition(display.GAP)[2]
-    return f"{low.removesuffix(f'{display.GAP}{unit}')} to {high}"
+    low, high = interval
+    if relative:
+        return format_percent_range((1 + low, 1 + high))
+    return f"{display.percentage_points(low).partition(display.GAP)[0]} to {display.percentage_points(high)}"
 
 
 def _list_notes(effects: FigureEffects) -> Iterator[str]:

@@ -13,7 +13,6 @@ from gpureport.report.sections.comparison.quality_rows import format_pair, shown
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
 
-_SUFFIX = f"{display.GAP}%"
 _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
 _FIRST = {COST_PER_WORK: "cheapest", PER_WORK: "lowest in GPU time"}
@@ -143,4 +142,4 @@ def _format_margin(best: BestGroup) -> str:
     low, high = sorted(sign * end for end in best.interval)
     if low < 0:
         return f"{size} (from {display.percent(-low)} worse to {display.percent(high)} better)"
-    return f"{size} ({display.percent(low).removesuffix(_SUFFIX)} to {display.percent(high)})"
+    return f"{size} ({display.percent(low).removesuffix('%')} to {display.percent(high)})"

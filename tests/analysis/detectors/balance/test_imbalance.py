@@ -22,7 +22,7 @@ def test_the_gpu_that_differs_is_named() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert (finding.devices, finding.cause, finding.severity) == (("gpu:1",), "utilisation", Severity.WARNING)
     assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)
-    assert "GPU 1 differs from its peers for 4 min 59 s: it worked 58 % of the time, its peers 97 %" in finding.summary
+    assert "GPU 1 differs from its peers for 4 min 59 s: it worked 58% of the time, its peers 97%" in finding.summary
 
 
 def test_one_rank_that_works_while_the_others_wait() -> None:

@@ -55,7 +55,7 @@ def test_a_stray_kernel_does_not_end_a_gap() -> None:
 
 
 def test_a_stray_kernel_in_half_a_second_does_not_either() -> None:
-    """A kernel of 0.16 s reads 31 % there."""
+    """A kernel of 0.16 s reads 31% there."""
     gaps = found(analyze(recording(util=steps((97, 60), (0, 10), (31, 1), (0, 10), (97, 120)))), "idle_gap")
     assert [round(gap.intervals[0].seconds) for gap in gaps] == [21]
 
@@ -252,7 +252,7 @@ def test_a_gpu_that_stops_while_others_go_on_waits_or_is_dead() -> None:
     ids=["spinning", "working", "spinning, power unknown", "working, power unknown", "not spinning", "power of 0"],
 )
 def test_peers_that_spin_are_a_hang(used: float, power: FloatArray, cause: str) -> None:
-    """Waiting in a collective is 100 % at little power; with the power of work it is work."""
+    """Waiting in a collective is 100% at little power; with the power of work it is work."""
     stopped = steps((97, 100), (0, 120), (97, 180))
     others = np.full(400, float(used))
     run = recording(util=[others, stopped, others], power=[power, np.full(400, 80.0), power])
@@ -395,5 +395,5 @@ def test_a_gap_of_a_log_without_memory_may_lie_between_jobs() -> None:
     """Nothing tells whether a job held the GPU meanwhile."""
     (gap,) = found(analyze(recording(util=steps((97, 300), (0, 600), (97, 300)))), "idle_gap")
     assert gap.summary.endswith(
-        "between two stretches of work (mean utilisation 0 %); whether a job held it was not recorded."
+        "between two stretches of work (mean utilisation 0%); whether a job held it was not recorded."
     )

@@ -42,7 +42,7 @@ def test_a_job_that_never_works_is_named_as_such() -> None:
     analysis = analyze(recording(util=np.zeros(100)))
     (never,) = found(analysis, "startup_idle")
     assert never.severity is Severity.WARNING
-    assert never.summary.startswith("No sustained work above 12 %")
+    assert never.summary.startswith("No sustained work above 12%")
     assert never.cause == "no work"
     assert found(analysis, "idle_gap") == []
 
@@ -66,7 +66,7 @@ def test_two_samples_an_hour_apart_have_no_tail() -> None:
 
 
 def test_light_work_is_no_start_up() -> None:
-    """A job at 8 % lost what it did not use, and its time is not start-up."""
+    """A job at 8% lost what it did not use, and its time is not start-up."""
     analysis = analyze(recording(util=steps((8, 100), (0, 100))))
     (never,), seconds = found(analysis, "startup_idle"), dict(analysis.gpu_time[0].seconds)
     assert seconds["startup"] == 0
@@ -162,7 +162,7 @@ def test_two_moments_with_a_gap_between_do_not_either() -> None:
 
 
 def test_light_work_all_along_is_not_told_to_use_the_gpu() -> None:
-    """A job at 8 % does use it, so the advice is another."""
+    """A job at 8% does use it, so the advice is another."""
     (light,), (never,) = (found(analyze(recording(util=steps((level, 100)))), "startup_idle") for level in (8, 0))
     assert "does a little all along" in light.recommendation
     assert "uses the GPU at all" in never.recommendation
@@ -187,11 +187,11 @@ def test_autotuning_before_steady_work_is_start_up() -> None:
 
 
 def test_light_work_after_the_last_sustained_work_is_said() -> None:
-    """A GPU that still works at 7 % every other second may not be done: the tail is no sure thing."""
+    """A GPU that still works at 7% every other second may not be done: the tail is no sure thing."""
     util = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
     (tail,) = found(analyze(recording(util=util)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert "may have been light work: utilisation was above 5.0 % for 5" in tail.summary
+    assert "may have been light work: utilisation was above 5.0% for 5" in tail.summary
 
 
 def test_power_of_work_ends_a_start_up_that_utilisation_does_not_see() -> None:
@@ -204,7 +204,7 @@ def test_power_of_work_ends_a_start_up_that_utilisation_does_not_see() -> None:
 
 @pytest.mark.parametrize(("watts", "seconds"), [(62.0, 245.0), (180.0, 95.0), (np.nan, 95.0)])
 def test_kernels_of_an_import_end_no_start_up(watts: float, seconds: float) -> None:
-    """Two samples of 15 % at the power of rest are no work; with power in between, or none recorded, they may be."""
+    """Two samples of 15% at the power of rest are no work; with power in between, or none recorded, they may be."""
     util = steps((0, 10), (15, 2), (0, 13), (97, 100))
     power = steps((60, 10), (watts, 2), (60, 13), (300, 100))
     (startup,) = found(analyze(recording(util=util, power=power, every=10.0)), "startup_idle")
@@ -212,7 +212,7 @@ def test_kernels_of_an_import_end_no_start_up(watts: float, seconds: float) -> N
 
 
 def test_light_work_before_full_work_is_no_start_up() -> None:
-    """Ten minutes at 20 % are a job that does a little, whatever it draws."""
+    """Ten minutes at 20% are a job that does a little, whatever it draws."""
     util, power = steps((0, 10), (20, 60), (97, 100)), steps((60, 10), (65, 60), (300, 100))
     (startup,) = found(analyze(recording(util=util, power=power, every=10.0)), "startup_idle")
     assert spans(startup)[0] == pytest.approx((0.0, 95), abs=11)

@@ -26,7 +26,7 @@ def test_low_gpu_beside_a_calm_machine_is_underutilised() -> None:
     assert end == pytest.approx(599.5, abs=10)
     assert finding.lost_gpu_seconds == pytest.approx(0.58 * 300, abs=8)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
-    assert "CPU 9.0 %, busiest core 45 %, waiting for storage 1.0 %" in finding.summary
+    assert "CPU 9.0%, busiest core 45%, waiting for storage 1.0%" in finding.summary
     assert "waiting for one core" in finding.ruled_out
     assert dict(analysis.gpu_time[0].seconds)["low_use"] == pytest.approx(finding.lost_gpu_seconds)
 
@@ -152,7 +152,7 @@ def test_a_badly_fed_loop_is_the_same_finding_at_any_length(seconds: int, begun:
     assert finding.lost_gpu_seconds == pytest.approx(lost, abs=3)
     assert (finding.confidence is Confidence.LOW) == (seconds < 120)
     levels = {each.statistic: each.observed for each in finding.evidence}
-    assert levels["share of that time below 50 %"] == pytest.approx(float((util[begun:] < 50).mean()), abs=0.04)
+    assert levels["share of that time below 50%"] == pytest.approx(float((util[begun:] < 50).mean()), abs=0.04)
     assert dict(analysis.gpu_time[0].seconds)["short_pauses"] == pytest.approx(0, abs=3)
 
 
@@ -164,7 +164,7 @@ def test_short_pauses_of_a_job_that_is_used_well_are_no_finding(seconds: int) ->
 
 
 def test_few_samples_of_a_short_job_must_be_certain() -> None:
-    """Twenty samples at 5 s: readings about 30 % are low for certain, as many that happen to be 0 or 100 % are not."""
+    """Twenty samples at 5 s: readings about 30% are low for certain, as many that happen to be 0 or 100% are not."""
     even, torn = np.tile([25.0, 35.0], 10), np.tile([0.0, 100.0, 100.0, 0.0], 5)
     assert len(found(analyze(recording(util=even, every=5)), "low_util_cause_unknown")) == 1
     analysis = analyze(recording(util=torn, every=5))
@@ -186,7 +186,7 @@ def test_one_full_core_beside_a_short_job(seconds: int, ruled_out: bool) -> None
     assert bool(found(analysis, "cpu_bound_single")) == ruled_out
     if not ruled_out:
         (finding,) = found(analysis, "underutilised")
-        assert "busiest core 100 %" in finding.summary
+        assert "busiest core 100%" in finding.summary
         assert "whether one core holds it back this log cannot tell" in finding.summary
         assert "waiting for one core" not in finding.ruled_out
 

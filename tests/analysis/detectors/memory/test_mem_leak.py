@@ -57,7 +57,7 @@ def test_reserved_memory_is_full_earlier() -> None:
         np.concatenate([np.zeros(20), np.full(600, 20.0), np.full(600, 40.0)]),
         np.concatenate([np.zeros(20), np.tile(np.linspace(20, 30, 60), 20)]),
     ],
-    ids=["steady", "less than 2 %", "warm-up", "running maximum", "one step", "sawtooth"],
+    ids=["steady", "less than 2%", "warm-up", "running maximum", "one step", "sawtooth"],
 )
 def test_what_is_no_leak(memory: FloatArray) -> None:
     """Growth must be large, and go on in every quarter."""

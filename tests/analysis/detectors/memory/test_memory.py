@@ -28,7 +28,7 @@ def test_one_kind_speaks(memory: FloatArray, kind: str) -> None:
 
 
 def test_well_filled_memory_is_silent() -> None:
-    """Between 70 and 95 % there is nothing to say."""
+    """Between 70 and 95% there is nothing to say."""
     analysis = analyze(recording(util=_UTIL, memory=_growing(66)))
     assert [name for name in _KINDS if found(analysis, name)] == []
 
@@ -104,7 +104,7 @@ def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
 )
 @pytest.mark.parametrize(("level", "kind"), [(30.0, "mem_headroom"), (79.0, "mem_pressure")])
 def test_confidence_follows_the_samples(samples: int, sure: Confidence, level: float, kind: str) -> None:
-    """Two samples at 99 % are no high confidence; the memory moves, so it was not preallocated before."""
+    """Two samples at 99% are no high confidence; the memory moves, so it was not preallocated before."""
     memory = steps((0.9 * level, samples // 2), (level, samples - samples // 2))
     (finding,) = found(analyze(recording(util=steps((97, samples)), memory=memory)), kind)
     assert (finding.confidence, finding.samples) == (sure, samples)

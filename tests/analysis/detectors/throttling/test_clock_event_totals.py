@@ -45,7 +45,7 @@ def test_time_at_rest_is_not_counted() -> None:
 
 
 def test_the_power_cap_is_benign_and_set_against_the_highest_clock() -> None:
-    """Always at its limit, it has no clock of its own to compare: 900 of 1500 MHz are 40 % less."""
+    """Always at its limit, it has no clock of its own to compare: 900 of 1500 MHz are 40% less."""
     run = recording(**_BUSY, clock=900, clock_max=1500, sw_power_cap=np.ones(100))
     entry = ledger(run)["sw_power_cap"]
     assert (entry.effect, entry.reference) == (Effect.BENIGN, "the highest clock")

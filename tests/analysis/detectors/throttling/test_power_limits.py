@@ -12,7 +12,7 @@ def test_the_power_cap_is_information() -> None:
     run = recording(util=98, power=70, power_limit=70, clock=900, sw_power_cap=np.ones(300), model="Tesla T4")
     (finding,) = found(analyze(run), "power_cap")
     assert finding.severity is Severity.INFO
-    assert "100 % of its busy time, at a median clock of 57 % of the highest" in finding.summary
+    assert "100% of its busy time, at a median clock of 57% of the highest" in finding.summary
 
 
 def test_what_a_stretch_of_bursts_counts_is_said() -> None:
@@ -50,7 +50,7 @@ def test_a_lowered_limit_that_binds_is_a_warning() -> None:
     run = recording(util=steps((98, 300)), power=219, power_limit=220, default_limit=400)
     (finding,) = found(analyze(run), "power_limited")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.HIGH)
-    assert "220 W, 55 % of the default 400 W" in finding.summary
+    assert "220 W, 55% of the default 400 W" in finding.summary
 
 
 def test_a_lowered_limit_nobody_reaches_is_information() -> None:
@@ -104,7 +104,7 @@ def test_limits_and_clocks_of_zero_are_not_known() -> None:
 
 
 def test_a_lowered_limit_without_busy_samples_says_nothing_of_power() -> None:
-    """Whether a job feels it is not known from a GPU at rest: no 0 % of the limit while busy."""
+    """Whether a job feels it is not known from a GPU at rest: no 0% of the limit while busy."""
     run = recording(util=np.zeros(60), power=30, power_limit=400, default_limit=450)
     (finding,) = found(analyze(run), "power_limited")
     assert "no busy sample shows" in finding.summary

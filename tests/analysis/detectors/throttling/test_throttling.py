@@ -22,7 +22,7 @@ def test_a_thermal_bit_is_throttling() -> None:
     assert spans(finding) == [(99.5, 159.5)]
     assert (finding.confidence, finding.cause) == (Confidence.HIGH, "heat")
     assert finding.lost_gpu_seconds == pytest.approx(12)
-    assert "80 %" in finding.summary
+    assert "80%" in finding.summary
 
 
 def test_a_controller_that_lets_go_for_a_moment_is_one_episode() -> None:

@@ -15,7 +15,7 @@ def test_idle_tensor_cores_are_found() -> None:
     run = recording(util=steps((97, 250), (0, 50)), tensor_active=steps((0.2, 250), (0, 50)))
     (finding,) = found(analyze(run), "full_precision")
     assert (finding.severity, finding.confidence, finding.intervals) == (Severity.INFO, Confidence.HIGH, ())
-    assert "tensor cores were active 0.2 % of the busy time" in finding.summary
+    assert "tensor cores were active 0.2% of the busy time" in finding.summary
 
 
 def test_params_that_say_32_bits_are_found() -> None:

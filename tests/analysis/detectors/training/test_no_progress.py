@@ -51,7 +51,7 @@ def test_the_hours_after_an_early_best_are_those_of_all_gpus() -> None:
     assert finding.lost_gpu_seconds == pytest.approx(3000, abs=2)
     assert (finding.severity, finding.confidence, finding.devices) == (Severity.INFO, Confidence.MEDIUM, ())
     assert finding.summary == (
-        "The best val_loss (1) was reached 8 min 20 s into the recording; 0.83 GPU-h followed without a better one."
+        "The best val_loss (1) was reached 8 min 20 s into the recording; 50.0 GPU-min followed without a better one."
     )
     share, count, best = finding.evidence
     assert share.observed == pytest.approx(0.75, abs=0.001)

@@ -20,7 +20,7 @@ def test_low_gpu_beside_full_cpu_is_cpu_bound() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert finding.lost_gpu_seconds == pytest.approx(210, abs=5)
     assert (finding.severity, finding.devices) == (Severity.PROBLEM, ("gpu:0",))
-    assert "GPU 0 worked 30 % of the time" in finding.summary
+    assert "GPU 0 worked 30% of the time" in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_without_a_cpu_series_it_is_not_judged() -> None:
 def test_a_cpu_series_of_another_time_is_not_judged() -> None:
     """A host log that covers little of the job proves nothing."""
     (entry,) = unjudged(analyze(recording(util=_PHASES, cpu=steps((95, 100)))), "cpu_bound")
-    assert "covers only 11 % of the job" in entry.reason
+    assert "covers only 11% of the job" in entry.reason
 
 
 def test_low_utilisation_without_cpu_series_has_no_cause() -> None:

@@ -23,7 +23,7 @@ def test_one_full_core_beside_a_waiting_gpu_is_found() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert finding.lost_gpu_seconds == pytest.approx(0.62 * 300, abs=5)
     assert (finding.severity, finding.confidence) == (Severity.PROBLEM, Confidence.HIGH)
-    assert "one CPU core was full (median 100 %; all cores 12 %)" in finding.summary
+    assert "one CPU core was full (median 100%; all cores 12%)" in finding.summary
     assert {"cpu_bound", "io_bound", "underutilised"} & {other.kind for other in analysis.findings} == set()
 
 
@@ -83,7 +83,7 @@ def test_the_watched_process_tells_where_no_cores_were_recorded(most: float, cou
 def test_without_its_columns_it_is_not_judged(
     host: dict[str, FloatArray], cpu: FloatArray | None, missing: str
 ) -> None:
-    """From all cores together one full core of sixteen is 6 %: it is never claimed from that."""
+    """From all cores together one full core of sixteen is 6%: it is never claimed from that."""
     analysis = analyze(recording(util=_PHASES, cpu=cpu, host=host))
     (entry,) = unjudged(analysis, "cpu_bound_single")
     assert entry.reason.startswith(missing)

@@ -34,7 +34,7 @@ def test_low_gpu_beside_a_wait_for_storage_is_io_bound() -> None:
 
 
 def test_a_wait_that_comes_in_bursts_counts_by_its_mean() -> None:
-    """A third of the seconds at 78 % is 26 % of the time."""
+    """A third of the seconds at 78% is 26% of the time."""
     bursts = np.where(np.arange(900) % 3 == 0, _WAITS * 1.95, 0)
     (finding,) = found(_analyze(_PHASES, bursts), "io_bound")
     assert finding.intervals[0].seconds == pytest.approx(300, abs=12)
@@ -101,7 +101,7 @@ def test_without_busy_gpus_to_compare_with_it_is_less_sure() -> None:
 
 
 def test_point_samples_of_a_job_that_is_used_well_say_nothing() -> None:
-    """At 10 s, 80 % of samples at 95 % dip below 64 % by chance for minutes; a real wait does not depend on it."""
+    """At 10 s, 80% of samples at 95% dip below 64% by chance for minutes; a real wait does not depend on it."""
     count = 2000
     wait = np.where(np.arange(count) % 400 < 200, 40, 1)
     for seed in range(5):
@@ -122,7 +122,7 @@ def test_without_the_column_it_is_not_judged() -> None:
 def test_a_series_of_another_time_and_a_short_run_are_not_judged() -> None:
     """A host log that covers little of the job proves nothing, and neither do some seconds."""
     (entry,) = unjudged(_analyze(_PHASES, np.full(100, 40.0), np.full(100, 10.0)), "io_bound")
-    assert "covers only 11 % of the job" in entry.reason
+    assert "covers only 11% of the job" in entry.reason
     (entry,) = unjudged(_analyze(np.full(20, 30.0), np.full(20, 40.0), np.full(20, 10.0)), "io_bound")
     assert entry.recording == "a log of at least 30 s"
 

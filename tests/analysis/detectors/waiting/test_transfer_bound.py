@@ -29,7 +29,7 @@ def _run(  # noqa: PLR0913 - each argument is something a test varies
 
 
 def test_low_gpu_beside_a_full_link_is_transfer_bound() -> None:
-    """22 GB/s are 70 % of a fourth generation x16 link; phase, cost and class of the time follow."""
+    """22 GB/s are 70% of a fourth generation x16 link; phase, cost and class of the time follow."""
     analysis = analyze(_run())
     (finding,) = found(analysis, "transfer_bound")
     ((start, end),) = spans(finding)
@@ -48,7 +48,7 @@ def test_low_gpu_beside_a_full_link_is_transfer_bound() -> None:
     [(3, 16, 11, 1), (3, 16, 8, 0), (4, 8, 11, 1), (5, 16, 22, 0), (1, 4, 0.7, 1), (2, 4, 0.7, 0)],
 )
 def test_the_rate_follows_from_generation_and_width(generation: int, width: int, rate: float, count: int) -> None:
-    """60 % of 15.8 GB/s at 3.0 x16 and at 4.0 x8, of 63 GB/s at 5.0 x16, of 1 GB/s at 1.0 x4."""
+    """60% of 15.8 GB/s at 3.0 x16 and at 4.0 x8, of 63 GB/s at 5.0 x16, of 1 GB/s at 1.0 x4."""
     copies = steps((0.1, 300), (rate, 300), (0.1, 300))
     run = recording(util=_PHASES, received=copies, sent=0.01, link_generation=generation, link_width=width)
     assert len(found(analyze(run), "transfer_bound")) == count

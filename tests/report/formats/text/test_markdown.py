@@ -7,7 +7,7 @@ from itertools import groupby
 import pytest
 
 from gpureport.report import build
-from gpureport.report.formats.text import markdown
+from gpureport.report.formats.text import markdown, markdown_syntax
 from gpureport.report.model.report_content import Report
 from tests.report import examples, first_screens, sample_reports
 
@@ -32,9 +32,19 @@ def test_result_first(report: Report) -> None:
     assert "| 2-more-workers<br>run 1 | `" in text
     assert "| Since the first | | | −52%, better<br>−58 to −45% | −52%, better<br>−58 to −45% |" in text
     assert "\n1. **Shorten start-up.** Saves up to 43% of a run this short. For 17 of 23 s" in text
-    assert "| problem | Waiting for data: one CPU core saturated<br>One core was saturated for" in text
+    assert (
+        r"| problem | Waiting for data: one CPU core saturated (cpu\_bound\_single)<br>One core was saturated for"
+        in text
+    )
     assert f"\n{content.judgement.sentence}\n" in text
     assert text.splitlines()[-1] == "gpureport 0.1.0, with the full page: `gpureport report a.csv -o report.html`"
+
+
+def test_a_line_that_begins_with_a_figure_is_no_list() -> None:
+    """A number with a point after it, a hyphen or an equals sign is escaped; decimals stay as they are."""
+    begun = ("1. one", "2) two", "- three", "=== four", "4.7% was lost", "3")
+    shown = [markdown_syntax.escape_line_start(text) for text in begun]
+    assert shown == ["1\\. one", "2\\) two", "\\- three", "\\=== four", "4.7% was lost", "3"]
 
 
 def test_bars_are_as_long_as_their_gpu_time(report: Report) -> None:

@@ -97,7 +97,7 @@ def test_wide_letters_take_two_columns(name: str, width: int) -> None:
     lines = terminal.render(content, width=width).splitlines()
     unbroken = [line for line in lines if max(map(display.terminal_width, line.split(" "))) <= width - 36]
     assert [line for line in unbroken if display.terminal_width(line) > width] == []
-    bars = [line for line in lines if "█" in line and "GPU-h" in line]
+    bars = [line for line in lines if "█" in line and "GPU-" in line]
     assert len({display.terminal_width(line.partition("█")[0]) for line in bars}) == 1
 
 

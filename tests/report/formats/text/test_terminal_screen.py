@@ -84,7 +84,7 @@ def test_a_hot_gpu_on_one_screen() -> None:
     assert "WHERE THE GPU TIME WENT  12.5 GPU-min each" in lines
     (clock,) = [line for line in lines if line.startswith("  Clock")]
     heights = ["▁▂▃▄▅▆▇█".index(sign) for sign in clock.split()[1]]
-    # from zero, a clock 12 % down is drawn one step of eight lower
+    # from zero, a clock 12% down is drawn one step of eight lower
     assert (heights[0], heights[-1]) == (7, 6)
     (marks,) = [line for line in lines if "▔" in line]
     share = marks.count("▔") / len(heights)
@@ -167,14 +167,14 @@ def test_rules_that_do_not_hold_are_named() -> None:
     from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - here alone
 
     checks = [
-        Check(limit="idle_ratio <= 5 %", run="a", outcome=CheckOutcome.BROKEN, observed="49 %", reason=""),
+        Check(limit="idle_ratio <= 5%", run="a", outcome=CheckOutcome.BROKEN, observed="49%", reason=""),
         Check(limit="no thermal_throttle", run="a", outcome=CheckOutcome.PASSED, observed="", reason=""),
     ]
     run = examples.pair(examples.run())
     content = build([run], title=None, command="", gpu_hour_price=None, version="0.1.0", checks=checks)
     lines = check_screen(content)
     assert "RULES  1 of 2 failed or not assessed." in lines
-    assert "  failed: idle_ratio <= 5 % (49 %)" in lines
+    assert "  failed: idle_ratio <= 5% (49%)" in lines
 
 
 def test_full_text_is_asked_for(report: Report) -> None:

@@ -121,7 +121,7 @@ def test_the_table_of_steps_has_the_metric_beside_the_verdict() -> None:
     assert content.steps is not None
     assert content.steps.columns[:3] == ("Step", "Verdict", "val_accuracy at the end")
     cells = [row.cells[1] for row in content.steps.rows]
-    assert [(cell.text, plain(cell.small)) for cell in cells] == [("0.791", ""), ("0.611", "-0.180, worse")]
+    assert [(cell.text, plain(cell.small)) for cell in cells] == [("0.791", ""), ("0.611", "−0.180, worse")]
     without = report(steps({}, {}))
     assert without.steps is not None
     assert not any("at the end" in column for column in without.steps.columns)
@@ -133,7 +133,7 @@ def test_a_pair_has_a_row_of_each_metric() -> None:
     view = build_comparison_view(steps(*sides, runs=3))
     (link,) = view.links
     rows = {row.head.text: [plain(cell.text) for cell in row.cells] for row in link.effects.rows}
-    assert rows["val_accuracy at the end"] == ["0.791", "0.611", "-0.180", "worse"]
+    assert rows["val_accuracy at the end"] == ["0.791", "0.611", "−0.180", "worse"]
     assert rows["loss at the end"] == ["1.5", "1.5", "none", "no clear change"]
     assert link.figures.rows[-1].head.text == "loss at the end"
     facts = {fact.name: plain(fact.text) for fact in link.training}
@@ -156,7 +156,7 @@ def test_time_to_a_target_is_told_of_each_step() -> None:
     fact = content.comparison.across[0]
     assert fact.name == "Time to val_accuracy=0.75"
     told = plain(fact.text)
-    assert told == "a: 2 min (0.033 GPU-h, 0.067, mean of 2 runs); b: the target was never reached in 2 of 2 runs."
+    assert told == "a: 2 min (2.00 GPU-min, 0.067, mean of 2 runs); b: the target was never reached in 2 of 2 runs."
     for extension in (".txt", ".md", ".html", ".json"):
         assert "the target was never reached in 2 of 2 runs" in " ".join(
             plain(render(content, extension, detail=0).decode()).split()

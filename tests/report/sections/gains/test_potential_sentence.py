@@ -20,7 +20,7 @@ from tests.comparison.runs import compared, level, sampled
     ],
 )
 def test_the_shares_named_add_up_to_the_bound(unseen: float, idle: float, said: str) -> None:
-    """Time without samples counts as lost: unnamed, 20 % idle would seem to make a job twice as fast."""
+    """Time without samples counts as lost: unnamed, 20% idle would seem to make a job twice as fast."""
     found = compared(sampled("a", util=level(90)), sampled("b", util=level(90)))
     left = replace(
         found.remaining, held_gpu_seconds=100.0, unseen_gpu_seconds=float(unseen), lost_gpu_seconds=(("idle", idle),)

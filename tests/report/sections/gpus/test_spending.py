@@ -62,8 +62,8 @@ def test_cost_energy_and_carbon_are_said_with_where_they_come_from() -> None:
     """2.50 for an hour, a tenth of it idle; 300 Wh at 400 g/kWh."""
     assert facts(report(hour(), PRICES)) == {
         "Energy": "300 Wh by the integral of sampled power",
-        "Cost": "2.50 EUR for 1.00 GPU-h, idle: 0.250 EUR (idle gaps, idle samples outside the job, and unused GPUs)",
-        "GPU-hour": "2.50 EUR (gpureport.toml:4); prices of 2026-03-01",
+        "Cost": "€2.50 for 1.00 GPU-h, idle: €0.25 (idle gaps, idle samples outside the job, and unused GPUs)",
+        "GPU-hour": "€2.50 (gpureport.toml:4); prices of 2026-03-01",
         "Carbon": (
             "120 g of CO2 equivalent for the GPUs alone, by the integral of sampled power, at 400 g/kWh (the grid)"
         ),
@@ -84,7 +84,7 @@ def test_gpus_of_different_price_are_named() -> None:
     devices = (run.run.devices[0], replace(run.run.devices[1], model="Tesla T4"))
     mixed = replace(run, run=replace(run.run, devices=devices))
     said = facts(report(mixed, replace(PRICES, rates=(Rate(amount=2.5, source="x", model="A100"),))))
-    assert said["GPU-hour"] == "2.50 EUR for GPU 0 (x); no price for GPU 1; prices of 2026-03-01"
+    assert said["GPU-hour"] == "€2.50 for GPU 0 (x); no price for GPU 1; prices of 2026-03-01"
     assert said["Cost"].startswith("not known")
 
 
@@ -92,7 +92,7 @@ def test_a_finding_says_what_it_cost() -> None:
     """Its card holds the amount, and so does the analysis."""
     content = report(hour(), PRICES)
     (card,) = [card for card in content.findings if card.kind == "idle_gap"]
-    assert card.lost.replace(GAP, " ") == "up to 0.100 GPU-h (10 % of the run, costs 0.250 EUR)"
+    assert card.lost.replace(GAP, " ") == "up to 6.00 GPU-min (10% of the run, costs €0.25)"
     assert card.lost_cost is not None
     assert round(card.lost_cost, 2) == 0.25
 
@@ -122,7 +122,7 @@ def test_every_format_shows_cost_and_clocks() -> None:
         flat = " ".join(page.upper().replace(GAP.upper(), " ").replace("&NBSP;", " ").split())
         assert "WHAT HELD THE CLOCKS" in flat
         assert "0X800" in flat
-        assert "2.50 EUR FOR 1.00 GPU-H" in flat
+        assert "€2.50 FOR 1.00 GPU-H" in flat
 
 
 def test_a_run_without_reasons_has_no_such_section() -> None:

@@ -74,7 +74,7 @@ def test_the_recording_travels_along() -> None:
 
 
 def test_samples_without_a_utilisation_are_a_gap() -> None:
-    """Absent values are hatched like absent samples, not drawn like 0 %."""
+    """Absent values are hatched like absent samples, not drawn like 0%."""
     values = np.full(601, 0.9)
     values[200:300] = np.nan
     ((start, end),) = timeline([values, np.full(601, 0.9)]).strips[0].gaps

@@ -34,7 +34,7 @@ def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     notes = [_plain(line) for line in _report().verdict.notes]
     assert notes[0].endswith("(10 min). Read one of them with --job N.")
     assert notes[0].startswith("The log holds 2 jobs: job 1, ")
-    assert notes[1] == "No job held a GPU for another 0.500 GPU-h; no figure counts that time."
+    assert notes[1] == "No job held a GPU for another 30.0 GPU-min; no figure counts that time."
 
 
 def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
@@ -47,12 +47,12 @@ def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
 def test_headline_tiles_and_bar_are_of_the_jobs() -> None:
     """The share of the half minute at the end is that of the jobs' time, wherever it is told."""
     content = _report()
-    assert _plain(content.verdict.details[0]) == "2.5 % of 0.333 GPU-h was lost: all of it after the work."
-    assert [tile.value for tile in content.tiles[:2]] == ["0.333", f"2.5{GAP}%"]
+    assert _plain(content.verdict.details[0]) == "2.5% of 20.0 GPU-min was lost: all of it after the work."
+    assert [tile.value for tile in content.tiles[:2]] == ["0.333", "2.5%"]
     (bar,) = content.gpu_time
-    assert {part.key: _plain(part.text) for part in bar.parts}["tail"] == "2.5 %"
+    assert {part.key: _plain(part.text) for part in bar.parts}["tail"] == "2.5%"
     assert sum(part.ratio for part in bar.parts) == pytest.approx(1)
-    assert _plain(bar.no_job) == "0.500 GPU-h"
+    assert _plain(bar.no_job) == "30.0 GPU-min"
 
 
 def test_every_format_says_what_no_job_held() -> None:

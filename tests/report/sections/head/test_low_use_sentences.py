@@ -11,7 +11,7 @@ from tests.builders import recording, steps
 
 
 def _util(*low_seconds: int) -> list[npt.NDArray[np.float64]]:
-    """Return the utilisation of GPUs that are at 10 % for some of 100 seconds each."""
+    """Return the utilisation of GPUs that are at 10% for some of 100 seconds each."""
     return [steps((10, low), (95, 100 - low)) for low in low_seconds]
 
 
@@ -19,10 +19,10 @@ def _util(*low_seconds: int) -> list[npt.NDArray[np.float64]]:
     ("low_seconds", "said"),
     [
         ((19,), ""),
-        ((30,), "The GPU was below 25 % utilisation for 30 % of the time."),
-        ((30, 32), "The GPUs were below 25 % utilisation for 31 % of the time."),
-        ((5, 71), "GPU 1 was below 25 % utilisation for 71 % of the time, the other GPU for 5.0 %."),
-        ((8, 60, 30), "GPU 1 was below 25 % utilisation for 60 % of the time, the others for 8.0 % to 30 %."),
+        ((30,), "The GPU was below 25% utilisation for 30% of the time."),
+        ((30, 32), "The GPUs were below 25% utilisation for 31% of the time."),
+        ((5, 71), "GPU 1 was below 25% utilisation for 71% of the time, the other GPU for 5.0%."),
+        ((8, 60, 30), "GPU 1 was below 25% utilisation for 60% of the time, the others for 8.0% to 30%."),
         ((5, 10), ""),
     ],
 )

@@ -55,14 +55,14 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
     run = builders.recording(util=util)
     content = report((run, analyze(run)))
-    assert sentence(content).startswith("The GPU computed 65 % of ")
+    assert sentence(content).startswith("The GPU computed 65% of ")
     assert sentence(content).endswith("; the log doesn't show why.")
-    levels = "below 25 % for 0 % of the time, below 50 % for 0 % and below 70 % for 75 %; short pauses took 35 %."
-    assert f"Mean utilisation 65 %: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
+    levels = "below 25% for 0% of the time, below 50% for 0% and below 70% for 75%; short pauses took 35%."
+    assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
 
 
 def test_gpus_that_worked_enough_need_no_levels() -> None:
-    """Above 70 % the tiles and tables are enough."""
+    """Above 70% the tiles and tables are enough."""
     run = builders.recording(util=np.tile([90.0, 80.0], 60))
     content = report((run, analyze(run)))
     assert sentence(content) == "No problems found in 9 checks; 24 more could not be assessed."
@@ -70,7 +70,7 @@ def test_gpus_that_worked_enough_need_no_levels() -> None:
 
 
 def test_missing_utilisation_is_told() -> None:
-    """From 5 % of the GPU time on."""
+    """From 5% of the GPU time on."""
     assert any("holds no utilisation" in line for line in report(divided(computing=540, no_samples=60)).verdict.notes)
     few = report(divided(computing=580, no_samples=20)).verdict.notes
     assert not any("holds no utilisation" in line for line in few)
@@ -79,14 +79,14 @@ def test_missing_utilisation_is_told() -> None:
 def test_shares_of_the_loss_add_up() -> None:
     """What is not named is summed up, and throttled time counts as lost."""
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
-    assert sentence(content) == "33 % of the GPU time was lost: idle 17 %."
+    assert sentence(content) == "33% of the GPU time was lost: idle 17%."
     assert content.verdict.details[0].replace(GAP, " ") == (
-        "33 % of 0.333 GPU-h was lost: idle 17, slowed clocks 10, start-up 3.3 and other 3.3 %."
+        "33% of 20.0 GPU-min was lost: idle 17, slowed clocks 10, start-up 3.3 and other 3.3%."
     )
-    assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
+    assert content.tiles[2].context.replace(GAP, " ") == "up to 33% of all GPU-hours"
 
 
-@pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10 % of"), (0.0, "GPU time was lost; how much")])
+@pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost; how much")])
 def test_an_unknown_loss_is_not_none(throttled: float, lost: str) -> None:
     """Throttling without a figure loses time; a fact about memory does not."""
     recording, analysis = divided(computing=600 - throttled, throttled=throttled)
@@ -105,7 +105,7 @@ def test_an_unknown_loss_is_not_none(throttled: float, lost: str) -> None:
 def test_what_is_left_of_the_loss_is_named_where_it_is_one_thing() -> None:
     """A class too small to be named beside larger ones has its name where nothing else is left."""
     content = report(divided(computing=500, idle=97, startup=2))
-    assert content.verdict.details[0].replace(GAP, " ") == "17 % of 0.333 GPU-h was lost: idle 16 and start-up 0.3 %."
+    assert content.verdict.details[0].replace(GAP, " ") == "17% of 20.0 GPU-min was lost: idle 16 and start-up 0.3%."
 
 
 def test_a_lost_gpu_is_part_of_the_loss() -> None:
@@ -114,7 +114,7 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
     gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
     content = report((recording, replace(analysis, findings=(gone,))))
     assert sentence(content) == "GPU 1 stops responding 1 min 40 s before the end."
-    assert content.verdict.details[0].endswith("was lost: lost GPUs 10 and start-up 3.3\N{NO-BREAK SPACE}%.")
+    assert content.verdict.details[0].endswith("was lost: lost GPUs 10 and start-up 3.3%.")
 
 
 LISTED = "is listed as idle; the rest of this idle time is listed"
@@ -123,20 +123,20 @@ LISTED = "is listed as idle; the rest of this idle time is listed"
 @pytest.mark.parametrize(
     ("seconds", "ending"),
     [
-        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
-        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5% or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5% or less"),
         ({"computing": 540, "startup": 60}, "; counted below under start-up"),
         (
             {"computing": 540, "idle": 12, "startup": 48},
-            f"; in the breakdown below, 2.0 % of all GPU time {LISTED} under start-up",
+            f"; in the breakdown below, 2.0% of all GPU time {LISTED} under start-up",
         ),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
-            f"; in the breakdown below, 1.0 % of all GPU time {LISTED} under start-up",
+            f"; in the breakdown below, 1.0% of all GPU time {LISTED} under start-up",
         ),
         (
             {"computing": 480, "idle": 120},
-            "; idle gaps below hold 20 %, because a brief burst of work does not end an idle gap",
+            "; idle gaps below hold 20%, because a brief burst of work does not end an idle gap",
         ),
     ],
 )
@@ -249,7 +249,7 @@ def test_idle_time_without_a_finding_is_told() -> None:
     )
     bare = replace(analysis, gpu_time=times, findings=(), not_judged=())
     lead = report((recording, bare)).verdict
-    assert lead.details[0].replace(GAP, " ") == "10 % of 0.333 GPU-h was lost: all of it idle."
+    assert lead.details[0].replace(GAP, " ") == "10% of 20.0 GPU-min was lost: all of it idle."
     assert not any("Idle before" in note for note in lead.notes)
     unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
     text = "Idle before or after work: "
@@ -257,7 +257,7 @@ def test_idle_time_without_a_finding_is_told() -> None:
     assert "; not assessed: " in second
     parts = tuple(TimePart(name="idle", cause=cause, seconds=30.0) for cause in ("outside gaps", "unknown"))
     both = replace(bare, gpu_time=tuple(replace(time, parts=parts) for time in analysis.gpu_time))
-    assert f"{text}5.0 %." in [note.replace(GAP, " ") for note in report((recording, both)).verdict.notes]
+    assert f"{text}5.0%." in [note.replace(GAP, " ") for note in report((recording, both)).verdict.notes]
 
 
 def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:

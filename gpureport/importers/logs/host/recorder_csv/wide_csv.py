@@ -22,7 +22,7 @@ _MOST = 1.01
 """A share that is rounded may exceed 1 by this much."""
 _TOLD = 10_000
 """First lines that tell what a share counts in."""
-_TOO_MUCH = "above 100 %"
+_TOO_MUCH = "above 100%"
 
 
 class WideCsv(HostForm):

@@ -1,0 +1,155 @@
+"""Figures as people read them: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
+
+One home of the number style, below every text: findings, reports, checks and messages format through it. Numbers have
+three significant figures, a comma in thousands and a true minus; a quantity takes the unit in which it lies between 1
+and 9,999. Units follow a plain space; `report.wording.display` makes it a no-break space.
+"""
+
+import math
+from collections.abc import Sequence
+
+MINUS = "\N{MINUS SIGN}"
+NOT_RECORDED = "not recorded"
+
+Units = Sequence[tuple[str, float]]
+"""Name and size in base units of each unit of a quantity, the largest first."""
+
+GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
+ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
+MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
+THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
+
+_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
+"""Signs that stand before an amount; any other currency follows it as a code."""
+
+_FIGURES = 3
+_FINEST = 1e-9
+"""Size below which a number is the rounding of a computation."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_DAYS_FROM = 48 * _HOUR
+"""Length from which days are easier to read than hours."""
+_FEW_SECONDS = 10
+_SHORT = 0.1
+_SHORTEST = 0.0005
+_SMALL_SHARE = 10
+"""Per cent below which a share has a decimal."""
+_LEAST_SHARE = 0.05
+"""Per cent that would round to 0.0%."""
+_MANY = 10_000
+
+
+def format_integer(value: float) -> str:
+    """Return a whole number with commas between thousands: `1,372`."""
+    return _with_sign(f"{value:,.0f}")
+
+
+def count_decimals(value: float) -> int:
+    """Return how many decimals show three significant figures of a value; none from 100 on."""
+    size = abs(value)
+    if size < _FINEST or not math.isfinite(size):
+        return 0
+    return max(0, _FIGURES - 1 - math.floor(math.log10(float(f"{size:.{_FIGURES - 1}e}"))))
+
+
+def format_number(value: float) -> str:
+    """Return a number with three significant figures, and all digits of a whole number from 100 on."""
+    if not math.isfinite(value):
+        return NOT_RECORDED
+    if abs(value) < _FINEST:
+        return "0"
+    return _with_sign(f"{value:,.{count_decimals(value)}f}")
+
+
+def format_signed(value: float) -> str:
+    """Return a number with its sign; zero has none."""
+    return add_sign(format_number(value))
+
+
+def add_sign(text: str) -> str:
+    """Return a formatted number with a plus unless it is negative or rounds to zero."""
+    bare = text.removeprefix(MINUS).removeprefix("-")
+    if not any(digit in "123456789" for digit in bare):
+        return bare
+    return _with_sign(text) if text.startswith(("-", MINUS)) else f"+{text}"
+
+
+def _with_sign(text: str) -> str:
+    """Return a formatted number with a true minus, or without one where it rounded to zero."""
+    if not text.startswith("-"):
+        return text
+    return f"{MINUS}{text[1:]}" if any(digit in "123456789" for digit in text) else text[1:]
+
+
+def choose_unit(value: float, units: Units) -> tuple[str, float]:
+    """Return the largest unit of which a value holds at least one, or the smallest unit."""
+    return next((unit for unit in units if abs(value) >= unit[1]), units[-1])
+
+
+def format_scaled(value: float, units: Units) -> str:
+    """Return a value in the unit in which it reads best: `49.9 GPU-min`."""
+    name, size = choose_unit(value, units) if value else units[min(2, len(units) - 1)]
+    return f"{format_number(value / size)} {name}"
+
+
+def format_percent(ratio: float) -> str:
+    """Return a ratio in per cent: whole, below 10% with a decimal; `display.percent` also has one near 100%."""
+    points = 100 * ratio
+    if 0 < abs(points) < _LEAST_SHARE:
+        return "<0.1%"
+    return f"{_with_sign(f'{points:.1f}' if 0 < abs(points) < _SMALL_SHARE - _LEAST_SHARE else f'{points:.0f}')}%"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a length of time in its two largest units, one that is zero left out: `7 min 34 s`, `3 days 4 h`."""
+    if _SHORTEST <= seconds < _SHORT:
+        return f"{1000 * seconds:.0f} ms"
+    if round(seconds, 1) < _FEW_SECONDS:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return _format_two_units(*divmod(whole, _MINUTE), "min", "s")
+    if whole < _DAYS_FROM:
+        return _format_two_units(*divmod(round(seconds / _MINUTE), 60), "h", "min")
+    days, hours = divmod(round(seconds / _HOUR), 24)
+    return _format_two_units(days, hours, "days", "h")
+
+
+def _format_two_units(count: int, rest: int, large: str, small: str) -> str:
+    return " ".join(f"{format_integer(amount)} {unit}" for amount, unit in ((count, large), (rest, small)) if amount)
+
+
+def format_gpu_time(seconds: float) -> str:
+    """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
+    return format_scaled(seconds, GPU_TIME)
+
+
+def format_energy(joules: float) -> str:
+    """Return an energy in mWh, Wh, kWh or MWh."""
+    return format_scaled(joules, ENERGY)
+
+
+def format_memory(size: float) -> str:
+    """Return bytes in GiB with one decimal, below one GiB in whole MiB."""
+    if abs(size) >= 2**30:
+        return f"{_with_sign(f'{size / 2**30:,.1f}')} GiB"
+    return f"{_with_sign(f'{size / 2**20:.0f}')} MiB"
+
+
+def format_clock(hertz: float) -> str:
+    """Return a clock in MHz."""
+    return f"{format_integer(hertz / 1e6)} MHz"
+
+
+def format_money(amount: float, currency: str = "") -> str:
+    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15` where no currency is given.
+
+    It has two decimals, none from 10,000 on, and below one at least two significant figures.
+    """
+    size = abs(amount)
+    decimals = 0 if round(size, 2) >= _MANY else 2
+    if _FINEST <= size < _SHORT:
+        decimals = max(decimals, 1 - math.floor(math.log10(float(f"{size:.1e}"))))
+    text = f"{size:,.{decimals}f}"
+    sign = MINUS if amount < 0 and size >= _FINEST else ""
+    symbol = _SYMBOLS.get(currency, "")
+    return f"{sign}{symbol}{text}" if symbol or not currency else f"{sign}{text} {currency}"
