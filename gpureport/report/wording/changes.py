@@ -1,33 +1,51 @@
-"""How a figure changed from one step to another, in per cent."""
+"""A difference between steps as a change: per cent first, then the interval, the verdict and an arrow."""
 
-from gpureport.comparison.steps.steps import Delta
+from math import isfinite
+
+from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.report.model.head import Change
-from gpureport.report.wording import relative_changes
+from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import describe_verdict
+from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
-_NONE = "0%"
+_UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
+"""Figures of which more is neither better nor worse."""
 
 
-def build_change(delta: Delta | None, *, since: str = "") -> Change | None:
-    """Return a difference in per cent with its interval and verdict; None where it cannot be told in per cent.
+def build_change(delta: Delta | None, since: str = "") -> Change | None:
+    """Return a difference as a change; None where there is none to tell.
 
     Args:
-        delta: one figure of a step against an earlier one; None where they were not set side by side.
-        since: which step it is measured from, where that is not the one before.
+        delta: a figure of two steps.
+        since: which step it is measured from, where it is not the one before.
     """
-    if delta is None or not delta.difference or not delta.before:
+    if delta is None or delta.difference is None:
         return None
-    before = delta.before
-    text = relative_changes.format_percent_change(1 + delta.difference / before)
-    if text == _NONE:
+    verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
+    ends = delta.interval if delta.interval and all(map(isfinite, delta.interval)) else None
+    if delta.metric.endswith("_ratio"):
+        text, interval = display.percentage_points(delta.difference), _format_points(ends)
+    elif delta.before:
+        text = format_percent_change(1 + delta.difference / delta.before)
+        interval = format_percent_range((1 + ends[0] / delta.before, 1 + ends[1] / delta.before)) if ends else ""
+    else:
         return None
-    ends = delta.interval and (1 + delta.interval[0] / before, 1 + delta.interval[1] / before)
-    between = relative_changes.format_percent_range(ends) if ends else ""
-    return Change(
-        text=text,
-        # a figure that every run repeats has an interval without width
-        interval=between if ends and relative_changes.format_percent_change(ends[0]) != text else "",
-        verdict=describe_verdict(delta),
-        arrow="up" if delta.difference > 0 else "down",
-        since=since,
-    )
+    stayed = not any(digit in "123456789" for digit in text)
+    arrow = "" if stayed else "up" if delta.difference > 0 else "down"
+    return Change(text=text, interval=interval, verdict=verdict, arrow=arrow, since=since)
+
+
+def build_plain_change(before: float | None, after: float | None) -> Change | None:
+    """Return a change of two values that are not judged; None where either is missing."""
+    if not before or after is None:
+        return None
+    text = format_percent_change(after / before)
+    stayed = not any(digit in "123456789" for digit in text)
+    return Change(text=text, arrow="" if stayed else "up" if after > before else "down")
+
+
+def _format_points(ends: tuple[float, float] | None) -> str:
+    if ends is None:
+        return ""
+    low, high = map(display.percentage_points, ends)
+    return f"{low.partition(display.GAP)[0]} to {high}"

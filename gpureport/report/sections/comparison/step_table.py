@@ -1,6 +1,7 @@
 """The steps of an optimization, each row against the row above."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isclose
 
 from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
 from gpureport.comparison.steps.step_figures import (
@@ -20,6 +21,7 @@ from gpureport.report.sections.comparison.figure_formats import LABEL, join_note
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
+from gpureport.report.wording.comparison_reasons import describe_left_out
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _MOST = 6
@@ -39,6 +41,9 @@ _PRIORITY = (
     "gpu_power_watts",
 )
 """Which figures stay where there is no room for all."""
+
+_SAME = 0.005
+"""Relative difference up to which two figures print alike."""
 
 _WITHOUT_CHANGE = {COST_PER_WORK, WORK_RATE}
 _NOTE = "Change from the row above with its 95% interval; grey: no clear change. Cost moves with GPU time."
@@ -70,8 +75,15 @@ def build_step_table(comparison: Comparison) -> Table:
 
 def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:
     value = step.value(column.metric)
-    change = None if column.metric in _WITHOUT_CHANGE else build_change(deltas.get(column.metric))
-    return Cell(text=display.NOT_RECORDED if value is None else column.format(value), value=value, change=change)
+    delta = None if column.metric in _WITHOUT_CHANGE else deltas.get(column.metric)
+    # the change of what had settled must not stand below a figure of the whole recording
+    is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
+    change = build_change(delta) if is_of_this else None
+    return Cell(
+        text=display.NOT_RECORDED if value is None else column.format(value),
+        value=value,
+        change=change if change and change.arrow else None,
+    )
 
 
 def _choose_columns(comparison: Comparison) -> list[StepColumn]:
@@ -86,9 +98,18 @@ def describe_allowance(comparison: Comparison) -> str:
     """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
     if comparison.tested <= 1:
         return ""
-    training = f" and {comparison.training_tested} of training alone" if comparison.training_tested > 1 else ""
-    many = f"{comparison.tested} comparisons{training}"
-    return f"Verdicts allow for {many}, so that none is claimed because there are many."
+    training = (
+        f" of the whole job and {comparison.training_tested} of training" if comparison.training_tested > 1 else ""
+    )
+    return f"Verdicts are adjusted for {comparison.tested} comparisons{training} (Holm)."
+
+
+def describe_left_out_runs(comparison: Comparison) -> str:
+    """Return which runs stopped early or are too short for figures of the steady state; empty where all count."""
+    short = [run for delta in comparison.deltas for run in delta.left_out]
+    # of a run that stopped early the little steady state goes without saying
+    runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
+    return display.clean_sentence(describe_left_out(list(runs.values())))
 
 
 def _align_columns(
