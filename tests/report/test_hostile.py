@@ -101,7 +101,7 @@ def test_markdown_has_the_elements_it_has_with_plain_names(name: str) -> None:
     allowed = {token.type for token in usual}
     assert {token.type for token in found} <= allowed
     assert not allowed & {"html_block", "link_open", "image", "fence", "code_block", "blockquote_open"}
-    whole = "Cut to fit" not in rendered(TEXTS[name], ".md")
+    whole = "Shortened" not in rendered(TEXTS[name], ".md")
     assert breaks[0] == breaks[1] or not whole
     for kind in ("heading_open", "th_open", "td_open", "bullet_list_open", "list_item_open") if whole else ():
         counts = [sum(token.type == kind for token in each) for each in (found, usual)]

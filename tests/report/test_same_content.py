@@ -36,6 +36,7 @@ _KEYS = {
     "timeline.strips.marks": "the finding itself is shown",
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
+    "answers.lines.outcome": "the outcome in words is a field of its own",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",
@@ -146,6 +147,19 @@ ALLOWED: dict[str, dict[str, str]] = {
         "rows.history": "a drawing; the page and PDF have it",
     },
     ".txt": _KEYS
+    | {
+        "spent.legend.key": "the label is the class in words",
+        "spent.bars.segments.key": "the label is the class in words",
+        "use.rows.band.key": "the bars name the classes",
+        "timeline.strips.band.key": "the bars name the classes",
+        "timeline.strips.limits": "the signals of the worst GPU have the limits",
+        "spent.ticks": "explains a drawing",
+        "use.ticks": "explains a drawing",
+        "worst.ticks": "explains a drawing",
+        "rows.history.ticks": "explains a drawing",
+        "rows.marks.outcome": "the answers say what became of every check in each run",
+        "folds": "says what a fold of the page holds; the text has no folds",
+    }
     | _ONCE_FOR_ALL
     | _NO_DRAWING
     | _METHOD

@@ -75,13 +75,14 @@ def repeated() -> Report:
 def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
     """What the table says of the last step, its tile says as well, and it is one run's, not the sum of three."""
     assert repeated.steps is not None
-    assert repeated.tiles[0].value == column(repeated.steps, "GPU-hours per 1000 steps")[-1] == "0.224"
-    assert plain(repeated.tiles[0].context).startswith("13.4 GPU-min a run on 2 ")
-    assert repeated.tiles[0].context.endswith(", a mean of 3 runs")
-    assert (repeated.tiles[2].value, plain(repeated.tiles[2].context)) == (
-        "0.0224",
-        "up to 10% of all GPU-hours, a mean of 3 runs; costs 0.056 at 2.50 a GPU-hour",
-    )
+    throughput, cost, energy, memory = repeated.tiles
+    assert (throughput.label, throughput.unit) == ("Throughput, whole job", "steps/s")
+    assert cost.label == "Cost per million steps"
+    assert cost.change is not None
+    assert (cost.change.text, cost.change.verdict, cost.change.arrow) == ("−55%", "better", "down")
+    assert cost.context == "At 2.50 per GPU-hour, no currency given"
+    assert energy.label.startswith("Energy per ")
+    assert memory.change is None or memory.change.verdict == ""
     assert [plain(bar.total) for bar in repeated.gpu_time] == ["30.1 GPU-min", "23.4 GPU-min", "13.4 GPU-min"]
     assert repeated.title == "old → new"
 
@@ -89,15 +90,13 @@ def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
 def test_a_finding_of_every_repetition_is_open_once(repeated: Report) -> None:
     """Three runs that show one gap each have one open finding."""
     assert [card.run for card in repeated.findings if card.is_open] == ["new, new2", "new, new1", "new, new0"]
-    assert repeated.tiles[3].value == "1"
-    assert repeated.tiles[3].context == "1 warning in any of 3 runs; every kind could be judged"
 
 
 def test_the_headline_names_the_step_that_saved_most(repeated: Report) -> None:
     """Notes hold what else got better or worse; not those that say the same of equal work."""
     assert repeated.verdict.sentence == "55% less GPU time per training step; most of it in new."
     (better,) = (plain(note) for note in repeated.verdict.notes if note.startswith("Also better"))
-    assert "GPU utilisation once settled 60% to 90%" in better
+    assert "GPU utilisation in steady state 60% to 90%" in better
     assert "steps a second" not in better
 
 
@@ -185,7 +184,7 @@ def test_what_is_proven_worse_is_a_note() -> None:
         busy(f"{step}{run}", level + run / 200, step, SECONDS[step]) for step, level in STEPS[:2] for run in range(3)
     ]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    assert any(note.startswith("Also worse: GPU utilisation once settled") for note in content.verdict.notes)
+    assert any(note.startswith("Also worse: GPU utilisation in steady state") for note in content.verdict.notes)
 
 
 def test_a_headline_is_not_cut_within_a_name() -> None:
@@ -256,7 +255,9 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     assert content.steps is not None
     assert column(content.steps, "GPU-s per 1,000 steps") == ["30.0", "23.4", "13.4"]
     assert content.steps.rows[0].cells[0].value == pytest.approx(30.05, abs=0.02)
-    assert (content.tiles[0].label, content.tiles[0].value) == (title, "13.4")
+    tile = content.tiles[1]
+    assert (tile.label, tile.before, tile.value, tile.unit) == ("GPU time per 1,000 steps", "30.0", "13.4", "GPU-s")
+    assert tile.context == "No price given"
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, whole job"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)

@@ -20,6 +20,12 @@ PEERS_MEAN = "median of the means of its peers"
 """Statistic of what the other GPUs did, beside the mean of one."""
 
 
+def size_of(amount: float, whole: float) -> str:
+    """Return a size and the whole it is part of, the unit once where they share it: `9.9 of 22.5 GiB`."""
+    part, unit = size(amount).split(maxsplit=1)
+    return f"{part if size(whole).endswith(unit) else size(amount)} of {size(whole)}"
+
+
 def gpu_name(device: str) -> str:
     """Return a GPU's name for a sentence: `GPU 0`, `GPU 0 of node_1`."""
     node, _, local = device.rpartition("/")
@@ -27,7 +33,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`.
+    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`.
 
     Of more than can be read their number: `63 of 64 GPUs`.
     """
@@ -37,8 +43,31 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
         return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
     if len(devices) > _NAMED:
         return f"{len(devices)} of {len(everybody)} GPUs"
-    names = [gpu_name(device) for device in sorted(devices, key=_natural_order)]
-    return ", ".join(names[:-1]) + " and " + names[-1]
+    ordered = sorted(devices, key=_natural_order)
+    node, numbers = ordered[0].rpartition("/")[0], [device.rpartition("/")[2] for device in ordered]
+    if any(device.rpartition("/")[0] != node for device in ordered):
+        return join_words([gpu_name(device) for device in ordered])
+    return f"GPUs {join_words([one.removeprefix('gpu:') for one in numbers])}" + (f" of {node}" if node else "")
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: `0, 1 and 3`."""
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
+
+def duration_range(shortest: float, longest: float) -> str:
+    """Return two lengths of time, the unit once where they share it: `15 to 18 s`."""
+    low, high = duration(shortest), duration(longest)
+    if low == high:
+        return high
+    amount, _, unit = low.partition(" ")
+    return f"{amount if high.partition(' ')[2] == unit else low} to {high}"
+
+
+def add_article(name: str) -> str:
+    """Return a name with its article, at the beginning of a sentence: `An A10`, `A T4`."""
+    is_spelt = not name[1:2].islower()
+    return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
 
 
 def capitalize(text: str) -> str:

@@ -41,7 +41,7 @@ class LowUseFigures:
     def describe(self, everybody: Collection[str]) -> str:
         """Return the beginning of a sentence: how little the GPUs worked."""
         whose = phrases.capitalize(phrases.gpu_names(self.devices, tuple(everybody)))
-        return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
+        return f"{whose} averaged {phrases.percent(self.mean)} utilisation over {phrases.duration(self.seconds)}"
 
 
 def find_cause(context: Context, devices: Collection[str]) -> str | None:

@@ -76,9 +76,8 @@ def list_ruled_out(what: str, comparison: ComparedEpisodes) -> tuple[str, ...]:
 
 
 def describe_wait(cost: WaitCost) -> str:
-    """Return how little GPUs worked and what that cost, in words that follow their names."""
-    worked = phrases.percent(cost.utilisation)
-    return f"worked {worked} of the time: {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into waiting"
+    """Return how little GPUs worked, and for how long, in words that follow their names."""
+    return f"averaged {phrases.percent(cost.utilisation)} utilisation over {phrases.duration(cost.seconds)}"
 
 
 def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:

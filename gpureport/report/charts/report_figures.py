@@ -12,12 +12,10 @@ class ReportFigures:
     """The figures in their order; a timeline without strips is empty.
 
     Attributes:
-        bars: shares of GPU time; None where there are none, and on a page, which shows a table of them.
         timelines: strips of runs.
         panels: figures of every step.
     """
 
-    bars: str | None
     timelines: tuple[str, ...]
     panels: tuple[str, ...]
 
@@ -32,12 +30,11 @@ def draw_report_figures(
         timelines: its runs, or parts of them, each with what begins every id in its figure.
         width: of all but the panels in points, that of a page when None.
     """
-    from gpureport.report.charts import canvas, interval_charts, time_bars, timeline_strips  # noqa: PLC0415 - loads matplotlib
+    from gpureport.report.charts import canvas, interval_charts, timeline_strips  # noqa: PLC0415 - loads matplotlib
 
-    wide, bars = width or canvas.WIDTH, report.gpu_time
+    wide = width or canvas.WIDTH
     panels = report.comparison.charts if report.comparison else ()
     return ReportFigures(
-        bars=time_bars.draw_time_bars(bars, "bars", width) if bars and width else None,
         timelines=tuple(
             timeline_strips.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines
         ),

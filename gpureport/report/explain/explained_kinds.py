@@ -24,12 +24,12 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     titles = "; ".join(terms.kind_title(kind) for kind in kinds)
     sections = (
         Section(
-            title="When it is found",
+            title="Found when",
             paragraphs=(*map(display.clean_sentence, rule.condition), *_list_related_kinds(kinds, rule)),
         ),
         *_limits(rule),
-        Section(title="What it needs", facts=tuple(_needs(rule))),
-        Section(title="What to do", facts=tuple(_advice(kinds, rule))),
+        Section(title="Needs", facts=tuple(_needs(rule))),
+        Section(title="Do", facts=tuple(_advice(kinds, rule))),
         *advice_steps.build_guide_sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
@@ -48,9 +48,9 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
     return Explanation(
         title=whole.title,
         sections=(
-            Section(title="When it is found", paragraphs=(display.clean_sentence(rule.condition[0]),)),
-            Section(title="What it needs", facts=tuple(_needs(rule))),
-            Section(title="What to do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
+            Section(title="Found when", paragraphs=(display.clean_sentence(rule.condition[0]),)),
+            Section(title="Needs", facts=tuple(_needs(rule))),
+            Section(title="Do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
             Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
         ),
     )

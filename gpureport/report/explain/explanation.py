@@ -26,7 +26,7 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """Return what a name stands for, or everything that can be explained without one.
 
     Args:
-        name: a kind, a family of kinds, a class of GPU time, a metric, the field that records it, or `recording`.
+        name: a kind or its title, a family of kinds, a class of GPU time, a metric, what records it, or `recording`.
         rules: the rules, with the limits they judge by.
         brief: of a kind the first page only.
 
@@ -35,6 +35,9 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """
     if name is None:
         return _index(rules)
+    if explained_classes.find_class(name) is None:
+        # a class of GPU time may be called as the finding that fills it
+        name = _list_titles(rules).get(name.lower(), name)
     if brief and (kinds := _find_kinds(name, rules)):
         return explained_kinds.explain_kinds_briefly(name, *kinds)
     found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
@@ -99,7 +102,7 @@ def _find_metrics(name: str) -> Iterator[Metric]:
 def _hint(name: str, rules: Sequence[Rule]) -> str:
     """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
     asked = name.lower().replace("isation", "ization")
-    known = _list_names(rules)
+    known = _list_titles(rules) | _list_names(rules)
     if asked in known:
         return f"did you mean {known[asked]!r}?"
     written = find_query_field(asked)
@@ -109,6 +112,11 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
     return f"did you mean {_join_with_or(names)}?" if names else "gpureport explain lists what there is"
+
+
+def _list_titles(rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the kind of each title of a finding, in small letters."""
+    return {terms.kind_title(kind).lower(): kind for rule in rules for kind in rule.kinds}
 
 
 def _list_names(rules: Sequence[Rule]) -> dict[str, str]:

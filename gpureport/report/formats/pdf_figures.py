@@ -47,7 +47,6 @@ class FigureFiles:
         worst: the panels of the worst GPU, then their axis.
         histories: by the id of a row of findings its panels, then their axis; without `--detail full` of the first
             row alone, which is shown opened.
-        bars: shares of GPU time of every run; None where it could not be divided, and without `--detail full`.
         panels: figures of every step; none without `--detail full`.
         timelines: strips of each run, a run without GPUs has none; none without `--detail full`.
     """
@@ -57,7 +56,6 @@ class FigureFiles:
     use: tuple[FigureFile, ...]
     worst: tuple[FigureFile, ...]
     histories: dict[str, tuple[FigureFile, ...]]
-    bars: FigureFile | None = None
     panels: tuple[FigureFile, ...] = ()
     timelines: tuple[tuple[FigureFile, ...], ...] = ()
 
@@ -118,7 +116,6 @@ def draw_figures(report: Report, files: FigureWriter, *, full: bool) -> FigureFi
     strips_of = iter([files.write(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
     return replace(
         figures,
-        bars=files.write("bars", drawn.bars) if drawn.bars else None,
         panels=files.write_all("panel", drawn.panels),
         timelines=tuple(
             tuple(next(strips_of) for _ in timeline_pages.split_into_pages(run)) for run in report.timeline

@@ -203,6 +203,11 @@ class Report:
     schema: str = SCHEMA
 
     @property
+    def quiet_line(self) -> str:
+        """What was read, after the title where that says something else."""
+        return self.subtitle if self.title in self.subtitle else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
+
+    @property
     def steps_heading(self) -> str:
         """The heading of the table of steps, or of groups."""
         by = self.comparison.grouped if self.comparison else ""

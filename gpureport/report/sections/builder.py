@@ -23,7 +23,7 @@ from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import finding_headlines, tiles, verdict
+from gpureport.report.sections.head import finding_headlines, step_tiles, tiles, verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
@@ -69,7 +69,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=verdict.add_next_step(verdict.build_verdict(comparison, inputs, findings, study), next_steps),
-        tiles=_build_tiles(comparison, findings, study),
+        tiles=_build_tiles(comparison, findings, study, worst.group.worst.kind if worst else ""),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
@@ -98,10 +98,12 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
-def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None) -> tuple[Tile, ...]:
+def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None, worst: str) -> tuple[Tile, ...]:
     """Return the figures at the head: of the last step, of groups those of the best first."""
-    of_last = tiles.build_tiles(comparison, findings)
-    return study_tiles.build_study_tiles(comparison, study, of_last) if study else of_last
+    if study is None:
+        return tiles.build_tiles(comparison, findings, worst)
+    of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
+    return study_tiles.build_study_tiles(comparison, study, of_best)
 
 
 def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> Findings:

@@ -59,7 +59,7 @@ def test_a_tail_with_empty_memory_is_not_lost() -> None:
     (tail,) = found(analyze(_log((_WORK, 600), (_LOAD, 3), (_EMPTY, 300))), "tail_idle")
     assert (tail.severity, tail.cause, tail.steps) == (Severity.INFO, "no job", ())
     assert tail.lost_gpu_seconds == pytest.approx(3, abs=1)
-    assert "For 5 min of it no job held the GPU: that is not lost." in tail.summary
+    assert "the last work, 34% of the run. No job used the GPU for 5 min of it, which is not lost." in tail.summary
 
 
 def test_a_tail_with_memory_in_use_is_lost() -> None:

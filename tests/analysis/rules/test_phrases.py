@@ -23,9 +23,9 @@ def test_gpus_are_named_or_counted() -> None:
     """All of them together, a few by name, the node where there are several."""
     everybody = ["gpu:0", "gpu:1", "gpu:2"]
     assert phrases.gpu_names(everybody, everybody) == "all 3 GPUs"
-    assert phrases.gpu_names(everybody[:2], everybody) == "GPU 0 and GPU 1"
+    assert phrases.gpu_names(everybody[:2], everybody) == "GPUs 0 and 1"
     assert phrases.gpu_names(["gpu:1", "gpu:0"], ["gpu:0", "gpu:1"]) == "both GPUs"
-    assert phrases.gpu_names(["gpu:10", "gpu:2"], everybody) == "GPU 2 and GPU 10"
+    assert phrases.gpu_names(["gpu:10", "gpu:2"], everybody) == "GPUs 2 and 10"
     assert phrases.gpu_name("node_1/gpu:4") == "GPU 4 of node_1"
 
 

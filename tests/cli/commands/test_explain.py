@@ -279,3 +279,13 @@ def test_a_class_is_found_on_the_command_line(gpureport: Program) -> None:
     """As a report spells it."""
     assert gpureport("explain", "short_pauses").out.startswith("short_pauses: Short pauses")
     assert gpureport("explain", "no_data").out.startswith("no_samples: No data")
+
+
+def test_a_title_is_explained_as_its_kind(gpureport: Program) -> None:
+    """However its letters are written; a misspelt one is suggested."""
+    by_kind = gpureport("explain", "startup_idle")
+    title = terms.kind_title("startup_idle")
+    assert gpureport("explain", title).out == gpureport("explain", title.upper()).out == by_kind.out != ""
+    assert [part in by_kind.out for part in ("\nFound when\n", "\nNeeds\n", "\nDo\n")] == [True] * 3
+    missed = gpureport("explain", "slow strt")
+    assert (missed.code, "did you mean 'startup_idle'" in missed.err) == (2, True)

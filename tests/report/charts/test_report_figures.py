@@ -7,10 +7,9 @@ import pytest
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build
-from gpureport.report.charts import report_figures, svg, time_bars, timeline_strips
+from gpureport.report.charts import svg, timeline_strips
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording import terms
 from tests.report import examples
 
 
@@ -35,10 +34,7 @@ def test_slimmed_svg_keeps_shape_and_loses_weight() -> None:
 def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureRequest) -> None:
     """One element each, text as text, no style, no picture, nothing clipped at the left."""
     content: Report = request.getfixturevalue(name)
-    bars = [
-        time_bars.draw_time_bars(content.gpu_time, "bars"),
-    ]
-    drawn = [*bars, *(timeline_strips.draw_timeline(run, "run") for run in content.timeline)]
+    drawn = [timeline_strips.draw_timeline(run, "run") for run in content.timeline]
     for text in drawn:
         root = ET.fromstring(text)  # noqa: S314 - drawn by the project itself
         tags = {node.tag for node in root.iter()}
@@ -84,13 +80,3 @@ def test_legend_in_the_order_of_the_bars() -> None:
     bars = build(runs, title=None, command="", gpu_hour_price=None, version="0").gpu_time
     order = [name for name in GPU_TIME_CLASSES if name in {"computing", "tail", "low_use", "idle"}]
     assert list(gpu_time.class_labels(bars)) == order
-    root = ET.fromstring(time_bars.draw_time_bars(bars, "bars"))  # noqa: S314 - drawn by the project itself
-    texts = [node.text for node in root.iter("text")]
-    places = [texts.index(terms.CLASSES[name]) for name in order]
-    assert places == sorted(places)
-
-
-def test_shares_of_gpu_time_are_drawn_for_paper_alone(steps: Report) -> None:
-    """A page has a table of them."""
-    assert report_figures.draw_report_figures(steps, ()).bars is None
-    assert report_figures.draw_report_figures(steps, (), width=500.0).bars is not None

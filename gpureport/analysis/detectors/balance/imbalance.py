@@ -218,14 +218,14 @@ def _describe_difference(  # noqa: PLR0913, PLR0917 - the figures of one sentenc
     name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
 ) -> str:
     whose = phrases.gpu_name(name)
-    peers = phrases.gpu_name(others[0]) if len(others) == 1 else "its peers"
+    peers = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
     if signal == "utilisation":
         return (
-            f"{whose} differs from {peers} for {phrases.duration(seconds)}: it worked {phrases.percent(own)} of the "
-            f"time, {peers} {phrases.percent(usual)}."
+            f"{whose} averaged {phrases.percent(own)} utilisation over {phrases.duration(seconds)}, {peers} "
+            f"{phrases.percent(usual)}."
         )
     straggler = f" {phrases.capitalize(peers)} may be waiting for it." if own > usual else ""
     return (
-        f"{whose} differs from {peers} for {phrases.duration(seconds)}: at full utilisation it drew {own:.0f} W, "
-        f"{peers} {usual:.0f} W.{straggler}"
+        f"{whose} drew {own:.0f} W at full utilisation over {phrases.duration(seconds)}, {peers} {usual:.0f} W."
+        f"{straggler}"
     )

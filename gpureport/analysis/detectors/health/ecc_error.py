@@ -19,6 +19,17 @@ _CORRECTED = ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total", "gpu_remapp
 _PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
 _FAILURE = "gpu_remapped_rows_failure"
 _RETIRED = ("gpu_retired_pages_single_bit_total", "gpu_retired_pages_double_bit_total")
+_COUNTED = {
+    "gpu_ecc_uncorrected_total": "uncorrectable memory error",
+    "gpu_ecc_double_bit_total": "uncorrectable memory error",
+    "gpu_remapped_rows_uncorrectable_total": "bad memory row",
+    "gpu_retired_pages_double_bit_total": "bad memory page",
+    "gpu_ecc_corrected_total": "corrected memory error",
+    "gpu_ecc_single_bit_total": "corrected memory error",
+    "gpu_remapped_rows_correctable_total": "memory row replaced after corrected error",
+    "gpu_retired_pages_single_bit_total": "memory page retired after corrected error",
+}
+"""What each counter counts; a plural ends with s."""
 _REPAIR = (
     "Drain the GPU and reset it, so that the driver remaps the row or retires the page; where errors come back or a "
     "remapping failed, run the vendor's field diagnostic and return the board (RMA). Results since the last good "
@@ -86,11 +97,10 @@ class EccError(Rule):
     ) -> Finding:
         device = series.device.id
         is_uncorrected = severity is Severity.PROBLEM
-        which = "that could not be corrected" if is_uncorrected else "that were corrected"
-        risen = ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
-        sentence = f"Memory errors {which} were counted on {phrases.gpu_name(device)} during the run: {risen}"
+        counted = phrases.join_words([phrases.count_of(rise.increase, _COUNTED[rise.metric]) for rise in rises])
+        sentence = f"{phrases.gpu_name(device)} had {counted}"
         if not rises:
-            sentence = f"{phrases.gpu_name(device)} failed to remap a row of its memory during the run"
+            sentence = f"{phrases.gpu_name(device)} failed to remap a row of its memory"
         is_pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         return Finding(
             kind=_KIND,
@@ -106,7 +116,7 @@ class EccError(Rule):
             cause=cause,
             samples=max((_count_readings(series, rise.metric) for rise in rises), default=len(series)),
             ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
-            summary=sentence + (", and a reset is needed to take the memory out of use." if is_pending else "."),
+            summary=sentence + ("; it needs a reset to take that memory out of use." if is_pending else "."),
             recommendation=_REPAIR if is_uncorrected else _WATCH,
         )
 

@@ -86,8 +86,8 @@ class GpuLost(Rule):
     def _build_loss_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
         silence = _measure_silence(context, device, events[0].at)
         name = "A GPU" if device is None else phrases.gpu_name(device)
-        afterwards = "" if silence is None else f"; {_describe_silence(silence)}"
-        reason = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
+        afterwards = "" if silence is None else f" {_describe_silence(silence)}"
+        reason = "; the driver reported Xid 79" if events[0].code else ""
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM,
@@ -98,7 +98,7 @@ class GpuLost(Rule):
             lost_gpu_seconds=silence.interval.seconds if silence else None,
             cause="lost",
             samples=len(events),
-            summary=f"{name} was lost ({reason}){afterwards}.",
+            summary=f"{name} stopped responding{afterwards}{reason}.",
             recommendation=_LOST,
         )
 
@@ -106,7 +106,7 @@ class GpuLost(Rule):
         codes = sorted({loss.code for loss in events if loss.code is not None})
         is_mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu_name(device)
-        listed = ", ".join(f"{code}" for code in codes)
+        listed = phrases.join_words([f"{code}" for code in codes])
         end = context.recording.run.ended
         return Finding(
             kind=_KIND,
@@ -118,7 +118,7 @@ class GpuLost(Rule):
             lost_gpu_seconds=None,
             cause="xid",
             samples=len(events),
-            summary=f"The driver reported {'Xid' if len(codes) == 1 else 'the Xids'} {listed} on {name}.",
+            summary=f"The driver reported Xid {listed} on {name}.",
             recommendation=_XID,
         )
 
@@ -142,7 +142,7 @@ class GpuLost(Rule):
             cause="no answer",
             samples=silence.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
-            summary=f"{phrases.gpu_name(device)} stopped answering; {_describe_silence(silence)}.",
+            summary=f"{phrases.gpu_name(device)} stopped responding {_describe_silence(silence)}.",
             recommendation=_LOST,
         )
 
@@ -172,7 +172,5 @@ def _measure_silence(context: Context, device: str | None, at: int) -> _Silence 
 def _describe_silence(silence: _Silence) -> str:
     length = phrases.duration(silence.interval.seconds)
     if silence.is_back:
-        return f"it answered again {length} later"
-    return (
-        f"it did not answer for the {length} until the recording ended" if silence.interval.seconds else "the log ends"
-    )
+        return f"for {length}"
+    return f"{length} before the end" if silence.interval.seconds else "as the log ended"

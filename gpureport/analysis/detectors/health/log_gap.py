@@ -79,7 +79,8 @@ class LogGap(Rule):
             [context.gpus()[device] for device in devices] or context.gpus().values()
         )
         share = seconds * 1e6 / max(run.ended - run.started, 1)
-        whose = phrases.gpu_name(devices[0]) if devices else "every GPU"
+        whose = f" of {phrases.gpu_name(devices[0])}" if devices else ""
+        where = "" if len(gaps) == 1 else f" in {len(gaps)} gaps"
         return Finding(
             kind="log_gap",
             severity=Severity.INFO,
@@ -97,8 +98,7 @@ class LogGap(Rule):
             lost_gpu_seconds=None,
             samples=len(gaps) + 1,
             summary=(
-                f"The log of {whose} has {phrases.count_of(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
-                f"({phrases.percent(share)} of the recording), about which nothing is known."
+                f"{phrases.duration(seconds)} of the log{whose} is missing{where}, {phrases.percent(share)} of the run."
                 f"{_describe_pauses(pauses)}"
             ),
             recommendation=_ADVICE,
@@ -131,7 +131,6 @@ def _describe_pauses(pauses: Pauses | None) -> str:
     if pauses is None:
         return ""
     return (
-        f" Besides, {phrases.count_of(pauses.count, 'shorter pause')} of up to "
-        f"{phrases.duration(pauses.longest_seconds)} between samples leave "
-        f"{phrases.duration(pauses.seconds)} that no sample covers."
+        f" {phrases.capitalize(phrases.count_of(pauses.count, 'shorter pause'))} between samples left "
+        f"another {phrases.duration(pauses.seconds)} uncovered."
     )

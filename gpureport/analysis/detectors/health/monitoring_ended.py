@@ -1,6 +1,6 @@
 """Samples of a GPU that end while something else was still recorded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,12 +145,16 @@ class MonitoringEnded(Rule):
             samples=int((later.times > begin).sum()),
             ruled_out=("clocks that differ: the other series does not begin later by as much",),
             summary=(
-                f"The samples of {phrases.gpu_names(devices, tuple(context.gpus()))} end "
-                f"{phrases.duration(missing.seconds)} before {later.name} "
-                f"({phrases.percent(share)} of the run): no other kind is judged for that time."
+                f"{_name_log(devices, tuple(context.gpus()))} stopped {phrases.duration(missing.seconds)} before "
+                f"{'that of ' if later.is_gpu else ''}{later.name}, {phrases.percent(share)} of the run."
             ),
             recommendation=_GONE if later.is_gpu else _ADVICE,
         )
+
+
+def _name_log(devices: Sequence[str], everybody: Sequence[str]) -> str:
+    is_whole = set(devices) >= set(everybody)
+    return "The GPU log" if is_whole else f"The log of {phrases.gpu_names(devices, everybody)}"
 
 
 def _find_host_series(context: Context) -> Iterator[_OtherSeries]:

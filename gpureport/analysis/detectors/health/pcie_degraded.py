@@ -18,6 +18,7 @@ from gpureport.findings import Evidence, Finding, NotJudged, Severity, Threshold
 _KIND = "pcie_degraded"
 _GENERATION = ("pcie_link_generation", "pcie_link_generation_max")
 _WIDTH = ("pcie_link_width", "pcie_link_width_max")
+_FRACTIONS = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
 _ADVICE = (
     "Reseat the card, check risers and cables, the slot (another one, its number of lanes) and the settings of the "
     "firmware (link speed, bifurcation); nvidia-smi -q shows what card and slot allow, lspci -vv what was negotiated."
@@ -106,9 +107,9 @@ class PcieDegraded(Rule):
             samples=link.samples,
             ruled_out=("the rest of an idle GPU: only busy samples count, and the best of them",),
             summary=(
-                f"The PCIe link of {phrases.gpu_name(device)} ran at {_describe_link(link.generation, link.width)} "
-                f"while busy, where {_describe_link(link.generation_max, link.width_max)} is possible: "
-                f"{phrases.percent(link.ratio)} of the data rate."
+                f"{phrases.gpu_name(device)} ran at {_FRACTIONS.get(link.ratio) or phrases.percent(link.ratio)} of its "
+                f"PCIe speed: {_describe_link(link.generation, link.width)} instead of "
+                f"{_describe_link(link.generation_max, link.width_max)}."
             ),
             recommendation=_ADVICE,
         )
@@ -142,8 +143,8 @@ def _build_link_evidence(metric: str, best: float, most: float) -> Iterator[Evid
 
 
 def _describe_link(generation: float, width: float) -> str:
-    """Return a link in words: `generation 4 x16`, without what is not known."""
-    parts = [f"generation {generation:.0f}"] if not np.isnan(generation) else []
+    """Return a link in words: `gen 4 x16`, without what is not known."""
+    parts = [f"gen {generation:.0f}"] if not np.isnan(generation) else []
     return " ".join([*parts, f"x{width:.0f}"] if not np.isnan(width) else parts)
 
 

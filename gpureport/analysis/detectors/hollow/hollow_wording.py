@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, HollowSigns
+from gpureport.analysis.detectors.hollow.hollow_episodes import STILL
 from gpureport.analysis.rules import phrases
 
 ADVICE: dict[str | None, str] = {
@@ -35,34 +36,29 @@ def describe_episodes(
 ) -> str:
     """Return which GPUs were busy in name only, how long, at which power or activity, and why."""
     whose = phrases.capitalize(phrases.gpu_names(devices, everybody))
-    verb = "was" if len(devices) == 1 else "were"
     return (
-        f"{whose} {verb} busy in name only for {phrases.duration(seconds)}: {_describe_signs(signs)}; "
+        f"{whose} looked busy {_describe_signs(signs)} for {phrases.duration(seconds)}; "
         f"{_describe_cause(signs, cause, everybody)}."
     )
 
 
 def _describe_signs(signs: HollowSigns) -> str:
-    parts = []
-    if not np.isnan(signs.active):
-        parts.append(f"{phrases.percent(signs.active)} of the multiprocessors were active")
-    if not np.isnan(signs.power_share):
-        parts.append(f"power rose above idle by {phrases.percent(max(signs.power_share, 0))} of what the limit leaves")
-    return " and ".join(parts)
+    if np.isnan(signs.power_share) or (not np.isnan(signs.active) and signs.power_share >= STILL.value):
+        return f"with {phrases.percent(signs.active)} of the multiprocessors active"
+    return "at near-idle power" if signs.power_share < STILL.value else "at low power"
 
 
 def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[str]) -> str:
     if cause == HANG and signs.dead_peers:
         odd = phrases.gpu_names(signs.dead_peers, everybody)
-        return f"{odd} did nothing meanwhile, as in a collective that one rank never joined"
+        return f"{odd} did nothing meanwhile"
     if cause == HANG:
-        return "so little happens where ranks wait for each other in a collective"
+        return "it probably hung in a collective"
     if cause == STRAGGLER:
-        peers = phrases.gpu_names(signs.working_peers, everybody)
-        return f"{peers} worked meanwhile, as a rank does that the others wait for"
+        return f"{phrases.gpu_names(signs.working_peers, everybody)} worked meanwhile"
     if cause == LAUNCH:
-        return "kernels follow each other, and each does little"
-    return "the log does not show whether a collective hangs or kernels do next to nothing"
+        return "its kernels probably did little work each"
+    return "the log doesn't show whether it hung or its kernels did little"
 
 
 def list_ruled_out(signs: HollowSigns, *, clock_known: bool) -> tuple[str, ...]:

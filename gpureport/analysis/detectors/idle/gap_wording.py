@@ -85,15 +85,14 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
         )
 
 
-def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
+def describe_gap(series: DeviceSeries, gap: Interval, cause: str) -> str:
     """Return a gap as a sentence; it calls the job running only if the log shows that one held the GPU."""
-    idle = f"{phrases.gpu_name(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
-    low = f"(mean utilisation {phrases.percent(mean)})"
+    idle = f"{phrases.gpu_name(series.device.id)} sat idle for {phrases.duration(gap.seconds)}"
     if cause == NO_PROCESS:
-        return f"{idle}, most of it with no memory in use, as between two processes {low}."
+        return f"{idle}; its memory was empty for most of that, as between two processes."
     if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(series):
-        return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
-    return f"{idle} while the job was running {low}."
+        return f"{idle} between two stretches of work; whether a job used it is not known."
+    return f"{idle} mid-job."
 
 
 def list_ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:

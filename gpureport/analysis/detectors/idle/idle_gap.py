@@ -306,6 +306,6 @@ class IdleGap(Rule):
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=gap_wording.list_ruled_out(run, several=several),
-            summary=gap_wording.describe_gap(series, interval, gap.cause.name, run.mean),
+            summary=gap_wording.describe_gap(series, interval, gap.cause.name),
             recommendation=gap_wording.ADVICE_BY_CAUSE[gap.cause.name],
         )

@@ -19,7 +19,12 @@ NON_PERIODIC_CAUSES = ("data", "hang", "peers busy", "unused", training_signs.RE
 """Causes of gaps that are no part of a period."""
 _SAME = 0.04
 """How far the periods of two GPUs may differ and still be one."""
-_NAMED = {"checkpoint": "checkpoints", "epoch": "ends of epochs or evaluations", "io": "waiting for storage"}
+_NAMED = {
+    "checkpoint": "at checkpoints",
+    "epoch": "at the end of an epoch or in an evaluation",
+    "io": "waiting for storage",
+}
+"""What a GPU that stalls waits for, by cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +145,9 @@ def build_stall_finding(
         ruled_out=("chance: the distances between starts are multiples of one period",),
         period_seconds=stall.seconds,
         summary=(
-            f"About every {phrases.duration(stall.seconds)}, {stall.occurrences} times, {whose} stood idle for "
-            f"{phrases.duration(stall.mean_gap_seconds)} on average: {phrases.percent(share)} of the job"
-            + (f", at {cause_name}." if cause_name else "; what happens at these times was not recorded.")
+            f"{phrases.capitalize(whose)} stalled every {phrases.duration(stall.seconds)} for about "
+            f"{phrases.duration(stall.mean_gap_seconds)}, {phrases.percent(share)} of the job"
+            + (f", {cause_name}." if cause_name else "; the log doesn't show why.")
         ),
         recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if cause_name else "periodic"],
     )

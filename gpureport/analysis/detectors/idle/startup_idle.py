@@ -160,7 +160,7 @@ class StartupIdle(Rule):
             lost_gpu_seconds=resting,
             cause=NO_JOB if is_freed else None,
             samples=count_all_readings(log, interval, devices),
-            summary=self._describe_length(log, kind, interval, devices)
+            summary=self._describe_length(log, kind, interval, devices, is_freed=is_freed)
             + _describe_no_job_time(context, no_job_seconds)
             + self._describe_light_work(bursts, light),
             recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if is_freed else _TAIL,
@@ -168,10 +168,9 @@ class StartupIdle(Rule):
 
     def _describe_light_work(self, bursts: float, light: float) -> str:
         if bursts > self.bursts.value:
-            return f" Short bursts fill {phrases.percent(bursts)} of it."
+            return f" Short bursts filled {phrases.percent(bursts)} of it."
         if light > self.light.value:
-            above = f"above {phrases.percent(IDLE_RATIO)}"
-            return f" It may have been light work: utilisation was {above} for {phrases.percent(light)} of it."
+            return f" Light work may fill {phrases.percent(light)} of it."
         return ""
 
     def _find_length_range(
@@ -191,22 +190,26 @@ class StartupIdle(Rule):
         is_blurred = longest - shortest > self.blurred.value * interval.seconds
         return (shortest, longest) if step > self.lone.value and is_blurred else None
 
-    def _describe_length(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
+    def _describe_length(
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...], *, is_freed: bool
+    ) -> str:
         """Return how long a stretch lasted, in a sentence; with both limits if its edge is uncertain."""
         length_range = self._find_length_range(context, kind, interval, devices)
-        length = phrases.duration(interval.seconds)
-        if length_range is not None:
-            length = f"Between {phrases.duration(length_range[0])} and {phrases.duration(length_range[1])}"
-        whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
-        when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
-        seconds, base = context.whole.seconds, "the recording"
+        length = phrases.duration_range(*(length_range or (interval.seconds, interval.seconds)))
+        seconds, base = context.whole.seconds, "the run"
         if kind == "startup_idle" and (free := measure_no_job_seconds(context, context.whole, context.gpus())):
             seconds, base = seconds - free / len(context.gpus()), "the jobs' time"
-        share = phrases.percent(interval.seconds / seconds)
-        return (
-            f"{length} passed {when} {whose} (utilisation above {phrases.percent(ACTIVE.value)}), "
-            f"{'about ' if length_range else ''}{share} of {base}."
-        )
+        share = f"{phrases.percent(interval.seconds / seconds)} of {base}"
+        if is_freed:
+            return f"The log ran on for {length} after the last work, {share}."
+        if kind == "tail_idle":
+            gpus = tuple(context.gpus())
+            whose = phrases.capitalize(phrases.gpu_names(gpus, gpus)) if len(gpus) > 1 else "The GPU"
+            return f"{whose} sat idle for {length} after the last work, {share}."
+        if devices:
+            return f"{phrases.gpu_name(devices[0])} began to work {length} after the first GPU, {share}."
+        whose = "first work" if interval.start <= context.whole.start else "first work of a later job"
+        return f"The {whose} came after {length}, {share}."
 
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
@@ -240,8 +243,8 @@ class StartupIdle(Rule):
             cause=NO_WORK,
             samples=count_all_readings(context, whole, ()),
             summary=(
-                f"No sustained work above {phrases.percent(ACTIVE.value)} in the {phrases.duration(whole.seconds)} of "
-                f"this recording; utilisation was at most 5% for {phrases.percent(share)} of it."
+                f"No GPU did lasting work in {phrases.duration(whole.seconds)}; utilisation was "
+                f"{phrases.percent(IDLE_RATIO)} or less for {phrases.percent(share)} of it."
             ),
             recommendation=_NEVER if share >= self.unused.value else _LITTLE,
         )
@@ -263,5 +266,5 @@ def _describe_no_job_time(context: Context, free: float) -> str:
     if not free:
         return ""
     if len(context.gpus()) > 1:
-        return f" For {phrases.duration(free)} of this GPU time no job held a GPU: that is not lost."
-    return f" For {phrases.duration(free)} of it no job held the GPU: that is not lost."
+        return f" No job used the GPUs for {phrases.duration(free)} of that GPU time, which is not lost."
+    return f" No job used the GPU for {phrases.duration(free)} of it, which is not lost."

@@ -70,6 +70,6 @@ class LowUtilCauseUnknown(LowUseRule):
             cause=cause,
             samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{figures.describe(context.gpus())}; the cause is unknown, since no CPU series was recorded.",
+            summary=f"{figures.describe(context.gpus())}; without a CPU log the cause is unknown.",
             recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
@@ -21,7 +21,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 
 _KIND = "underutilised"
 _CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
-_CAUSES = {_CORE: "busiest core", _IOWAIT: "waiting for storage"}
+_CAUSES = (_CORE, _IOWAIT)
+_OPEN = {_CORE: "one core", _IOWAIT: "storage"}
 _ADVICE = (
     "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, torch.compile or CUDA "
     "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
@@ -90,8 +91,6 @@ class Underutilised(LowUseRule):
         too_brief = [_CORE] if low.is_short_job and figures.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
         unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
-        machine = "beside a CPU" if too_brief else "beside a machine"
-        means = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
         cores = _find_core_count(context, figures)
         return Finding(
             kind=_KIND,
@@ -114,18 +113,20 @@ class Underutilised(LowUseRule):
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
             summary=core_count.append_core_count(
-                f"{figures.describe(context.gpus())} {machine} that was not full (means: {means})"
-                f"{_describe_open_causes(unknown)}.",
+                f"{figures.describe(context.gpus())}; {_describe_free_host(unknown)}.",
                 cores,
             ),
             recommendation=" ".join([_SERVING if cause else _ADVICE, *_advise_recording(absent, too_brief)]),
         )
 
 
-def _describe_open_causes(unknown: Sequence[str]) -> str:
-    """Return which causes the log leaves open; empty where it leaves none."""
-    causes = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
-    return f"; whether {causes} holds it back this log cannot tell" if causes else ""
+def _describe_free_host(unknown: Sequence[str]) -> str:
+    """Return what of the host was not the bottleneck, and which causes the log leaves open."""
+    cpu = "the CPU as a whole" if _CORE in unknown else "CPU"
+    free = f"{cpu} was not the bottleneck" if _IOWAIT in unknown else f"neither {cpu} nor storage was the bottleneck"
+    left = " or ".join(name for metric, name in _OPEN.items() if metric in unknown)
+    free = f"the {free}" if free.startswith("CPU") else free
+    return f"{free}; whether {left} was is not known" if left else free
 
 
 def _advise_recording(absent: Sequence[str], too_brief: Sequence[str]) -> Iterator[str]:

@@ -142,11 +142,11 @@ class UnusedGpu(Rule):
             series.count_readings(metric, series.rows_between(window.start, window.end + 1)) for series in group
         )
         confidence = certainty.confidence_by_readings(readings, max(series.interval for series in group))
-        activity = "worked" if set(working) & context.active.keys() else "held memory"
+        activity = "worked" if set(working) & context.active.keys() else "had memory in use"
         idle = (
             "never worked"
             if metric == UTILISATION
-            else f"never held more than {phrases.size(most_memory or 0)} of memory"
+            else f"never used more than {phrases.size(most_memory or 0)} of memory"
         )
         return Finding(
             kind=_KIND,
@@ -159,7 +159,7 @@ class UnusedGpu(Rule):
             samples=sum(series.count_readings(metric, slice(None)) for series in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
-                f"{phrases.capitalize(phrases.gpu_names(names, everybody))} {idle}, "
+                f"{phrases.capitalize(phrases.gpu_names(names, everybody))} {idle} "
                 f"while {phrases.gpu_names(tuple(working), everybody)} {activity} for "
                 f"{phrases.duration(worked)}{_describe_sampled_time(sampled_seconds, worked)}"
                 f"{_describe_memory(most_memory, is_taken=is_taken) if metric == UTILISATION else ''}."
@@ -213,12 +213,12 @@ def _describe_sampled_time(sampled_seconds: float, worked_seconds: float) -> str
     """Return which part of the job samples cover, if much of it lies in log gaps; else nothing."""
     if sampled_seconds >= _SEEN * worked_seconds:
         return ""
-    return f", of which samples tell of {phrases.duration(sampled_seconds)}"
+    return f"; samples cover {phrases.duration(sampled_seconds)} of it"
 
 
 def _describe_memory(most_memory: int | None, *, is_taken: bool) -> str:
     if most_memory is None:
-        return "; whether it was reserved for another job is not known"
+        return "; whether another job uses it is not known"
     if is_taken:
-        return f"; up to {phrases.size(most_memory)} of memory was held, so another process may use it"
-    return "; nothing held memory there, so at most it was reserved"
+        return f"; {phrases.size(most_memory)} of its memory was in use, so another process may use it"
+    return ""

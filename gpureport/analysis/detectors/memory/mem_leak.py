@@ -148,13 +148,8 @@ class MemLeak(Rule):
                 "preallocation: memory did not rise in one step and stay",
             ),
             summary=(
-                f"Memory of {phrases.gpu_name(device)} grew by {per_minute} a minute, "
-                f"{phrases.percent(growth.ratio)} of it in {phrases.duration(growth.interval.seconds)}; "
-                + (
-                    f"at this rate it is full {phrases.duration(left)} after the end of the recording."
-                    if left > 0
-                    else "nothing of it is left."
-                )
+                f"The memory of {phrases.gpu_name(device)} grew by {per_minute} a minute and "
+                + (f"would be full {phrases.duration(left)} after the log ends." if left > 0 else "is full.")
             ),
             recommendation=_ADVICE,
         )

@@ -167,7 +167,7 @@ class Memory(Rule):
     def _build_preallocation_finding(self, preallocated: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(preallocated, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
-        within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
+        within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "at once"
         return _build_finding(
             "mem_prealloc",
             preallocated,
@@ -176,35 +176,36 @@ class Memory(Rule):
                 compare_with_limit(USED, "largest step, of the memory", most.step_ratio, ">=", self.step),
                 compare_with_limit(USED, "range after it, of the memory", most.range_ratio, "<", self.steady),
             ),
-            f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of the "
-            f"memory {within} and kept it, as a framework that preallocates does, or a job that allocates everything "
-            "at once; what the job needs cannot be read from this log.",
+            f"{phrases.capitalize(_name_gpus(preallocated, everybody))} took {phrases.percent(most.step_ratio)} of "
+            f"{'its' if len(preallocated) == 1 else 'their'} memory {within}; the real need is not known.",
             _HIDDEN,
         )
 
     def _build_pressure_finding(self, full_gpus: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(full_gpus, key=lambda use: use.ratio)
-        left = phrases.size(worst.capacity - worst.peak)
+        left = phrases.size_of(worst.capacity - worst.peak, worst.capacity)
         return _build_finding(
             "mem_pressure",
             full_gpus,
             Severity.WARNING,
             _build_peak_evidence(worst, self.full, ">="),
-            f"Memory of {_name_gpus(full_gpus, everybody)} was filled to {phrases.percent(worst.ratio)}: "
-            f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
+            f"The memory of {_name_gpus(full_gpus, everybody)} was {phrases.percent(worst.ratio)} full: only "
+            f"{left} was left.",
             _TIGHT,
         )
 
     def _build_headroom_finding(self, roomy_gpus: list[MemoryUse]) -> Finding:
         worst = max(roomy_gpus, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
+        several = len(roomy_gpus) > 1
         return _build_finding(
             "mem_headroom",
             roomy_gpus,
             Severity.INFO,
             _build_peak_evidence(worst, self.roomy, "<"),
-            f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
-            f"(fullest: {phrases.gpu_name(worst.device)}, peak {phrases.percent(worst.ratio)}).",
+            f"{'At least ' if several else ''}{phrases.percent(left / worst.capacity)} of the memory of "
+            f"{'each GPU' if several else phrases.gpu_name(worst.device)} was never used: "
+            f"{phrases.size_of(left, worst.capacity)}.",
             _ROOM,
         )
 
@@ -221,7 +222,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
         confidence, certainty.confidence_by_readings(max(use.samples for use in uses), step)
     )
     if is_constant:
-        summary += " It was so from the first row on, which cannot be told from preallocation."
+        summary += " It never changed, so it may be reserved, not needed."
     return Finding(
         kind=kind,
         severity=severity,

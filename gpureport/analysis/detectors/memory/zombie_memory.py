@@ -113,9 +113,8 @@ class ZombieMemory(Rule):
             samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
             summary=(
-                f"{phrases.gpu_name(series.device.id)} still held {phrases.size(last)} of its memory "
-                f"({phrases.percent(last / peak)} of the peak) {phrases.duration(rest.seconds)} after the last work"
-                + ("." if watched else "; whether the job was still busy on the CPU was not recorded.")
+                f"{phrases.duration(rest.seconds)} after the last work, {phrases.gpu_name(series.device.id)} still had "
+                f"{phrases.size(last)} in use" + ("." if watched else "; whether the CPU still worked is not known.")
             ),
             recommendation=_ADVICE,
         )

@@ -130,9 +130,8 @@ class OversizedGpu(Rule):
             samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
-                f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
-                f"{phrases.gpu_names(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
-                f"{fit.slower:.1f} times slower that is {phrases.percent(fit.busy)}."
+                f"{phrases.add_article(fit.gpu.model)} may suffice: {phrases.gpu_names(names, tuple(context.gpus()))} "
+                f"used up to {phrases.size(peak)} of memory and averaged {phrases.percent(used)} utilisation."
             ),
             recommendation=_ADVICE,
         )

@@ -144,12 +144,6 @@ class ClocksLocked(Rule):
         devices = tuple(one.device for one in settings)
         is_told = all(one.share is not None for one in settings)
         confidence = certainty.confidence_by_readings(min(one.samples for one in settings))
-        clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
-        if not np.isnan(lowest.ratio):
-            clock += f" of {phrases.megahertz(lowest.highest)}" + (
-                ", the highest seen" if lowest.is_highest_seen else ""
-            )
-        verb = "are set" if is_told else "seem to be set"
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -161,8 +155,8 @@ class ClocksLocked(Rule):
             samples=sum(one.samples for one in settings),
             ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
             summary=(
-                f"The clocks of {phrases.gpu_names(devices, tuple(context.gpus()))} {verb}{clock}; throttling is "
-                "judged against that, and speed compares only with runs set alike."
+                f"The clock of {phrases.gpu_names(devices, tuple(context.gpus()))} was "
+                f"{'' if is_told else 'probably '}locked{_describe_clock(lowest, len(settings))}."
             ),
             recommendation=_ADVICE,
         )
@@ -178,3 +172,14 @@ class ClocksLocked(Rule):
 def _find_highest_clock(signals: ClockSignals) -> float:
     clock = signals.clock[~np.isnan(signals.clock)]
     return float(clock.max()) if len(clock) else float("nan")
+
+
+def _describe_clock(setting: _ClockSetting, gpus: int) -> str:
+    """Return the clock, of several GPUs the lowest, and the highest one possible; empty where it is not known."""
+    if np.isnan(setting.clock):
+        return ""
+    text = f" at {phrases.megahertz(setting.clock)}" + (" or more" if gpus > 1 else "")
+    if np.isnan(setting.ratio):
+        return text
+    most = "the highest seen was" if setting.is_highest_seen else "the highest is"
+    return f"{text}; {most} {phrases.megahertz(setting.highest)}"

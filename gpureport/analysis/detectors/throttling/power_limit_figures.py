@@ -53,15 +53,12 @@ def read_counted_time(series: DeviceSeries) -> CountedTime | None:
     return counted
 
 
-def describe_counted_time(capped: CappedTime) -> str:
-    """Return what the driver counted at the limit, in brackets; empty where it counted nothing."""
-    if capped.counted is None:
+def describe_counted_gaps(capped: CappedTime) -> str:
+    """Return which part of what the driver counted no sample shows, as a sentence; empty without such."""
+    if capped.counted is None or capped.counted.gap_seconds <= 0:
         return ""
-    gaps, words = (
-        capped.counted.gap_seconds,
-        f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver",
-    )
-    return words + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
+    gaps, counted = phrases.duration(capped.counted.gap_seconds), phrases.duration(capped.counted.total_seconds)
+    return f" The driver counted {counted}, {gaps} of it in gaps of the log."
 
 
 def build_counter_evidence(counted: CountedTime) -> Evidence:

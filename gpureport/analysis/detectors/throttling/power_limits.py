@@ -13,7 +13,7 @@ from gpureport.analysis.detectors.throttling.power_limit_figures import (
     build_clock_evidence,
     build_counter_evidence,
     compute_clock_ratio,
-    describe_counted_time,
+    describe_counted_gaps,
     find_default_limit,
     is_masked_by_diagnostics,
     read_counted_time,
@@ -53,6 +53,8 @@ _NOT_REACHED = (
     "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
     "job that draws more runs on this GPU, ask who set the limit."
 )
+_ALL = 0.995
+"""Share of the busy time from which on it rounds to all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +156,7 @@ class PowerLimits(Rule):
         self, series: DeviceSeries, signals: ClockSignals, capped: "CappedTime", *, is_lowered: bool
     ) -> Finding:
         device, ratio = series.device.id, compute_clock_ratio(signals, capped.rows)
-        slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
+        clock = "" if np.isnan(ratio) else f", at {phrases.percent(ratio)} of its top clock"
         evidence = [compare_with_limit("power cap", "share of busy time", capped.share, ">=", self.least)]
         samples = series.count_readings("gpu_power_watts", capped.rows)
         is_slow = not is_lowered and ratio < self.slow.value and not is_masked_by_diagnostics(series)
@@ -175,21 +177,11 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy "
-                f"time{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
+                f"{phrases.gpu_name(device)} ran at its power limit {_describe_share(capped.share)}{clock}"
+                f"{'' if is_slow or is_lowered else ': normal under load'}."
+                f"{describe_counted_gaps(capped)}{_describe_merging(capped)}"
             ),
             recommendation=_CHOSEN if is_lowered else _SLOW if is_slow else _NORMAL,
-        )
-
-    def _describe_merging(self, capped: "CappedTime") -> str:
-        """Return a remark on stretches that include pauses below the limit; empty without such."""
-        at_limit = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
-        at_limit_seconds, whole = intervals.total_seconds(at_limit), intervals.total_seconds(capped.episodes)
-        if capped.counted is not None or whole - at_limit_seconds < PAUSES * whole:
-            return ""
-        return (
-            f"; of the {phrases.duration(whole)} counted, {phrases.duration(at_limit_seconds)} were at the limit, "
-            f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
     def _judge_limit(self, device: str, series: DeviceSeries, signals: ClockSignals) -> Iterator[Finding | NotJudged]:
@@ -212,8 +204,8 @@ class PowerLimits(Rule):
     ) -> Finding:
         is_binding, is_power_known = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = series.count_readings("gpu_power_watts", slice(None))
-        effect = "and the GPU ran into it" if is_binding else "but the GPU hardly came near it"
-        effect = effect if is_power_known else "but no busy sample shows whether that slows the job"
+        effect = ", and ran into it" if is_binding else ", but hardly came near it"
+        effect = effect if is_power_known else "; whether that slows the job is not known"
         ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
         reach, relation = "p95 while busy, of the limit", ">=" if is_binding else "<"
         power = compare_with_limit("gpu_power_watts", reach, peak / limit, relation, self.reached)
@@ -233,8 +225,21 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"The power limit of {phrases.gpu_name(device)} is {limit:.0f} W, "
-                f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {effect}."
+                f"{phrases.gpu_name(device)} was capped at {limit:.0f} W, "
+                f"{phrases.percent(limit / default.watts)} of its default {default.watts:.0f} W{effect}."
             ),
             recommendation=_LOWERED if is_binding or not is_power_known else _NOT_REACHED,
         )
+
+
+def _describe_share(share: float) -> str:
+    return "throughout" if share >= _ALL else f"for {phrases.percent(share)} of its busy time"
+
+
+def _describe_merging(capped: CappedTime) -> str:
+    """Return a sentence on stretches that include pauses below the limit; empty without such."""
+    at_limit = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
+    seconds, whole = intervals.total_seconds(at_limit), intervals.total_seconds(capped.episodes)
+    if capped.counted is not None or whole - seconds < PAUSES * whole:
+        return ""
+    return f" It did so for {phrases.duration(seconds)} of the {phrases.duration(whole)} marked."

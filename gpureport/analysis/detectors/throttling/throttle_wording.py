@@ -1,5 +1,6 @@
 """Sentences on a lowered clock: its cause and what to do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,42 +95,45 @@ def choose_advice(episodes: ThrottledEpisodes) -> str:
 
 def describe_episodes(episodes: ThrottledEpisodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
-    hardware = "a power brake" if episodes.cause == "power brake" else "the hardware"
-    seems = "was" if episodes.samples.is_direct else "appears to have been"
-    sentence = (
-        f"{phrases.gpu_name(episodes.device)} {seems} slowed by {'heat' if episodes.is_heat else hardware} for "
-        f"{phrases.duration(episodes.seconds)}{_describe_count(episodes)}"
-    )
-    hot = episodes.signals.temperature[episodes.rows]
-    if episodes.is_heat and not np.isnan(hot).all():
-        sentence += f", at up to {np.nanmax(hot):.0f} °C"
+    has_clock = episodes.reference is not None and not np.isnan(episodes.clock_ratio)
+    fall = 1 - episodes.clock_ratio if has_clock and episodes.clock_ratio < _AS_HIGH else 0.0
+    parts = [f"{_describe_slowdown(episodes, fall)} for {phrases.duration(episodes.seconds)}"]
+    if has_clock and not fall:
+        parts.append("its mean clock did not fall")
     if episodes.cause == UNEXPLAINED:
-        sentence += "; whether by heat or by a power brake was not recorded"
-    if episodes.reference and not np.isnan(episodes.clock_ratio):
-        share, whose = phrases.percent(episodes.clock_ratio), episodes.reference.description
-        has_fallen = episodes.clock_ratio < _AS_HIGH
-        sentence += (
-            f"; its clock fell to {share} of {whose}" if has_fallen else f"; its mean clock was as high as {whose}"
-        )
+        parts.append("whether from heat or a power brake is not known")
     if episodes.lost_seconds is None:
-        is_clock_hidden = episodes.samples.counted is not None and not np.isnan(episodes.signals.clock).all()
-        why = "no sample shows the clock it fell to, so the time lost is not known" if is_clock_hidden else None
-        sentence += f"; {why or 'the time lost is not known without a clock to compare'}"
-    return sentence + "."
+        parts.append("the time lost is not known")
+    return "; ".join([*parts, *_list_count_doubts(episodes)]) + "."
 
 
-def _describe_count(episodes: ThrottledEpisodes) -> str:
-    """Return how many episodes there are, and what the driver's counters say beyond them."""
-    sentence = f" in {phrases.count_of(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
+def _describe_slowdown(episodes: ThrottledEpisodes, fall: float) -> str:
+    """Return who slowed the GPU, and by how much where that is known."""
+    whose = phrases.gpu_name(episodes.device)
+    probably = "" if episodes.samples.is_direct else " probably"
+    hot = episodes.signals.temperature[episodes.rows]
+    if not episodes.is_heat:
+        culprit = "A power brake" if episodes.cause == "power brake" else "The hardware"
+        done = f"cut the clock of {whose} by {phrases.percent(fall)}" if fall else f"slowed {whose}"
+        return f"{culprit}{probably} {done}"
+    if np.isnan(hot).all():
+        done = f"lowered the clock of {whose} by {phrases.percent(fall)}" if fall else f"slowed {whose}"
+        return f"Heat{probably} {done}"
+    reached = f"{whose} reached {np.nanmax(hot):.0f} °C"
+    if fall:
+        return f"{reached}; its clock{probably} fell {phrases.percent(fall)}"
+    return f"{reached}; heat{probably} slowed it"
+
+
+def _list_count_doubts(episodes: ThrottledEpisodes) -> Iterator[str]:
+    """Yield which part of what the driver counted no sample shows, and whether its counter was reset."""
     counted = episodes.samples.counted
     if counted is None or counted.total_seconds <= 0:
-        return sentence
-    sentence += ", counted by the driver"
+        return
     if counted.gap_seconds > 0:
-        sentence += f" ({phrases.duration(counted.gap_seconds)} of it while the log has a gap)"
+        yield f"{phrases.duration(counted.gap_seconds)} of it lies in gaps of the log"
     if counted.restarts:
-        sentence += "; the counter started anew in between, so that it may be more"
-    return sentence
+        yield "the driver's counter restarted, so it may be more"
 
 
 def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:

@@ -271,4 +271,4 @@ class Throttling(Rule):
         if not others or np.isnan(own).all():
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
-        return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
+        return f" It was {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""

@@ -96,10 +96,10 @@ class FullPrecision(Rule):
         evidence = []
         if tensor is not None:
             evidence.append(compare_with_limit(_TENSOR, "mean over busy time", tensor, "<", self.active))
-            why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
+            whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
+            why = f"The tensor cores of {whose} worked for {phrases.percent(tensor)} of the busy time"
         else:
-            why = f"its params say {precision[0]}" if precision else ""
-        whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
+            why = f"The run says {precision[0]}" if precision else "The run uses full precision"
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -111,7 +111,7 @@ class FullPrecision(Rule):
             samples=sum(context.series[name].count_readings(_TENSOR, slice(None)) for name in devices)
             if evidence
             else 0,
-            summary=f"The job seems to compute in full precision on {whose}: {why}.",
+            summary=f"{why}; 16-bit precision may be faster.",
             recommendation=_ADVICE,
         )
 

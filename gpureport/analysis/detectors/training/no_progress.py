@@ -97,9 +97,9 @@ class NoProgress(Rule):
             lost_gpu_seconds=lost,
             samples=metric.count,
             summary=(
-                f"The best {metric.metric.name} ({value:.4g}) was reached "
-                f"{phrases.duration((best - context.whole.start) / 1e6)} into the recording; "
-                f"{phrases.gpu_time(lost)} followed without a better one."
+                f"{metric.metric.name} was best ({value:.4g}) after "
+                f"{phrases.duration((best - context.whole.start) / 1e6)}; no improvement in the "
+                f"{phrases.gpu_time(lost)} since."
             ),
             recommendation=_ADVICE,
         )

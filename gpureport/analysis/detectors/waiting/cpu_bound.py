@@ -136,7 +136,7 @@ class CpuBound(Rule):
             samples=cost.samples,
             ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", comparison),
             summary=core_count.append_core_count(
-                f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
+                f"The CPU was {phrases.percent(cpu)} busy while "
                 f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}.",
                 cores,
             ),

@@ -148,8 +148,7 @@ class CpuBoundSingle(Rule):
         devices = tuple(candidate.gpus)
         core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
         many = cost.lost_share >= self.problem.value and comparison.has_comparison
-        who = "one CPU core" if metric == CORE else "the watched process"
-        busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
+        who = "One CPU core was saturated" if metric == CORE else f"The watched process used {core:.2f} cores"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
@@ -165,10 +164,8 @@ class CpuBoundSingle(Rule):
                 "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
-                f"{wait_cost.describe_wait(cost)}"
-                f"{'' if comparison.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
+                f"{who} while {phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}; "
+                f"all cores together were {phrases.percent(cpu)} busy."
             ),
             recommendation=_ADVICE,
         )

@@ -101,7 +101,7 @@ class HostMemory(Rule):
         peak = float(np.quantile(used, 0.95))
         cpu = series.find_values(CPU, spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
-        when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
+        waited = phrases.duration(intervals.total_seconds(spans))
         if peak >= self.full.value:
             yield self._build_finding(
                 "host_memory_pressure",
@@ -109,7 +109,7 @@ class HostMemory(Rule):
                 spans,
                 len(used),
                 (_build_peak_evidence(peak, self.full, ">="),),
-                f"Host memory was nearly full ({phrases.percent(peak)}) {when}: little is left for the page cache.",
+                f"Host memory was {phrases.percent(peak)} full while GPUs waited for {waited}.",
             )
         elif peak < self.roomy.value and np.isnan(busy):
             yield missing_metrics.not_recorded("workers_headroom", host, CPU)
@@ -125,8 +125,8 @@ class HostMemory(Rule):
                     *([cores.evidence] if cores else []),
                 ),
                 core_count.append_core_count(
-                    f"Host memory was filled to no more than {phrases.percent(peak)} and the CPU to "
-                    f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
+                    f"GPUs waited for {waited} while host memory was {phrases.percent(peak)} full and the CPU "
+                    f"{phrases.percent(busy)} busy.",
                     cores,
                 ),
             )

@@ -129,8 +129,7 @@ class IoBound(Rule):
                 "a busy CPU: its episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
+                f"The host waited on storage while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,

@@ -182,10 +182,8 @@ class TransferBound(Rule):
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu_name(device)} worked "
-                f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
-                f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
-                "waiting."
+                f"Copies used {phrases.percent(used)} of the {link.description} PCIe link while "
+                f"{phrases.gpu_name(device)} {wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )
@@ -202,7 +200,7 @@ def _find_link(series: DeviceSeries) -> _Link | None:
         return None
     return _Link(
         bytes_per_second=_LANE[generation] / 8 * width,
-        description=f"generation {generation}, {width} lanes",
+        description=f"gen {generation} x{width}",
         is_logged=logged,
     )
 

@@ -48,7 +48,7 @@ def _body_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the report, the most important first."""
     yield from _head_lines(report)
     if report.policy:
-        yield from ("## Limits", "", *_table(report.policy), "", *_notes(report.policy), "")
+        yield from ("## Rules", "", *_table(report.policy), "", *_notes(report.policy), "")
     if report.worst:
         yield from _worst_lines(report.worst)
     if report.spent:
@@ -66,9 +66,7 @@ def _body_lines(report: Report) -> Iterator[str]:
 def _head_lines(report: Report) -> Iterator[str]:
     first, further = display.headline(report.verdict.sentence)
     lead = " ".join(filter(None, (further, *report.verdict.details)))
-    title = "" if report.title in report.subtitle else report.title
-    subtitle = " · ".join(filter(None, (title, report.subtitle)))
-    yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(subtitle, _TEXT)), "")
+    yield from (f"# {_sentence(first)}", "", escape_line_start(display.shorten(report.quiet_line, _TEXT)), "")
     yield from ([escape_line_start(display.shorten(lead, 4 * _TEXT)), ""] if lead else [])
     if report.tiles:
         has_changes = any(tile.change for tile in report.tiles)
@@ -170,7 +168,7 @@ def _finding_lines(report: Report) -> Iterator[str]:
 def _closing_lines(report: Report) -> Iterator[str]:
     """Yield where the full report is."""
     words = build_report_command(display.shorten(report.method.command, _TEXT))
-    command = f", with the full page: {inline_code(' '.join(words))}" if words else ""
+    command = f" · full report: {inline_code(' '.join(words))}" if words else ""
     yield f"gpureport {escape(display.shorten(report.version, _CELL))}{command}"
 
 

@@ -8,6 +8,7 @@ from gpureport.report.formats.text import (
     terminal_bars,
     terminal_gains,
     terminal_head,
+    terminal_overview,
     terminal_screen,
     terminal_tables,
     terminal_timeline,
@@ -43,6 +44,7 @@ def render(
 
 def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from terminal_head.head_lines(report, page)
+    yield from terminal_overview.overview_lines(report, page)
     if report.policy:
         yield from page.heading("Rules")
         yield from terminal_tables.block_lines(report.policy, page)
@@ -95,6 +97,9 @@ def _findings(report: Report, page: Page) -> Iterator[Line]:
     yield from page.heading("Findings")
     text = report.order if report.findings else f"No finding. {report.judgement.sentence}"
     yield from page.wrapped(text, 2, style="soft" if report.findings else "")
+    yield from terminal_overview.row_lines(report.rows, page)
+    if report.rows:
+        yield from page.heading("Each finding")
     for position, card in enumerate(report.findings):
         if position:
             yield Line()

@@ -12,7 +12,7 @@ def headline_lines(report: Report, page: Page, most: int | None = None) -> Itera
     """Yield the headline, what was read, and what to know with the headline, in at most `most` lines."""
     yield from page.wrapped(report.verdict.sentence, style="heading")
     yield Line()
-    yield from page.wrapped(_quiet(report), style="soft")
+    yield from page.wrapped(report.quiet_line, style="soft")
     yield from _lead(report.verdict.details, page, most)
 
 
@@ -26,11 +26,6 @@ def _lead(details: Sequence[str], page: Page, most: int | None) -> list[Line]:
     kept = lines[:most]
     last = display.shorten(f"{kept[-1].text} {'…' * page.width}", page.width - 1) if kept else ""
     return [*kept[:-1], Line(f"{last.rstrip(' ….')} …")] if kept else []
-
-
-def _quiet(report: Report) -> str:
-    """Return the line of what was read; it begins with the title where it does not hold it."""
-    return report.subtitle if report.title in report.subtitle else f"{report.title} · {report.subtitle}"
 
 
 def head_lines(report: Report, page: Page) -> Iterator[Line]:

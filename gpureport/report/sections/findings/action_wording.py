@@ -39,11 +39,11 @@ _BY_KIND: Mapping[str, ActionWording] = {
         how="End the process when training ends; upload, export and evaluate in a job without GPUs.",
     ),
     "idle_gap": ActionWording(
-        title="Look into the idle gaps", how="See what the job does at these times: checkpoints, evaluation or logging."
+        title="Look into the idle gaps", how="See whether the job saves, evaluates or logs at these times."
     ),
     "periodic_stall": ActionWording(
         title="Look into the regular stalls",
-        how="See what the job does at these times: checkpoints, evaluation or logging.",
+        how="See whether the job saves, evaluates or logs at these times.",
     ),
     "thermal_throttle": ActionWording(title="Cool {gpus}", how="Check airflow, fans, filters and its slot."),
     "hw_throttle": ActionWording(
@@ -190,6 +190,9 @@ _BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("idle_gap", "hang"): _FIND_HANG,
     ("idle_gap", "peers busy"): _FIND_HANG,
+    ("idle_gap", "unused"): ActionWording(
+        title="Release {gpus}", how="Ask only for the GPUs used, or start a process on this one."
+    ),
     ("idle_gap", "requests or input"): ActionWording(
         title="Find what the GPU waits for", how=_PROFILE, gain=UNKNOWN_GAIN
     ),

@@ -12,7 +12,7 @@ from gpureport.report.sections.findings.row_groups import RowGroup
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 
 FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
@@ -127,7 +127,7 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     a_run = " a run" if several else ""
     money = group_holders((each.position, each.cost) for each in group.groups if each.cost is not None)
     currency = next((cost.currency for run in group.runs.values() if (cost := run.analysis.cost)), "")
-    parts = [f"{format_range(amounts, display.gpu_time)}{a_run}"]
+    parts = [f"{format_gpu_time_range(amounts)}{a_run}"]
     if money and len(money) == len(group.runs):
         costs = [sum(each) for each in money.values()]
         parts.append(f"{format_range(costs, lambda amount: display.money(amount, currency))}{a_run}")

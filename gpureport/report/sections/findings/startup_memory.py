@@ -9,6 +9,7 @@ from gpureport import columns
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import format_range
 
 _USED = "gpu_memory_used_bytes"
 _NOTABLE = 0.25
@@ -27,7 +28,7 @@ def describe_empty_startup(runs: Iterable[ReportRun]) -> str:
     empty, length = (fmean(values) for values in zip(*measured, strict=True))
     if not length or empty / length < _NOTABLE:
         return ""
-    lengths = f"{display.duration(round(empty))} of {display.duration(round(length))}"
+    lengths = format_range((round(empty), round(length)), display.duration).replace(" to ", " of ")
     return f"For {lengths} GPU memory was still empty: the job was importing and setting up, or had not begun."
 
 

@@ -65,6 +65,6 @@ def _describe_move(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     before, after = shown.format_pair(delta.before, delta.after)
     moved = f"still {after}" if before == after else f"{before} to {after}"
     # the tile and the table beside it are of whole recordings
-    settled = " once settled" if delta.window == "steady" else ""
+    settled = " in steady state" if delta.window == "steady" else ""
     unsure = "" if delta.verdict in {Verdict.BETTER, Verdict.WORSE, Verdict.DIFFERS} else f", {describe_verdict(delta)}"
     return f"{shown.noun}{settled} {moved}{unsure}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display
 
@@ -55,8 +56,10 @@ class FindingFacts:
 
     @property
     def share(self) -> float | None:
-        """Its part of the GPU time of the run; None where the loss is not known."""
-        held = gpu_time.job_gpu_seconds([self.group.run.analysis])
+        """Its part of the GPU time of the run, of what was observed where that is less than half; None if not known."""
+        analyses = [self.group.run.analysis]
+        held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
+        held *= 1 - unseen if unseen > loss_wording.MOST else 1
         return self.group.lost / held if self.group.lost and held else None
 
     def observed(self, metric: str, statistic: str = "") -> float | None:

@@ -48,7 +48,10 @@ def write_idle_end(facts: FindingFacts) -> str:
     """Return how long GPUs were kept after the last work."""
     share = facts.observed("duration", "share of the")
     part = f", {display.percent(share)} of the run" if share is not None else ""
-    return f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(facts.seconds)} after the last work{part}."
+    whole, seconds = facts.group.run.seconds, facts.seconds
+    # time in which no job was on the GPU counts in neither
+    seconds = min(seconds, share * whole) if share is not None and whole else seconds
+    return f"{facts.gpus} {facts.verb('idles', 'idle')} {format_length(seconds)} after the last work{part}."
 
 
 def write_unused_gpu(facts: FindingFacts) -> str:

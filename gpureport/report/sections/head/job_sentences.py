@@ -24,7 +24,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     held = gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= loss_wording.NOTABLE:
         free = loss_wording.format_gpu_time(seconds, len(analyses))
-        yield f"No job held a GPU for another {free}; no figure counts that time."
+        yield f"No job was on a GPU for another {free}; no figure counts that time."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     WORK_RATE,
@@ -17,6 +16,7 @@ from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import excluded_data, step_headline
 from gpureport.report.sections.head.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
+from gpureport.report.sections.head.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
@@ -30,21 +30,24 @@ _SHORT, _START_UP = 600.0, 0.2
 
 
 def write_run_lead(
-    analyses: Sequence[Analysis], runs: Sequence[ReportRun], findings: Findings, told: FindingFacts | None
+    sentence: str, runs: Sequence[ReportRun], findings: Findings, told: FindingFacts | None
 ) -> Iterator[str]:
     """Yield what a step by itself lost, or what was checked where nothing was found.
 
     Args:
-        analyses: what was found out about each run of the step.
-        runs: these runs.
+        sentence: the headline.
+        runs: the runs of the step.
         findings: what is known of the findings.
         told: the findings that the headline tells of.
     """
+    analyses = [run.analysis for run in runs]
     rejected = list(excluded_data.rejections([analysis.run for analysis in analyses]))
     yield from rejected[:1]
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
     lost = describe_loss(analyses)
+    if told is None and sentence.endswith(f"{OF_GPU_TIME}, all of it {lost.rpartition('all of it ')[2]}"):
+        lost = ""
     if told is None or len(runs) == 1:
         yield from filter(None, (lost,))
     else:
@@ -53,7 +56,7 @@ def write_run_lead(
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}" if lost else ""
     if told is not None and told.finding.confidence is Confidence.LOW:
         yield "The log shows this only coarsely, so confidence is low."
-    if told is None and findings.judged:
+    if sentence.startswith(HEALTHY):
         yield describe_checks(findings)
 
 

@@ -98,8 +98,9 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     is_least = loss_wording.loss_bound(analyses) == "at least"
     if ratio < loss_wording.NOTABLE:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
-    seen = " observed" if whole > held else ""
-    of = f"{loss_wording.format_gpu_time(held, len(analyses))}{seen}"
+    of = loss_wording.format_gpu_time(held, len(analyses))
+    if whole > held:
+        of = f"the {of} observed"
     share = f"{'At least ' if is_least else ''}{display.percent(ratio)}"
     return f"{share} of {of} was lost: {_list_losses(lost, held, analyses)}."
 

@@ -9,6 +9,7 @@ from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.head.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
@@ -24,6 +25,31 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
     """Return whether the mean utilisation of all runs is lower than what calls for no change."""
     mean = utilisation(analyses)
     return mean is not None and mean < BELOW.value
+
+
+def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time of jobs in which GPUs computed; 0 without any."""
+    held = gpu_time.job_gpu_seconds(analyses)
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return seconds.get("computing", 0.0) / held if held else 0.0
+
+
+def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:
+    """Return which share of their time GPUs computed: `The GPU computed 11% of 3 h 24 min`.
+
+    Args:
+        analyses: the runs.
+        with_length: whether the length of a single GPU's time is said.
+    """
+    share = display.percent(measure_computing_ratio(analyses))
+    gpus = max(len(analysis.run.gpus) for analysis in analyses)
+    who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
+    of = (
+        format_length(gpu_time.job_gpu_seconds(analyses))
+        if with_length and gpus == 1 and len(analyses) == 1
+        else "the time"
+    )
+    return f"{who} computed {share} of {of}"
 
 
 def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:

@@ -7,10 +7,12 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head import finding_headlines, low_use_sentences
-from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.sections.head.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 
+HEALTHY, OF_GPU_TIME = "Healthy", "of the GPU time was lost"
+"""Beginning of the headline of a sound run, and words of that on a loss without a finding."""
 _UNSEEN, _LOST = 0.05, 0.1
 """Shares of the GPU time without utilisation, and of that lost, above which a run is not called healthy."""
 
@@ -33,7 +35,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if not held or (not findings.judged and findings.missing):
         return "Nothing could be assessed with this data."
     if low_use_sentences.is_low(analyses):
-        return f"{describe_computing(analyses, with_length=True)}; the log doesn't show why."
+        return f"{low_use_sentences.describe_computing(analyses, with_length=True)}; the log doesn't show why."
     if sum(gpu_time.lost_seconds_by_class(analyses).values()) / held >= _LOST:
         return _describe_lost_share(analyses, held)
     unseen = gpu_time.unobserved_ratio(analyses)
@@ -42,7 +44,7 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if findings.missing > findings.judged:
         checks = display.plural(findings.judged, "check")
         return f"No problems found in {checks}; {findings.missing} more could not be assessed."
-    return f"Healthy: {display.lower_first(describe_computing(analyses))}; no problems found."
+    return f"{HEALTHY}: {display.lower_first(low_use_sentences.describe_computing(analyses))}; no problems found."
 
 
 def _describe_lost_share(analyses: Sequence[Analysis], held: float) -> str:
@@ -51,20 +53,4 @@ def _describe_lost_share(analyses: Sequence[Analysis], held: float) -> str:
     name, seconds = next(iter(lost.items()))
     loss = name_loss(name, analyses)
     part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
-    return f"{display.percent(sum(lost.values()) / held)} of the GPU time was lost{part}."
-
-
-def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:
-    """Return which share of their time GPUs computed: `The GPU computed 11% of 3 h 24 min`.
-
-    Args:
-        analyses: the runs.
-        with_length: whether the length of a single GPU's time is said.
-    """
-    held = gpu_time.job_gpu_seconds(analyses)
-    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    share = display.percent(seconds.get("computing", 0.0) / held if held else 0.0)
-    gpus = max(len(analysis.run.gpus) for analysis in analyses)
-    who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
-    of = format_length(held) if with_length and gpus == 1 and len(analyses) == 1 else "the time"
-    return f"{who} computed {share} of {of}"
+    return f"{display.percent(sum(lost.values()) / held)} {OF_GPU_TIME}{part}."

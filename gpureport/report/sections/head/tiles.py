@@ -1,156 +1,130 @@
-"""The four figures at the head of a report, of its last step; of repeated steps they are means over the runs."""
+"""The four figures at the head of a report: of steps from the first to the last, of one run its worst fact first."""
 
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.steps.step_figures import PER_WORK, idle_ratio
+from gpureport.analysis.rules import phrases
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.report_run import format_gpu_models
-from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss
+from gpureport.report.sections.head.memory_tile import build_memory_tile
+from gpureport.report.sections.head.step_tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
-_HOUR = 3600.0
 _CANNOT = "cannot be told"
-_RESTING = frozenset(("short_pauses", "low_use", "waiting_for_input", "unused", "startup", "tail"))
-"""Classes of GPU time beside idle in which GPUs rest."""
-
-_UNSEEN = frozenset(("no_samples", "gpu_lost", "no_job"))
-"""Classes of GPU time that no sample of a job with a utilisation covers."""
-
-_APART, _NAMED = 0.02, 3
-"""Difference from which the idle share and the class are told apart, and classes named at most."""
-
-
-def build_tiles(comparison: Comparison, findings: Findings) -> tuple[Tile, ...]:
-    """Return GPU-hours, idle share, GPU-hours lost and open findings of the last step."""
-    step = comparison.steps[-1]
-    return (
-        _hours_tile(comparison),
-        _idle_tile(step.analyses, findings),
-        _lost_tile(step, findings),
-        _findings_tile(step, findings),
-    )
+_NAMED = 3
+"""Most classes of lost time that are named."""
+_HIGH_LOSS = 0.1
+"""Share of GPU time from which a loss has a tile even where no finding explains it."""
+_TEMPERATURE = "gpu_temperature_celsius"
+_MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
+_HEAT_KINDS = frozenset(("thermal_throttle", "hw_throttle"))
 
 
-def _mean_of(step: Step) -> str:
-    """Return that a figure is a mean, as the end of a sentence; empty for a single run."""
-    runs = len(step.analyses)
-    return f", a mean of {runs} runs" if runs > 1 else ""
+def build_tiles(comparison: Comparison, findings: Findings, worst: str = "") -> tuple[Tile, ...]:
+    """Return four figures.
 
-
-def _hours_tile(comparison: Comparison) -> Tile:
-    step = comparison.steps[-1]
-    held = gpu_time.job_gpu_seconds(step.analyses)
-    gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
-    per_work = _per_work(comparison)
-    if per_work is not None and step.work_unit:
-        shown = figure_formats.choose_format(
-            PER_WORK, step.work_unit, in_seconds=figure_formats.uses_seconds(comparison)
-        )
-        shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
-        spent = loss_wording.format_gpu_time(held, len(step.analyses))
-        return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
-    unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
-    value = display.number(held / _HOUR / len(step.analyses)) if held else unheld
-    return Tile(label="GPU-hours", value=value, context=f"{gpus}{_mean_of(step)}; work done not given")
-
-
-def _per_work(comparison: Comparison) -> float | None:
-    """Return GPU-seconds for a batch of work, of what had settled where only training metrics tell."""
-    last = comparison.steps[-1]
-    value = last.value(PER_WORK)
-    if value is None and len(comparison.steps) > 1:
-        deltas = comparison.between(comparison.steps[-2].label, last.label)
-        value = next((delta.after for delta in deltas if delta.metric == PER_WORK), None)
-    return value
-
-
-def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
-    label, idle = "Idle share", idle_ratio(analyses)
-    gpus = any(analysis.run.gpus for analysis in analyses)
-    if findings.too_short and gpus:
-        return Tile(label=label, value=_CANNOT, context="the recording is too short")
-    if idle is None:
-        context = "no utilisation was recorded" if gpus else "no GPU was recorded"
-        return Tile(label=label, value=display.NOT_RECORDED, context=context)
-    context = "of the time covered by samples, at a utilisation of 5% or less"
-    context += _idle_in_breakdown(analyses, idle)
-    return Tile(label=label, value=display.percent(idle), context=context)
-
-
-def _idle_in_breakdown(analyses: Sequence[Analysis], idle: float) -> str:
-    """Return how much of the idle time the class of that name holds, where other classes hold some of it.
-
-    Both are set against each other by the time that samples cover: a log gap is no reason why they differ. What is
-    printed is the share of all GPU time, as in the bars.
+    Args:
+        comparison: the steps; one for a single run.
+        findings: those of the last step.
+        worst: the kind of finding that the headline is about; empty where all is well.
     """
-    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    covered = sum(amount for name, amount in seconds.items() if name not in _UNSEEN)
-    apart = seconds.get("idle", 0.0) / (covered or 1.0)
-    printed = display.percent(seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0))
-    if apart - idle > _APART:
-        return f"; idle gaps below hold {printed}, because a brief burst of work does not end an idle gap"
-    others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
-    if idle - apart < _APART or not others:
-        return ""
-    named = display.join_words([display.lower_first(terms.CLASSES[name]) for name in others])
-    if apart < loss_wording.NOTHING:
-        return f"; counted below under {named}"
-    return (
-        f"; in the breakdown below, {printed} of all GPU time is listed as idle; the rest of this idle time is listed "
-        f"under {named}"
+    if len(comparison.steps) > 1:
+        return build_step_tiles(comparison)
+    step = comparison.steps[-1]
+    computing, lost = _build_computing_tile(step, findings), _build_lost_tile(step, findings)
+    hottest, memory = _build_hottest_tile(step), build_memory_tile(comparison)
+    if worst in _HEAT_KINDS:
+        return hottest, computing, lost, memory
+    if worst in _MEMORY_KINDS:
+        return memory, computing, lost, hottest
+    if worst or _lost_ratio(step) >= _HIGH_LOSS:
+        return computing, lost, hottest, memory
+    return computing, hottest, _build_energy_tile(step), memory
+
+
+def _lost_ratio(step: Step) -> float:
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    return sum(gpu_time.lost_seconds_by_class(step.analyses).values()) / held if held else 0.0
+
+
+def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
+    """Return what stands for a figure of GPU time, and why; empty where it can be told."""
+    if not any(analysis.run.gpus for analysis in step.analyses):
+        return display.NOT_RECORDED, "No GPU was recorded"
+    if explain_unknown_loss(step, findings):
+        return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
+    if not gpu_time.job_gpu_seconds(step.analyses):
+        return _CANNOT, "Rows of several GPUs may be mixed"
+    return "", ""
+
+
+def _build_computing_tile(step: Step, findings: Findings) -> Tile:
+    label, (absent, why) = "GPU time computing", _explain_absence(step, findings)
+    if absent:
+        return Tile(label=label, value=absent, context=why)
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    seconds = gpu_time.seconds_by_class(time for analysis in step.analyses for time in analysis.gpu_time)
+    lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
+    whole = loss_wording.format_gpu_time(held, len(step.analyses))
+    return Tile(
+        label=label,
+        value=display.percent(seconds.get("computing", 0.0) / held),
+        context=f"Of {whole}; lost {display.percent(lost / held)}",
     )
 
 
-def _lost_tile(step: Step, findings: Findings) -> Tile:
-    label, analyses = "GPU-hours lost", step.analyses
-    if not any(analysis.run.gpus for analysis in analyses):
-        return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
-    if explain_unknown_loss(step, findings):
-        context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
-        return Tile(label=label, value=_CANNOT, context=context)
-    held, lost = gpu_time.job_gpu_seconds(analyses), sum(gpu_time.lost_seconds_by_class(analyses).values())
-    if not held:
-        return Tile(label=label, value=_CANNOT, context="rows of several GPUs may be mixed")
-    if not lost and loss_wording.loss_bound(analyses) == "at least":
-        return Tile(label=label, value="not known", context="some was lost to throttling")
-    hours = lost / _HOUR / len(analyses)
-    unseen = gpu_time.unobserved_ratio(analyses)
-    seen = held * (1 - unseen)
-    if unseen > loss_wording.MOST:
-        base, ratio = (
-            f"the {loss_wording.format_gpu_time(seen, len(analyses))} observed; of the rest it cannot be told",
-            lost / seen,
-        )
-    else:
-        base, ratio = "all GPU-hours", lost / held
-    context = f"{loss_wording.loss_bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
-    amount = spending.lost_cost(analyses)
-    if amount is not None:
-        price = spending.common_price(analyses)
-        costs = display.money(amount / len(analyses), spending.currency(analyses))
-        context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
-    return Tile(label=label, value=display.number(hours), context=context)
+def _build_lost_tile(step: Step, findings: Findings) -> Tile:
+    label, (absent, why) = "GPU time lost", _explain_absence(step, findings)
+    if absent:
+        return Tile(label=label, value=absent, context=why)
+    held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    if not lost and loss_wording.loss_bound(step.analyses) == "at least":
+        return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
+    unseen = gpu_time.unobserved_ratio(step.analyses)
+    is_partly_seen = unseen > loss_wording.MOST
+    base = held * (1 - unseen) if is_partly_seen else held
+    named = [name for name in lost if lost[name] / base >= loss_wording.NOTHING][:_NAMED]
+    parts = [f"{display.lower_first(terms.CLASSES[name])} {display.percent(lost[name] / base)}" for name in named]
+    return Tile(
+        label=label,
+        value=display.percent(sum(lost.values()) / base),
+        unit=f"of {display.gpu_time(base)}{' observed' if is_partly_seen else ''}",
+        context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
+    )
 
 
-def _findings_tile(step: Step, findings: Findings) -> Tile:
-    # repetitions show one finding several times: it counts once, at its highest severity
-    worst: dict[str, str] = {}
-    for card in sorted(findings.open, key=lambda card: card.severity == "problem"):
-        worst[card.title] = card.severity
-    count = list(worst.values())
-    parts = [f"{display.plural(count.count(name), name)}" for name in ("problem", "warning") if name in count]
-    besides = {card.title for card in findings.cards if card.is_open and card.severity == "info"} - set(worst)
-    called = {card.title for card in findings.cards if card.is_open and card.severity != "info"} - set(worst)
-    facts = [f"{len(besides)} for information besides"] if besides else []
-    facts += [f"{len(called)} {'follows' if len(called) == 1 else 'follow'} from another"] if called else []
-    runs = [f"in any of {len(step.analyses)} runs"] if len(step.analyses) > 1 and parts else []
-    kinds = display.plural(findings.missing, "kind") if findings.missing else ""
-    missing = f"{kinds} could not be judged" if kinds else "every kind could be judged"
-    context = "; ".join([*([" ".join([display.join_words(parts), *runs])] if parts else []), *facts, missing])
-    return Tile(label="Open findings", value=str(len(count)), context=context)
+def _build_hottest_tile(step: Step) -> Tile:
+    label, found = "Hottest GPU", _list_peaks(step.analyses)
+    if not found:
+        return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
+    device, celsius = max(found, key=lambda each: each[1])
+    others = sorted(each for gpu, each in found if gpu != device)
+    name = phrases.gpu_name(device)
+    if not others:
+        return Tile(label=label, value=display.temperature(celsius), context=name)
+    low, high = display.temperature(others[0]), display.temperature(others[-1])
+    span = low if low == high else f"{low.removesuffix(f'{display.GAP}°C')} to {high}"
+    return Tile(label=label, value=display.temperature(celsius), unit=name, context=f"Others at most {span}")
+
+
+def _list_peaks(analyses: Sequence[Analysis]) -> list[tuple[str, float]]:
+    """Return the highest temperature of each GPU over all runs."""
+    peaks: dict[str, float] = {}
+    for analysis in analyses:
+        gpus = {gpu.id for gpu in analysis.run.gpus}
+        for each in analysis.statistics:
+            summary = each.metric(_TEMPERATURE) if each.device in gpus else None
+            if summary is not None:
+                peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
+    return list(peaks.items())
+
+
+def _build_energy_tile(step: Step) -> Tile:
+    joules = step.value("energy_joules")
+    if joules is None:
+        return Tile(label="Energy", value=display.NOT_RECORDED, context="Power was not recorded")
+    value, _, unit = display.energy(joules).partition(display.GAP)
+    return Tile(label="Energy", value=value, unit=unit, context="GPUs only")

@@ -3,7 +3,13 @@
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.report.sections.head.finding_facts import FindingFacts, format_length, name_gpus
+from gpureport.report.sections.head.low_use_sentences import describe_computing, measure_computing_ratio
 from gpureport.report.wording import display
+
+_LITTLE = 0.5
+"""Share of the time below which a whole run is said to compute little."""
+_MOST = 0.8
+"""Share of the run below which the length of a stretch is said."""
 
 
 def _busy(facts: FindingFacts) -> str:
@@ -34,13 +40,20 @@ def write_copy_wait(facts: FindingFacts) -> str:
 
 
 def write_low_use(facts: FindingFacts) -> str:
-    """Return that GPUs are little used beside a host that is not full."""
-    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; the host is not the bottleneck."
+    """Return that GPUs are little used, and what of the host is known not to hold them back."""
+    known = facts.observed("cpu_iowait_ratio") is not None and facts.observed("cpu_busiest_core_ratio") is not None
+    host = "neither CPU nor storage is the bottleneck" if known else "the CPU is not saturated"
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; {host}."
 
 
 def write_low_use_without_host(facts: FindingFacts) -> str:
     """Return that GPUs are little used, and that the log does not show why."""
-    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}; the log doesn't show why."
+    run = facts.group.run
+    computing = measure_computing_ratio([run.analysis])
+    if len(run.run.gpus) == 1 and computing < _LITTLE:
+        return f"{describe_computing([run.analysis], with_length=True)}; the log doesn't show why."
+    length = f" for {format_length(facts.seconds)}" if facts.seconds < _MOST * run.seconds else ""
+    return f"{facts.gpus} {facts.verb('is', 'are')} only {_busy(facts)}{length}; the log doesn't show why."
 
 
 def write_busy_low_power(facts: FindingFacts) -> str:

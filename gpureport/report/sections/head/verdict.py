@@ -33,7 +33,7 @@ def build_verdict(
     sentence, details = describe_comparison(comparison, study) if len(comparison.steps) > 1 else ("", ())
     if not sentence:
         sentence, told = run_headline.describe_run(last, of_last, findings)
-        of_run = tuple(filter(None, lead.write_run_lead(last.analyses, of_last, findings, told)))
+        of_run = tuple(filter(None, lead.write_run_lead(sentence, of_last, findings, told)))
         if len(comparison.steps) > 1:
             sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *of_run)
@@ -42,8 +42,8 @@ def build_verdict(
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first thing to do as the last sentence of its lead."""
-    if not actions:
+    """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding."""
+    if not actions or not actions[0].finding:
         return verdict
     return replace(verdict, details=(*verdict.details, f"First: {display.lower_first(actions[0].title)}."))
 

@@ -1,4 +1,4 @@
-"""The figures at the head of a report on groups: those of the cheapest and the fastest group, then of the last."""
+"""The figures at the head of a report on groups: those of the cheapest and the fastest group."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,17 +12,24 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
 
-def build_study_tiles(comparison: Comparison, study: Study, of_last: Sequence[Tile]) -> tuple[Tile, ...]:
-    """Return as many figures as there are of the last step, the first of them of the best groups.
+def choose_best(comparison: Comparison, study: Study) -> Comparison:
+    """Return the comparison with the best group alone, or the last one where none is best."""
+    step = next((step for step in comparison.steps if step.label == study.best_label), comparison.steps[-1])
+    return replace(comparison, steps=(step,), deltas=())
+
+
+def build_study_tiles(comparison: Comparison, study: Study, of_best: Sequence[Tile]) -> tuple[Tile, ...]:
+    """Return four figures: which groups are the best, then more of the best one.
 
     Args:
         comparison: the groups as steps.
         study: what is said of them together.
-        of_last: figures of the last group, which the others name.
+        of_best: figures of the best group.
     """
     best = [_build_tile(comparison, each) for each in (study.best_by_cost, study.best_by_speed) if each is not None]
-    last = display.clean(comparison.steps[-1].label)
-    return (*best, *(replace(tile, context=f"{last}: {tile.context}") for tile in of_last[len(best) :]))
+    label = display.clean(choose_best(comparison, study).steps[0].label)
+    rest = (replace(tile, context=f"{label}: {display.lower_first(tile.context)}") for tile in of_best[len(best) :])
+    return (*best, *rest)
 
 
 def _build_tile(comparison: Comparison, best: BestGroup) -> Tile:

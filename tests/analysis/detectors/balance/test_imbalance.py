@@ -22,7 +22,7 @@ def test_the_gpu_that_differs_is_named() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert (finding.devices, finding.cause, finding.severity) == (("gpu:1",), "utilisation", Severity.WARNING)
     assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)
-    assert "GPU 1 differs from its peers for 4 min 59 s: it worked 58% of the time, its peers 97%" in finding.summary
+    assert "GPU 1 averaged 58% utilisation over 4 min 59 s, the others 97%." in finding.summary
 
 
 def test_one_rank_that_works_while_the_others_wait() -> None:
@@ -48,7 +48,7 @@ def test_of_two_the_lower_is_named() -> None:
     """Nobody else tells which is odd; confidence says so."""
     (finding,) = found(analyze(recording(util=[_BUSY, _LESS])), "imbalance")
     assert (finding.devices, finding.confidence) == (("gpu:1",), Confidence.MEDIUM)
-    assert "GPU 1 differs from GPU 0" in finding.summary
+    assert "GPU 1 averaged 58% utilisation over 4 min 59 s, GPU 0 97%." in finding.summary
 
 
 def test_at_full_utilisation_power_tells_the_straggler() -> None:
@@ -57,7 +57,7 @@ def test_at_full_utilisation_power_tells_the_straggler() -> None:
     run = recording(util=98, power=[waiting, waiting, steps((330, 900)), waiting], power_limit=400)
     (finding,) = found(analyze(run), "imbalance")
     assert (finding.devices, finding.cause, finding.lost_gpu_seconds) == (("gpu:2",), "power", None)
-    assert "Its peers may be waiting for it" in finding.summary
+    assert "full utilisation over 9 min 57 s, the others 215 W. The others may be waiting for it." in finding.summary
 
 
 def test_two_levels_of_power_are_compared_by_their_mean() -> None:

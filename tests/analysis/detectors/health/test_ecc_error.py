@@ -17,7 +17,7 @@ def test_an_uncorrected_error_is_a_problem() -> None:
     assert (finding.severity, finding.devices, finding.cause) == (Severity.PROBLEM, ("gpu:0",), "uncorrected")
     assert spans(finding) == [(59.0, 60.0)]
     assert finding.evidence[0].observed == 2
-    assert "rose by 2" in finding.summary
+    assert "GPU 0 had 2 uncorrectable memory errors." in finding.summary
 
 
 def test_corrected_errors_are_information() -> None:
@@ -47,7 +47,7 @@ def test_a_remapped_row_that_waits_for_a_reset_says_so() -> None:
     run = recording(util=_UTIL, remapped=steps((0, 60), (1, 40)), remap_pending=steps((0, 60), (1, 40)))
     (finding,) = found(analyze(run), "ecc_error")
     assert finding.severity is Severity.PROBLEM
-    assert "a reset is needed" in finding.summary
+    assert "GPU 0 had 1 bad memory row; it needs a reset to take that memory out of use." in finding.summary
 
 
 def test_a_failed_remapping_is_a_problem() -> None:

@@ -30,8 +30,8 @@ def test_a_lost_gpu_is_a_problem_and_costs_the_rest_of_the_run() -> None:
     assert (finding.severity, finding.confidence, finding.devices) == (Severity.PROBLEM, Confidence.HIGH, ("gpu:1",))
     assert spans(finding) == [(60.0, 119.0)]
     assert finding.lost_gpu_seconds == pytest.approx(59)
-    assert "GPU 1 was lost" in finding.summary
-    assert "did not answer for the 59 s until the recording ended" in finding.summary
+    assert "GPU 1 stopped responding 59 s before the end." in finding.summary
+    assert "GPU 1 stopped responding 59 s before the end." in finding.summary
 
 
 def test_a_message_with_an_address_names_the_gpu() -> None:
@@ -57,7 +57,7 @@ def test_a_gpu_that_comes_back_was_lost_until_then() -> None:
     run = with_quality(recording(util=util), log_events=(event("gpu_lost", 40, "[GPU is lost]", device="gpu:0"),))
     (finding,) = found(analyze(run), "gpu_lost")
     assert finding.lost_gpu_seconds == pytest.approx(20)
-    assert "it answered again 20 s later" in finding.summary
+    assert "GPU 0 stopped responding for 20 s." in finding.summary
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def test_the_host_log_goes_on() -> None:
     (finding,) = found(analyze(recording(util=_UTIL, cpu=steps((20, 600)))), "monitoring_ended")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.HIGH)
     assert spans(finding) == [(299.0, 599.0)]
-    assert "end 5 min before the host log (50% of the run)" in finding.summary
+    assert "The GPU log stopped 5 min before the host log, 50% of the run." in finding.summary
 
 
 def test_training_metrics_go_on() -> None:

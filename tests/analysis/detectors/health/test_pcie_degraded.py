@@ -22,7 +22,7 @@ def test_a_link_of_half_the_lanes_is_information() -> None:
     """Many a cloud instance is built so; the link and what it could be are named."""
     (finding,) = found(analyze(_run(4, 8)), "pcie_degraded")
     assert (finding.severity, finding.confidence, finding.devices) == (Severity.INFO, Confidence.HIGH, ("gpu:0",))
-    assert "generation 4 x8 while busy, where generation 4 x16 is possible: 50% of the data rate" in finding.summary
+    assert "GPU 0 ran at half of its PCIe speed: gen 4 x8 instead of gen 4 x16." in finding.summary
 
 
 @pytest.mark.parametrize(

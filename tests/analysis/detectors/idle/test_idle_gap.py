@@ -18,7 +18,7 @@ def test_a_gap_within_the_job_is_one_finding() -> None:
     assert [spans(gap) for gap in gaps] == [[(99.0, 119.0)]]
     assert gaps[0].lost_gpu_seconds == pytest.approx(20)
     assert (gaps[0].confidence, gaps[0].cause, gaps[0].severity) == (Confidence.HIGH, "unknown", Severity.WARNING)
-    assert gaps[0].summary.startswith("GPU 0 was idle for 20 s while the job was running")
+    assert gaps[0].summary.startswith("GPU 0 sat idle for 20 s mid-job.")
 
 
 def test_edges_are_found_between_samples() -> None:
@@ -395,5 +395,5 @@ def test_a_gap_of_a_log_without_memory_may_lie_between_jobs() -> None:
     """Nothing tells whether a job held the GPU meanwhile."""
     (gap,) = found(analyze(recording(util=steps((97, 300), (0, 600), (97, 300)))), "idle_gap")
     assert gap.summary.endswith(
-        "between two stretches of work (mean utilisation 0%); whether a job held it was not recorded."
+        "sat idle for 10 min between two stretches of work; whether a job used it is not known."
     )

@@ -33,7 +33,7 @@ def test_the_period_its_cost_and_its_gaps_are_named() -> None:
     assert stall.consequences == (gaps[0].fingerprint,)
     assert {gap.cause for gap in gaps} == {"periodic"}
     assert (stall.severity, stall.cause, stall.confidence) == (Severity.WARNING, None, Confidence.MEDIUM)
-    assert "About every 2 min, 8 times, GPU 0 stood idle for 12 s on average" in stall.summary
+    assert "GPU 0 stalled every 2 min for about 12 s, 8.7% of the job; the log doesn't show why." in stall.summary
     assert len(stall.intervals) == 8
 
 
@@ -43,7 +43,7 @@ def test_all_gpus_that_share_a_period_are_one_finding() -> None:
     (stall,) = found(analyze(recording(util=[util, util])), "periodic_stall")
     assert stall.devices == ("gpu:0", "gpu:1")
     assert stall.lost_gpu_seconds == pytest.approx(2 * 6 * _PAUSE, rel=0.05)
-    assert "both GPUs" in stall.summary
+    assert "Both GPUs stalled every 2 min for about 12 s, 8.3% of the job; the log doesn't show why." in stall.summary
 
 
 def test_an_event_that_was_missed_is_a_multiple() -> None:

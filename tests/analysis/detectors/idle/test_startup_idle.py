@@ -42,7 +42,9 @@ def test_a_job_that_never_works_is_named_as_such() -> None:
     analysis = analyze(recording(util=np.zeros(100)))
     (never,) = found(analysis, "startup_idle")
     assert never.severity is Severity.WARNING
-    assert never.summary.startswith("No sustained work above 12%")
+    assert never.summary.startswith(
+        "No GPU did lasting work in 1 min 39 s; utilisation was 5.0% or less for 100% of it."
+    )
     assert never.cause == "no work"
     assert found(analysis, "idle_gap") == []
 
@@ -96,7 +98,7 @@ def test_coarse_samples_say_the_range() -> None:
     """Ten minutes between samples: a start-up is known to ten minutes, with low confidence."""
     (startup,) = found(analyze(recording(util=steps((0, 3), (97, 20)), every=600.0)), "startup_idle")
     assert startup.confidence is Confidence.LOW
-    assert startup.summary.startswith("Between 20 min and 30 min passed before the first sustained work")
+    assert startup.summary.startswith("The first work came after 20 to 30 min, 11% of the run.")
     assert [entry.observed for entry in startup.evidence[2:]] == [1200.0, 1800.0]
 
 
@@ -104,7 +106,7 @@ def test_a_coarse_tail_says_the_range() -> None:
     """From the first reading at rest or the last at work to the end."""
     (tail,) = found(analyze(recording(util=steps((97, 20), (0, 3)), every=600.0)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert tail.summary.startswith("Between 20 min and 30 min passed after the last sustained work")
+    assert tail.summary.startswith("The GPU sat idle for 20 to 30 min after the last work, 11% of the run.")
 
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 1000.0])
@@ -191,7 +193,7 @@ def test_light_work_after_the_last_sustained_work_is_said() -> None:
     util = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
     (tail,) = found(analyze(recording(util=util)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert "may have been light work: utilisation was above 5.0% for 5" in tail.summary
+    assert "The GPU sat idle for 2 min after the last work, 65% of the run. Light work may fill 50%" in tail.summary
 
 
 def test_power_of_work_ends_a_start_up_that_utilisation_does_not_see() -> None:

@@ -22,7 +22,7 @@ def test_gpus_that_never_worked_are_one_finding() -> None:
     assert (finding.devices, finding.severity) == (("gpu:1", "gpu:2"), Severity.WARNING)
     assert finding.confidence is Confidence.HIGH
     assert finding.lost_gpu_seconds == pytest.approx(2 * 280, abs=4)
-    assert "GPU 1 and GPU 2 never worked, while GPU 0 worked for 4 min 4" in finding.summary
+    assert "GPUs 1 and 2 never worked while GPU 0 worked for 4 min 40 s." in finding.summary
 
 
 def test_a_gpu_whose_memory_is_held_may_be_another_job_s() -> None:
@@ -30,7 +30,7 @@ def test_a_gpu_whose_memory_is_held_may_be_another_job_s() -> None:
     run = recording(util=[_BUSY, _NEVER, _NEVER], memory=[_HELD, _HELD * 0.75, _NEVER])
     free, held = sorted(found(analyze(run), "unused_gpu"), key=lambda finding: finding.confidence)
     assert (free.devices, held.devices) == (("gpu:2",), ("gpu:1",))
-    assert "up to 30.0 GiB of memory was held" in held.summary
+    assert "GPU 1 never worked while GPU 0 worked for 4 min 40 s; 30.0 GiB of its memory was in" in held.summary
 
 
 def test_stray_kernels_are_no_work() -> None:
@@ -70,7 +70,7 @@ def test_time_without_samples_is_not_lost() -> None:
     assert finding.confidence is Confidence.LOW
     assert finding.lost_gpu_seconds is not None
     assert finding.lost_gpu_seconds < 9000
-    assert "of which samples tell of" in finding.summary
+    assert "GPU 1 never worked while GPU 0 worked for 13 h 32 min; samples cover 48 min 20 s of it;" in finding.summary
     assert sum(part.seconds for part in finding.intervals) < 3000
 
 
@@ -152,14 +152,14 @@ def test_no_memory_tells_where_utilisation_was_not_recorded() -> None:
     """As under MIG, or where the driver has none for these GPUs."""
     (finding,) = found(analyze(recording(**_eight(util=None))), "unused_gpu")
     assert (finding.devices, finding.confidence) == (_SEVEN, Confidence.MEDIUM)
-    assert "never held more than 3 MiB of memory, while GPU 0 worked for 4 min 5" in finding.summary
+    assert "4, 5, 6 and 7 never used more than 3 MiB of memory while GPU 0 worked for 4 min 55 s." in finding.summary
 
 
 def test_no_memory_tells_beside_a_gpu_that_holds_some() -> None:
     """A log without utilisation knows who held memory."""
     (finding,) = found(analyze(recording(memory=_eight()["memory"])), "unused_gpu")
     assert finding.devices == _SEVEN
-    assert "while GPU 0 held memory for 4 min 5" in finding.summary
+    assert "7 never used more than 3 MiB of memory while GPU 0 had memory in use for 4 min 59 s." in finding.summary
 
 
 @pytest.mark.parametrize("memory", [[_FEW_MIB, _FEW_MIB], [_HELD, _HELD]], ids=["none", "both"])

@@ -39,7 +39,7 @@ def test_reserved_memory_is_not_available() -> None:
     assert found(analyze(recording(util=_UTIL, memory=memory, reserved=roomy)), "mem_pressure") == []
     (finding,) = found(analyze(recording(util=_UTIL, memory=memory, reserved=tight)), "mem_pressure")
     assert finding.severity is Severity.WARNING
-    assert "75.0 GiB of 76.0 GiB, 1.0 GiB short of running out" in finding.summary
+    assert "The memory of GPU 0 was 99% full: only 1.0 of 76.0 GiB was left." in finding.summary
 
 
 def test_the_fullest_gpu_decides_about_room() -> None:
@@ -53,7 +53,7 @@ def test_preallocation_that_is_released_at_the_end_is_recognised() -> None:
     memory = steps((0, 10), (62, 280), (0, 10))
     (finding,) = found(analyze(recording(util=_UTIL, memory=memory)), "mem_prealloc")
     assert finding.severity is Severity.INFO
-    assert "preallocates" in finding.summary
+    assert "GPU 0 took 78% of its memory at once; the real need is not known." in finding.summary
 
 
 def test_a_step_that_goes_on_growing_is_no_preallocation() -> None:
@@ -82,21 +82,20 @@ def test_memory_that_never_moves_may_be_preallocated(level: float, request: pyte
     kind = request.node.callspec.id
     (finding,) = found(analyze(recording(util=_UTIL, memory=steps((level, 300)))), kind)
     assert (finding.confidence, finding.ruled_out) == (Confidence.LOW, ())
-    assert "cannot be told from preallocation" in finding.summary
+    assert "It never changed, so it may be reserved, not needed." in finding.summary
 
 
 def test_preallocation_has_two_explanations() -> None:
     """The cause is not claimed."""
     (finding,) = found(analyze(recording(util=_UTIL, memory=steps((0, 10), (62, 290)))), "mem_prealloc")
-    assert "or a job that allocates everything at once" in finding.summary
+    assert "GPU 0 took 78% of its memory at once; the real need is not known." in finding.summary
 
 
 def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
     """0.1 GiB hides how little it is; only the GPUs meant are named."""
     run = recording(util=_UTIL, memory=[_growing(79.92), _growing(20)])
     (finding,) = found(analyze(run), "mem_pressure")
-    assert "82 MiB short of running out" in finding.summary
-    assert finding.summary.startswith("Memory of GPU 0 was")
+    assert finding.summary.startswith("The memory of GPU 0 was 100% full: only 82 MiB of 80.0 GiB was left.")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_memory_held_after_the_end_is_found() -> None:
     assert start == pytest.approx(299.5, abs=2)
     assert end == pytest.approx(599, abs=1)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
-    assert "GPU 0 still held 40.0 GiB of its memory (100% of the peak)" in finding.summary
+    assert "5 min after the last work, GPU 0 still had 40.0 GiB in use; whether the CPU still" in finding.summary
 
 
 def test_an_idle_cpu_makes_it_sure() -> None:

@@ -18,7 +18,7 @@ def test_a_job_that_fits_a_smaller_gpu_is_found() -> None:
     """The model is named with the busy time and the memory it would take."""
     (finding,) = found(analyze(recording(util=_SOME, memory=_MEMORY)), "oversized_gpu")
     assert (finding.severity, finding.confidence, finding.lost_gpu_seconds) == (Severity.INFO, Confidence.LOW, None)
-    assert "The job would fit A10:" in finding.summary
+    assert "An A10 may suffice: GPU 0 used up to 10.0 GiB of memory and averaged 20% utilisation." in finding.summary
     assert finding.evidence[1].observed == pytest.approx(0.2 * 2039 / 600, abs=0.01)
 
 
@@ -66,6 +66,6 @@ def test_no_model_of_older_arithmetic_is_proposed() -> None:
     """What runs in bfloat16 needs compute capability 8.0."""
     memory = np.minimum(_MEMORY, 8.0)
     (finding,) = found(analyze(recording(util=np.tile([12.4, 12.2], 400), memory=memory)), "oversized_gpu")
-    (named,) = [gpu for gpu in gpus.load_gpus() if f"would fit {gpu.model}:" in finding.summary]
+    (named,) = [gpu for gpu in gpus.load_gpus() if f" {gpu.model} may suffice:" in finding.summary]
     assert named.compute_capability is not None
     assert named.compute_capability >= (8, 0)

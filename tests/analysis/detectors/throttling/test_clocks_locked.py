@@ -27,7 +27,7 @@ def test_a_bit_tells_once_a_run(bit: str) -> None:
     (finding,) = found(analyze(run), "clocks_locked")
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.HIGH)
     assert finding.devices == ("gpu:0", "gpu:1")
-    assert "both GPUs are set to 1,230 MHz of 1,530 MHz" in finding.summary
+    assert "The clock of both GPUs was locked at 1,230 MHz or more; the highest is 1,530 MHz." in finding.summary
 
 
 def test_a_clock_that_never_moves_below_the_highest_seems_set() -> None:
@@ -35,7 +35,7 @@ def test_a_clock_that_never_moves_below_the_highest_seems_set() -> None:
     run = recording(util=_UTIL, clock=1005, clock_max=1410, power=200, power_limit=400)
     (finding,) = found(analyze(run), "clocks_locked")
     assert finding.confidence is Confidence.MEDIUM
-    assert "seem to be set to 1,005 MHz of 1,410 MHz" in finding.summary
+    assert "The clock of GPU 0 was probably locked at 1,005 MHz; the highest is 1,410 MHz." in finding.summary
 
 
 _MOVING = np.where(np.arange(220) % 3 == 0, 1005.0, 1050.0)
@@ -77,7 +77,7 @@ def test_a_clock_far_below_what_the_log_shows_seems_set() -> None:
     clock = steps((2130, 20), (525, 200))
     (finding,) = found(analyze(recording(util=_UTIL, clock=clock, model=None, power=14)), "clocks_locked")
     assert finding.confidence is Confidence.MEDIUM
-    assert "seem to be set to 525 MHz of 2,130 MHz, the highest seen" in finding.summary
+    assert "The clock of GPU 0 was probably locked at 525 MHz; the highest seen was 2,130 MHz." in finding.summary
 
 
 def test_a_steady_clock_near_the_highest_seen_is_no_setting() -> None:

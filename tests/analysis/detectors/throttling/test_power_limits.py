@@ -12,7 +12,7 @@ def test_the_power_cap_is_information() -> None:
     run = recording(util=98, power=70, power_limit=70, clock=900, sw_power_cap=np.ones(300), model="Tesla T4")
     (finding,) = found(analyze(run), "power_cap")
     assert finding.severity is Severity.INFO
-    assert "100% of its busy time, at a median clock of 57% of the highest" in finding.summary
+    assert "GPU 0 ran at its power limit throughout, at 57% of its top clock: normal under load." in finding.summary
 
 
 def test_what_a_stretch_of_bursts_counts_is_said() -> None:
@@ -22,8 +22,7 @@ def test_what_a_stretch_of_bursts_counts_is_said() -> None:
     (interval,) = finding.intervals
     assert (round(interval.seconds), round(100 * bits.mean())) == (284, 25)
     assert finding.summary.endswith(
-        "; of the 4 min 44 s counted, 1 min 14 s were at the limit, since bursts up to 20 s apart are one stretch, the "
-        "pauses between them included."
+        "busy time, at 64% of its top clock. It did so for 1 min 14 s of the 4 min 44 s marked."
     )
 
 
@@ -50,7 +49,7 @@ def test_a_lowered_limit_that_binds_is_a_warning() -> None:
     run = recording(util=steps((98, 300)), power=219, power_limit=220, default_limit=400)
     (finding,) = found(analyze(run), "power_limited")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.HIGH)
-    assert "220 W, 55% of the default 400 W" in finding.summary
+    assert "GPU 0 was capped at 220 W, 55% of its default 400 W, and ran into it." in finding.summary
 
 
 def test_a_lowered_limit_nobody_reaches_is_information() -> None:
@@ -107,5 +106,5 @@ def test_a_lowered_limit_without_busy_samples_says_nothing_of_power() -> None:
     """Whether a job feels it is not known from a GPU at rest: no 0% of the limit while busy."""
     run = recording(util=np.zeros(60), power=30, power_limit=400, default_limit=450)
     (finding,) = found(analyze(run), "power_limited")
-    assert "no busy sample shows" in finding.summary
+    assert "GPU 0 was capped at 400 W, 89% of its default 450 W; whether that slows the job is not" in finding.summary
     assert not any("busy" in entry.statistic for entry in finding.evidence)

@@ -15,14 +15,14 @@ def test_idle_tensor_cores_are_found() -> None:
     run = recording(util=steps((97, 250), (0, 50)), tensor_active=steps((0.2, 250), (0, 50)))
     (finding,) = found(analyze(run), "full_precision")
     assert (finding.severity, finding.confidence, finding.intervals) == (Severity.INFO, Confidence.HIGH, ())
-    assert "tensor cores were active 0.2% of the busy time" in finding.summary
+    assert "The tensor cores of GPU 0 worked for 0.2% of the busy time; 16-bit precision may be" in finding.summary
 
 
 def test_params_that_say_32_bits_are_found() -> None:
     """Where tensor activity was not counted."""
     (finding,) = found(analyze(with_params(recording(util=_BUSY), precision="32-true")), "full_precision")
     assert finding.confidence is Confidence.MEDIUM
-    assert "its params say precision=32-true" in finding.summary
+    assert "The run says precision=32-true; 16-bit precision may be faster." in finding.summary
 
 
 def test_tensor_activity_decides_over_params() -> None:

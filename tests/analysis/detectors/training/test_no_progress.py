@@ -50,9 +50,7 @@ def test_the_hours_after_an_early_best_are_those_of_all_gpus() -> None:
     assert end == pytest.approx(2000, abs=1)
     assert finding.lost_gpu_seconds == pytest.approx(3000, abs=2)
     assert (finding.severity, finding.confidence, finding.devices) == (Severity.INFO, Confidence.MEDIUM, ())
-    assert finding.summary == (
-        "The best val_loss (1) was reached 8 min 20 s into the recording; 50.0 GPU-min followed without a better one."
-    )
+    assert finding.summary == ("val_loss was best (1) after 8 min 20 s; no improvement in the 50.0 GPU-min since.")
     share, count, best = finding.evidence
     assert share.observed == pytest.approx(0.75, abs=0.001)
     assert (count.observed, best.metric, best.observed) == (20, "val_loss", 1.0)
@@ -96,7 +94,7 @@ def test_any_validation_metric_that_improves_is_progress() -> None:
     loss, accuracy = evaluated("val_loss", valley(20, 3)), evaluated("val_acc", 2 - valley(20, 8))
     others = evaluated("train_loss", np.linspace(2, 0, 20)) + evaluated("test_acc", [0.1, 0.9], every=990.0)
     (finding,) = found(analysed(loss + accuracy + others), _KIND)
-    assert finding.summary.startswith("The best val_acc (1) was reached 15 min into")
+    assert finding.summary.startswith("val_acc was best (1) after 15 min; no improvement in the 18.3 GPU-min since.")
     rising = evaluated("val_acc", np.linspace(0.1, 0.9, 20))
     assert found(analysed(loss + rising + others), _KIND) == []
 
@@ -180,4 +178,6 @@ def test_every_second_name_of_a_table_in_pieces_is_told_apart() -> None:
     second = with_training(first, evaluated("val_loss", valley(20, 4)))
     joined = pa.concat_tables([first.training, second.training])
     (finding,) = found(analyze(replace(first, training=joined)), _KIND)
-    assert finding.summary.startswith("The best val_loss")
+    assert finding.summary.startswith(
+        "val_loss was best (1) after 8 min 20 s; no improvement in the 25.0 GPU-min since."
+    )

@@ -20,7 +20,7 @@ def test_low_gpu_beside_full_cpu_is_cpu_bound() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert finding.lost_gpu_seconds == pytest.approx(210, abs=5)
     assert (finding.severity, finding.devices) == (Severity.PROBLEM, ("gpu:0",))
-    assert "GPU 0 worked 30% of the time" in finding.summary
+    assert "The CPU was 95% busy while GPU 0 averaged 30% utilisation over 5 min 1 s." in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_low_utilisation_without_cpu_series_has_no_cause() -> None:
     (finding,) = found(analyze(recording(util=_PHASES)), "low_util_cause_unknown")
     assert finding.cause is None
     assert finding.intervals[0].seconds == pytest.approx(300, abs=60)
-    assert "no CPU series was recorded" in finding.summary
+    assert "GPU 0 averaged 36% utilisation over 5 min 31 s; without a CPU log the cause is unknown." in finding.summary
     assert finding.evidence[0].threshold is not None
     assert finding.evidence[0].observed <= finding.evidence[0].threshold.value == 0.64
 

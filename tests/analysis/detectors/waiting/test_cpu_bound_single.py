@@ -23,7 +23,7 @@ def test_one_full_core_beside_a_waiting_gpu_is_found() -> None:
     assert end == pytest.approx(599.5, abs=5)
     assert finding.lost_gpu_seconds == pytest.approx(0.62 * 300, abs=5)
     assert (finding.severity, finding.confidence) == (Severity.PROBLEM, Confidence.HIGH)
-    assert "one CPU core was full (median 100%; all cores 12%)" in finding.summary
+    assert "One CPU core was saturated while GPU 0 averaged 38% utilisation over 5 min 1 s; all" in finding.summary
     assert {"cpu_bound", "io_bound", "underutilised"} & {other.kind for other in analysis.findings} == set()
 
 
@@ -61,7 +61,7 @@ def test_without_busy_gpus_to_compare_with_it_is_a_warning() -> None:
     run = recording(util=np.full(900, 38), cpu=_CALM, host={"core": np.full(900, 100)})
     (finding,) = found(analyze(run), "cpu_bound_single")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
-    assert "unless that thread only spins" in finding.summary
+    assert "One CPU core was saturated while GPU 0 averaged 38% utilisation over 14 min 59 s; all" in finding.summary
 
 
 @pytest.mark.parametrize(("most", "count"), [(1.0, 1), (6.0, 0)])

@@ -26,7 +26,7 @@ def test_low_memory_and_a_free_core_beside_waiting_gpus_are_room_for_workers() -
     assert start == pytest.approx(300, abs=6)
     assert end == pytest.approx(600, abs=6)
     assert (finding.severity, finding.devices) == (Severity.INFO, ("host",))
-    assert "filled to no more than 30% and the CPU to 80%" in finding.summary
+    assert "GPUs waited for 5 min 1 s while host memory was 30% full and the CPU 80% busy." in finding.summary
 
 
 def test_full_memory_beside_waiting_gpus_is_pressure() -> None:

@@ -27,7 +27,7 @@ def test_low_gpu_beside_a_wait_for_storage_is_io_bound() -> None:
     assert end == pytest.approx(599.5, abs=6)
     assert finding.lost_gpu_seconds == pytest.approx(210, abs=6)
     assert (finding.severity, finding.confidence, finding.cause) == (Severity.PROBLEM, Confidence.HIGH, "storage")
-    assert "GPU 0 worked 3" in finding.summary
+    assert "The host waited on storage while GPU 0 averaged 32% utilisation over 5 min 7 s." in finding.summary
     others = {"cpu_bound", "cpu_bound_single", "underutilised", "low_util_cause_unknown"}
     assert others & {other.kind for other in analysis.findings} == set()
     assert dict(analysis.gpu_time[0].seconds)["waiting_for_input"] == pytest.approx(210, abs=6)

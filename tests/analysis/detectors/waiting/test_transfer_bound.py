@@ -37,7 +37,7 @@ def test_low_gpu_beside_a_full_link_is_transfer_bound() -> None:
     assert end == pytest.approx(599.5, abs=6)
     assert finding.lost_gpu_seconds == pytest.approx(180, abs=6)
     assert (finding.severity, finding.confidence) == (Severity.PROBLEM, Confidence.HIGH)
-    assert "of its PCIe link (generation 4, 16 lanes)" in finding.summary
+    assert "Copies used 69% of the gen 4 x16 PCIe link while GPU 0 averaged 41% utilisation over 5" in finding.summary
     assert finding.evidence[1].observed == pytest.approx(22e9 / (16e9 * 128 / 130 / 8 * 16), rel=0.05)
     assert dict(analysis.gpu_time[0].seconds)["waiting_for_input"] == pytest.approx(180, abs=6)
     assert found(analysis, "low_util_cause_unknown") == []

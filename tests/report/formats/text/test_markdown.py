@@ -37,7 +37,7 @@ def test_result_first(report: Report) -> None:
         in text
     )
     assert f"\n{content.judgement.sentence}\n" in text
-    assert text.splitlines()[-1] == "gpureport 0.1.0, with the full page: `gpureport report a.csv -o report.html`"
+    assert text.splitlines()[-1] == "gpureport 0.1.0 · full report: `gpureport report a.csv -o report.html`"
 
 
 def test_a_line_that_begins_with_a_figure_is_no_list() -> None:

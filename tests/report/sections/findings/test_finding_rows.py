@@ -14,7 +14,7 @@ from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
-from gpureport.report.wording.ranges import format_range
+from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 from tests.report import examples, sample_reports
 
 _SKIPPED = {"mapped", "recorded"}
@@ -199,3 +199,9 @@ def test_the_recorded_steps_lead_to_their_next_step() -> None:
     assert first.gain.startswith("Saves up to 43")
     assert "was still empty" in first.text
     assert first.certainty == "Confidence high: in 15 of 15 runs."
+
+
+def test_ranges_of_gpu_time_have_one_unit() -> None:
+    """That of the least, unless the most would be a long number in it."""
+    assert _plain(format_gpu_time_range((55.3, 67.2))) == "55.3 to 67.2 GPU-s"
+    assert _plain(format_gpu_time_range((30, 7200))) == "0.00833 to 2.00 GPU-h"

@@ -34,7 +34,7 @@ def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     notes = [_plain(line) for line in _report().verdict.notes]
     assert notes[0].endswith("(10 min). Read one of them with --job N.")
     assert notes[0].startswith("The log holds 2 jobs: job 1, ")
-    assert notes[1] == "No job held a GPU for another 30.0 GPU-min; no figure counts that time."
+    assert notes[1] == "No job was on a GPU for another 30.0 GPU-min; no figure counts that time."
 
 
 def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
@@ -48,7 +48,7 @@ def test_headline_tiles_and_bar_are_of_the_jobs() -> None:
     """The share of the half minute at the end is that of the jobs' time, wherever it is told."""
     content = _report()
     assert _plain(content.verdict.details[0]) == "2.5% of 20.0 GPU-min was lost: all of it after the work."
-    assert [tile.value for tile in content.tiles[:2]] == ["0.333", "2.5%"]
+    assert _plain(content.tiles[0].context) == "Of 20.0 GPU-min; lost 2.5%"
     (bar,) = content.gpu_time
     assert {part.key: _plain(part.text) for part in bar.parts}["tail"] == "2.5%"
     assert sum(part.ratio for part in bar.parts) == pytest.approx(1)

@@ -1,0 +1,132 @@
+"""The four figures of steps, from the first to the last: throughput, cost or GPU time, energy, peak memory."""
+
+from gpureport.comparison.steps.compared_figures import UTILISATION
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    TRAINING_RATE,
+    WORK_RATE,
+)
+from gpureport.comparison.steps.steps import Comparison, Delta
+from gpureport.report.model.head import Tile
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head.memory_tile import build_memory_tile
+from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
+from gpureport.report.wording import display, work_scale
+from gpureport.report.wording.changes import build_change, build_plain_change
+from gpureport.report.wording.relative_changes import format_percent_change
+
+
+def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
+    """Return four figures of the first and the last step with their changes."""
+    if comparison.steps[-1].value(PER_WORK) is None:
+        return (
+            _build_use_tile(comparison),
+            _build_time_tile(comparison),
+            _build_energy_tile(comparison),
+            build_memory_tile(comparison),
+        )
+    cost = comparison.steps[-1].value(COST_PER_WORK) is not None
+    return (
+        _build_throughput_tile(comparison),
+        _build_cost_tile(comparison) if cost else _build_work_time_tile(comparison),
+        _build_energy_tile(comparison),
+        build_memory_tile(comparison),
+    )
+
+
+def _find_delta(comparison: Comparison, metric: str) -> Delta | None:
+    first, last = comparison.steps[0].label, comparison.steps[-1].label
+    return next((delta for delta in comparison.between(first, last) if delta.metric == metric), None)
+
+
+def _list_ends(comparison: Comparison, metric: str) -> tuple[float | None, float | None]:
+    """Return a figure of the first and the last step, None for the first of a single one."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    return None if first is last else first.value(metric), last.value(metric)
+
+
+def _build_tile(comparison: Comparison, metric: str, label: str, scale: tuple[str, float], context: str) -> Tile:
+    """Return a tile of a figure; `scale` is its unit and what values are multiplied by."""
+    unit, factor = scale
+    before, after = _list_ends(comparison, metric)
+    return Tile(
+        label=label,
+        before="" if before is None else display.number(before * factor),
+        value=display.NOT_RECORDED if after is None else display.number(after * factor),
+        unit="" if after is None else unit,
+        change=build_change(_find_delta(comparison, metric)) or build_plain_change(before, after),
+        context=context,
+    )
+
+
+def _build_throughput_tile(comparison: Comparison) -> Tile:
+    rates, unit = _list_ends(comparison, WORK_RATE), comparison.steps[-1].work_unit
+    factor, per_time = work_scale.choose_rate_unit(rates, unit)
+    before, after = _list_ends(comparison, TRAINING_RATE)
+    context = "Start-up and pauses included"
+    if before and after:
+        change = format_percent_change(after / before)
+        context = f"While training: {display.number(before * factor)} → {display.number(after * factor)}, {change}"
+    return _build_tile(comparison, WORK_RATE, "Throughput, whole job", (per_time, factor), context)
+
+
+def _build_cost_tile(comparison: Comparison) -> Tile:
+    before, after = _list_ends(comparison, COST_PER_WORK)
+    scale = work_scale.choose_work_scale((before, after), comparison.steps[-1].work_unit)
+    analyses = [analysis for step in comparison.steps for analysis in step.analyses]
+    currency, price = spending.currency(analyses), spending.common_price(analyses)
+    at = f"At {price} per GPU-hour" if price else "At the price of each GPU"
+    texts = ["" if value is None else display.money(value * scale.factor, currency) for value in (before, after)]
+    return Tile(
+        label=f"Cost {scale.per}",
+        before=texts[0],
+        value=texts[1],
+        change=build_change(_find_delta(comparison, COST_PER_WORK)) or build_plain_change(before, after),
+        context=at if currency else f"{at}, no currency given",
+    )
+
+
+def _build_work_time_tile(comparison: Comparison) -> Tile:
+    unit = choose_unit_per_work(comparison)
+    time, _, per = unit.title.partition(" ")
+    return _build_tile(comparison, PER_WORK, f"GPU time {per}", (time, 1 / unit.size), "No price given")
+
+
+def _build_energy_tile(comparison: Comparison) -> Tile:
+    """Return the energy per million units of work, or of a run where the work is not known."""
+    metric, factor, label = "energy_joules", 1.0, "Energy a run"
+    if comparison.steps[-1].value(ENERGY_PER_WORK) is not None:
+        metric = ENERGY_PER_WORK
+        values = [(value or 0) / 3600 for value in _list_ends(comparison, metric)]
+        scale = work_scale.choose_work_scale(values, comparison.steps[-1].work_unit)
+        factor, label = scale.factor, f"Energy {scale.per}"
+    ends = [value and value * factor for value in _list_ends(comparison, metric)]
+    name, size = work_scale.choose_energy_unit(ends)
+    return _build_tile(comparison, metric, label, (name, factor / size), "GPUs only")
+
+
+def _build_use_tile(comparison: Comparison) -> Tile:
+    ends = _list_ends(comparison, UTILISATION)
+    before, after = (display.or_not_recorded(value, display.percent_formatter(ends)) for value in ends)
+    return Tile(
+        label="GPU utilisation",
+        before="" if ends[0] is None else before,
+        value=after,
+        change=build_change(_find_delta(comparison, UTILISATION)),
+        context="Work done not given (--work N:UNIT)",
+    )
+
+
+def _build_time_tile(comparison: Comparison) -> Tile:
+    first, last = comparison.steps[0], comparison.steps[-1]
+    held = [gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) for step in (first, last)]
+    return Tile(
+        label="GPU time a run",
+        before=display.gpu_time(held[0]) if held[0] and first is not last else "",
+        value=display.gpu_time(held[1]) if held[1] else display.NOT_RECORDED,
+        change=build_plain_change(*held) if held[1] and first is not last else None,
+        context="Runs may differ in work",
+    )
