@@ -19,7 +19,7 @@ def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:
 
         name = made[0]
         descriptions = tuple(
-            KindDescription(name=kind, title=kind, recommendations=(), advice_paths=()) for kind in made
+            KindDescription(name=kind, title=kind, meaning="", recommendations=(), advice_paths=()) for kind in made
         )
         after = needs
 

@@ -62,7 +62,7 @@ def violations(browser: "Browser", address: str, axe: str, scheme: Scheme) -> li
     page = browser.new_page(color_scheme=scheme, viewport={"width": 1280, "height": 900})
     page.goto(address)
     if page.locator("#shown").count():
-        page.wait_for_selector("#shown:not(:empty)")
+        page.wait_for_selector("#shown:not(:empty)", state="attached")
     page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
     page.evaluate(axe)
     found: dict[str, Any] = page.evaluate("axe.run({resultTypes: ['violations']})")

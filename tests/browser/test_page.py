@@ -28,7 +28,7 @@ def test_it_loads_nothing_and_complains_of_nothing(browser: "Browser", page_file
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(page_file.as_uri())
-    assert page.title().endswith("_telephone_can_hold, <b>second</b> - GPU report")
+    assert page.title().endswith("<b>second</b> - GPU report")
     assert (requests, messages) == ([page_file.as_uri()], [])
     page.close()
 
@@ -61,6 +61,7 @@ def test_labels_lie_inside_their_figure(browser: "Browser", page_file: Path) -> 
     """No text of a figure is cut off at its edge; without a script, as charts would hide the timelines."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, java_script_enabled=False)
     page.goto(page_file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     outside = page.evaluate(
         """() => [...document.querySelectorAll('.figure svg text')].filter(text => {
             const box = text.getBoundingClientRect(), edge = text.ownerSVGElement.getBoundingClientRect();
@@ -71,12 +72,16 @@ def test_labels_lie_inside_their_figure(browser: "Browser", page_file: Path) -> 
     page.close()
 
 
-def test_print_opens_what_is_folded(browser: "Browser", page_file: Path) -> None:
-    """On paper the definitions and the lists of times are there."""
+def test_print_opens_what_matters(browser: "Browser", page_file: Path) -> None:
+    """On paper findings, data quality and what was not assessed are open; folds for reference are left out."""
     page = browser.new_page()
     page.goto(page_file.as_uri())
     page.emulate_media(media="print")
-    assert page.get_by_text("Time-weighted mean", exact=True).is_visible()
+    shown = "[...document.querySelectorAll('.fold')].filter(fold => fold.checkVisibility())"
+    names = page.evaluate(f"{shown}.map(fold => fold.querySelector('section').id)")
+    assert {"findings", "quality", "not-assessed"} <= set(names)
+    assert "method" not in names
+    assert page.locator("#findings .opened").first.is_visible()
     page.close()
 
 
@@ -98,22 +103,25 @@ def test_readable_under_a_policy_that_forbids_its_style(browser: "Browser", page
     page.close()
 
 
-def test_contents_lead_to_sections(browser: "Browser", page_file: Path) -> None:
-    """A click on the table of contents shows the section, below the bar that stays."""
-    page = browser.new_page(viewport={"width": 1280, "height": 700})
-    page.goto(page_file.as_uri())
-    page.get_by_role("link", name="Data quality").click()
-    top = page.evaluate("document.querySelector('#quality').getBoundingClientRect().top")
-    assert 0 <= top < 120
+@pytest.mark.parametrize("script", [False, True])
+@pytest.mark.parametrize("anchor", ["quality", "R1", "F1"])
+def test_an_address_opens_its_fold(browser: "Browser", page_file: Path, anchor: str, *, script: bool) -> None:
+    """A link to a section, a row of findings or a card opens every fold around it, with a script and without."""
+    page = browser.new_page(viewport={"width": 1280, "height": 700}, java_script_enabled=script)
+    page.goto(f"{page_file.as_uri()}#{anchor}")
+    box = page.locator(f"#{anchor}").bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] < 700
     page.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_card_shows_its_mark(browser: "Browser", page_file: Path, width: int) -> None:
-    """The link scrolls to the strip and sets its mark off, without a script."""
+    """The address of its link scrolls to the strip and sets its mark off, without a script."""
     page = browser.new_page(viewport={"width": width, "height": 700}, java_script_enabled=False)
     page.goto(page_file.as_uri())
-    page.get_by_role("link", name="Show on timeline").first.click()
+    address = page.get_by_role("link", name="Show on timeline", include_hidden=True).first.get_attribute("href")
+    page.goto(f"{page_file.as_uri()}{address}")
     box = page.evaluate("(({top, left}) => ({top, left}))(document.querySelector(':target').getBoundingClientRect())")
     assert 0 <= box["top"] < 700
     assert 0 <= box["left"] < width
@@ -135,7 +143,7 @@ def test_verdicts_of_steps_are_on_the_page(browser: "Browser", steps_file: Path,
     tables = "[...document.querySelectorAll('#gains .scroll, #steps .scroll, #links .scroll, #method .scroll')]"
     assert page.evaluate(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
     name = page.evaluate("getComputedStyle(document.querySelector('#steps td'), '::before').content")
-    assert name == ('"Verdict"' if width < 1200 else "none")
+    assert (name == "none") == (width == 1200)
     page.close()
 
 
@@ -170,6 +178,7 @@ def test_intervals_are_drawn_to_be_read(browser: "Browser", steps_file: Path, wi
     """Charts of steps stand beside each other or below each other, inside the page, with letters of a size."""
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(steps_file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     boxes = [box for figure in page.locator(".panels svg").all() if (box := figure.bounding_box())]
     assert len({round(box["x"]) for box in boxes}) == columns
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
@@ -188,26 +197,20 @@ def test_intervals_are_drawn_to_be_read(browser: "Browser", steps_file: Path, wi
     page.close()
 
 
-@pytest.mark.parametrize(("width", "shown"), [(390, "narrow"), (1200, "wide")])
-def test_where_the_gpu_hours_went_fits(browser: "Browser", steps_file: Path, width: int, shown: str) -> None:
-    """One of two drawings: on a narrow page the one that needs no scrolling, with nothing cut and nothing covered."""
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_bars_of_gpu_time_fit(browser: "Browser", steps_file: Path, width: int) -> None:
+    """Bars, their texts and the figures beside them lie inside the page, and no text covers another."""
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(steps_file.as_uri())
-    drawn = page.locator("#gpu-hours svg")
-    assert [each.evaluate("svg => svg.parentElement.id") for each in drawn.all() if each.is_visible()] == [shown]
-    box = page.locator(f"#{shown} svg").bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= width
     outside = page.evaluate(
-        """([shown]) => {
-             const svg = document.querySelector(`#${shown} svg`), edge = svg.getBoundingClientRect();
-             const boxes = [...svg.querySelectorAll('text')].map(text => text.getBoundingClientRect());
-             return boxes.filter((a, i) => a.left < edge.left - 1 || a.right > edge.right + 1
-               || boxes.slice(i + 1).some(b => a.left < b.right && b.left < a.right
+        """width => {
+             const texts = [...document.querySelectorAll('#gpu-time svg text, #gpu-time p, #use svg text, #use p')];
+             const boxes = texts.map(text => text.getBoundingClientRect()).filter(box => box.width);
+             return boxes.filter((a, i) => a.left < -1 || a.right > width + 1
+               || boxes.slice(i + 1).some(b => a.left + 1 < b.right && b.left + 1 < a.right
                  && a.top + 2 < b.bottom && b.top + 2 < a.bottom)).length;
            }""",
-        [shown],
+        width,
     )
     assert outside == 0
     page.close()

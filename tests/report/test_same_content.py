@@ -32,19 +32,20 @@ _KEYS = {
     "findings.steps.name": "the title is the step in words",
     "findings.occurrences.device": "the text of the stretch, and where the finding is, name the GPU",
     "gpu_time.parts.key": "the label is the class in words",
+    "timeline.strips.band": "names a class for programs; the legend has its name, the bars its time",
+    "timeline.strips.limits.metric": "the limit in words names the metric",
+    "spent.bars.segments.key": "the label is the class in words",
+    "spent.legend.key": "the label is the class in words",
+    "use.rows.band": "as of a strip",
     "timeline.strips.device": "the label is the GPU in words",
     "timeline.strips.marks": "the finding itself is shown",
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
-    "answers.lines.outcome": "the outcome in words is a field of its own",
+    "answers.lines.outcome": "the outcome in the words of the report says it",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",
     "comparison.links.figures": "effects holds the same figures, with verdicts",
-    "timeline.strips.band": "the legend has the classes in words",
-    "spent.bars.segments.key": "the label is the class in words",
-    "spent.legend.key": "the label is the class in words",
-    "use.rows.band": "the legend has the classes in words",
     "actions.finding": "leads to the row of findings",
     "rows.id": "leads from what to do to the row",
     "rows.cards": "lead from the row to its cards",
@@ -96,7 +97,11 @@ _REFERENCE = dict.fromkeys(
 
 ALLOWED: dict[str, dict[str, str]] = {
     ".json": {},
-    ".html": _KEYS,
+    ".html": _KEYS
+    | {
+        "gpu_time.total": "the table of classes has it",
+        "timeline.strips.limits": "drawn in the charts of one GPU, whose panels of findings name those that matter",
+    },
     ".pdf": _KEYS
     | _ONCE_FOR_ALL
     | {

@@ -53,6 +53,7 @@ class KindDescription:
     Attributes:
         name: the kind, as it stands in JSON and on the command line.
         title: its title in reports.
+        meaning: what it is, in one plain sentence.
         recommendations: every recommendation that a finding of it may give.
         advice_paths: steps to take; the first path that fits the cause of a finding is its own.
         follows_from: kinds that may be its root, the preferred one first.
@@ -67,6 +68,7 @@ class KindDescription:
 
     name: str
     title: str
+    meaning: str
     recommendations: tuple[str, ...]
     advice_paths: tuple[AdvicePath, ...]
     follows_from: tuple[RootCause, ...] = ()

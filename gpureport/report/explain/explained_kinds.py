@@ -23,6 +23,7 @@ def explain_kinds(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     """
     titles = "; ".join(terms.kind_title(kind) for kind in kinds)
     sections = (
+        _meaning(kinds, rule),
         Section(
             title="Found when",
             paragraphs=(*map(display.clean_sentence, rule.condition), *_list_related_kinds(kinds, rule)),
@@ -48,6 +49,7 @@ def explain_kinds_briefly(name: str, kinds: Sequence[str], rule: Rule) -> Explan
     return Explanation(
         title=whole.title,
         sections=(
+            _meaning(kinds, rule),
             Section(title="Found when", paragraphs=(display.clean_sentence(rule.condition[0]),)),
             Section(title="Needs", facts=tuple(_needs(rule))),
             Section(title="Do", paragraphs=(f"{advice_steps.number_steps(steps)}.",)),
@@ -68,12 +70,17 @@ def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     return f"gpureport explain {name} --detail full: {display.join_words(parts)}."
 
 
+def _meaning(kinds: Sequence[str], rule: Rule) -> Section:
+    """Return what each kind is, in a sentence."""
+    return Section(title="Means", paragraphs=tuple(kind.meaning for kind in rule.descriptions if kind.name in kinds))
+
+
 def _list_related_kinds(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
     others = [kind for kind in rule.kinds if kind not in kinds]
     if others:
-        yield f"Judged together with {display.join_words(others)}."
+        yield f"Assessed together with {display.join_words(others)}."
     if rule.after:
-        yield f"Judged after {display.join_words(rule.after)}, whose findings it takes into account."
+        yield f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
 
 
 def _limits(rule: Rule) -> Iterator[Section]:
@@ -87,7 +94,7 @@ def _limits(rule: Rule) -> Iterator[Section]:
     if facts:
         which = "one" if list_settings(rule) == list_thresholds(rule) else " or ".join(list_settings(rule))
         where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
-        yield Section(title="Limits it judges by", facts=facts, paragraphs=(where,))
+        yield Section(title="Thresholds", facts=facts, paragraphs=(where,))
 
 
 def _amount(limit: Threshold) -> str:
@@ -100,7 +107,7 @@ def _amount(limit: Threshold) -> str:
 def _needs(rule: Rule) -> Iterator[Fact]:
     needed = {name for group in rule.requires for name in group}
     for group in rule.requires:
-        yield Fact(name="Needs", text=" or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group))
+        yield Fact(name="Required", text=" or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group))
     wanted: dict[str, list[str]] = {}
     for name in rule.wants:
         if name not in needed:
@@ -108,9 +115,9 @@ def _needs(rule: Rule) -> Iterator[Fact]:
     for field, names in wanted.items():
         yield Fact(name="Also uses", text=f"{field} ({', '.join(names)})")
     if rule.recording:
-        yield Fact(name="Needs", text=rule.recording)
+        yield Fact(name="Required", text=rule.recording)
     elif not rule.requires and not rule.wants:
-        yield Fact(name="Needs", text="nothing but time stamps")
+        yield Fact(name="Required", text="nothing but time stamps")
 
 
 def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:

@@ -64,6 +64,7 @@ class Imbalance(Rule):
         KindDescription(
             name=_KIND,
             title="Uneven GPUs",
+            meaning="One GPU works more or less than the others.",
             recommendations=tuple(_ADVICE.values()),
             advice_paths=(AdvicePath(steps=("balance_ranks", "find_hung_rank", "cooling")),),
             follows_from=(

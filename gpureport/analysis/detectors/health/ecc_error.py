@@ -64,6 +64,7 @@ class EccError(Rule):
         KindDescription(
             name=_KIND,
             title="Memory errors",
+            meaning="The GPU's memory had errors during the run.",
             recommendations=(_REPAIR, _WATCH),
             advice_paths=(AdvicePath(steps=("replace_gpu",)),),
             judges_few_samples=True,

@@ -52,6 +52,7 @@ class GpuLost(Rule):
         KindDescription(
             name=_KIND,
             title="GPU lost",
+            meaning="The GPU stopped responding, or its driver reported an error.",
             recommendations=(_LOST, _XID),
             advice_paths=(AdvicePath(steps=("recover_gpu",)),),
             gpu_time_class="gpu_lost",

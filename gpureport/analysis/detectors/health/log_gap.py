@@ -44,6 +44,7 @@ class LogGap(Rule):
         KindDescription(
             name="log_gap",
             title="Gap in the log",
+            meaning="Part of the log is missing.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("keep_recording",)),),
             follows_from=(gpu_loss_times.LOST_BEFORE,),

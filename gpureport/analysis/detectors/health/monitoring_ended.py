@@ -49,6 +49,7 @@ class MonitoringEnded(Rule):
         KindDescription(
             name=_KIND,
             title="Log ends early",
+            meaning="The GPU log stops before the job does.",
             recommendations=(_ADVICE, _GONE),
             advice_paths=(AdvicePath(steps=("keep_recording",)),),
         ),

@@ -57,6 +57,7 @@ class PcieDegraded(Rule):
         KindDescription(
             name=_KIND,
             title="Slow PCIe link",
+            meaning="The PCIe link runs slower than card and slot allow.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
         ),

@@ -44,6 +44,7 @@ class HollowUtil(Rule):
         KindDescription(
             name=_KIND,
             title="Busy, low power",
+            meaning="The GPU looks busy but draws too little power to do much.",
             recommendations=tuple(hollow_wording.ADVICE.values()),
             advice_paths=(
                 AdvicePath(causes=("hang",), steps=shared_advice.HANG),

@@ -105,6 +105,7 @@ class IdleGap(Rule):
         KindDescription(
             name="idle_gap",
             title="Idle gaps",
+            meaning="A GPU did nothing for a while in the middle of the job.",
             recommendations=tuple(gap_wording.ADVICE_BY_CAUSE.values()),
             advice_paths=(
                 AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
@@ -132,6 +133,7 @@ class IdleGap(Rule):
         KindDescription(
             name="periodic_stall",
             title="Periodic stalls",
+            meaning="A GPU stops at regular intervals, as at checkpoints or ends of epochs.",
             recommendations=gap_wording.RECURRING_ADVICE,
             advice_paths=(
                 AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),

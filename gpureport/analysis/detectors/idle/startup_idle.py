@@ -61,6 +61,7 @@ class StartupIdle(Rule):
         KindDescription(
             name="startup_idle",
             title="Slow start",
+            meaning="The GPU waited long before its first work.",
             recommendations=(_STARTUP, _NEVER, _LITTLE),
             advice_paths=(
                 AdvicePath(causes=("no work",), steps=("release_gpus", "profile_step")),
@@ -72,6 +73,7 @@ class StartupIdle(Rule):
         KindDescription(
             name="tail_idle",
             title="GPU kept after the work",
+            meaning="The GPU was kept after its last work.",
             recommendations=(_TAIL, _NO_JOB),
             advice_paths=(AdvicePath(causes=("no job",), steps=()), AdvicePath(steps=("release_gpus",))),
             follows_from=(gpu_loss_times.LOST_BEFORE,),

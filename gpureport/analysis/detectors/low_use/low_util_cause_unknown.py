@@ -34,6 +34,7 @@ class LowUtilCauseUnknown(LowUseRule):
         KindDescription(
             name=_KIND,
             title="Low use, cause unknown",
+            meaning="The GPU works only part of the time, and the log doesn't show why.",
             recommendations=(_ADVICE, training_signs.REQUESTS_ADVICE),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),

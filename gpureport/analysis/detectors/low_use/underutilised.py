@@ -50,6 +50,7 @@ class Underutilised(LowUseRule):
         KindDescription(
             name=_KIND,
             title="Low use, host not the bottleneck",
+            meaning="The GPU works only part of the time, though CPU and storage are free.",
             recommendations=(_ADVICE, _SERVING),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=("profile_step",)),

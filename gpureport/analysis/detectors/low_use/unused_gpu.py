@@ -43,6 +43,7 @@ class UnusedGpu(Rule):
         KindDescription(
             name=_KIND,
             title="Unused GPU",
+            meaning="A GPU never worked while others did.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("fewer_gpus", "data_parallel")),),
             follows_from=(replace(gpu_loss_times.LOST_BEFORE, when=When.EVER),),

@@ -71,6 +71,7 @@ class MemLeak(Rule):
         KindDescription(
             name=_KIND,
             title="GPU memory keeps growing",
+            meaning="GPU memory keeps growing until the job fails.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("fix_leak",)),),
         ),

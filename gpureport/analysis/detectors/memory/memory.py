@@ -46,6 +46,7 @@ class Memory(Rule):
         KindDescription(
             name="mem_headroom",
             title="Unused GPU memory",
+            meaning="Part of the GPU memory is never used.",
             recommendations=(_ROOM,),
             advice_paths=(AdvicePath(steps=("larger_batch", "smaller_gpu")),),
             judges_few_samples=True,
@@ -53,6 +54,7 @@ class Memory(Rule):
         KindDescription(
             name="mem_pressure",
             title="GPU memory nearly full",
+            meaning="Hardly any GPU memory is left: a larger batch may fail.",
             recommendations=(_TIGHT,),
             advice_paths=(
                 AdvicePath(
@@ -65,6 +67,7 @@ class Memory(Rule):
         KindDescription(
             name="mem_prealloc",
             title="GPU memory reserved at once",
+            meaning="The job takes most of the memory at once, so its real need is hidden.",
             recommendations=(_HIDDEN,),
             advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
         ),

@@ -38,6 +38,7 @@ class ZombieMemory(Rule):
         KindDescription(
             name=_KIND,
             title="Memory kept after the work",
+            meaning="GPU memory is still in use long after the work.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("end_stale_process", "release_gpus")),),
         ),

@@ -52,6 +52,7 @@ class OversizedGpu(Rule):
         KindDescription(
             name=_KIND,
             title="GPU larger than needed",
+            meaning="A smaller GPU may do the same job.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("smaller_gpu", "larger_batch")),),
         ),

@@ -76,6 +76,7 @@ class ClocksLocked(Rule):
         KindDescription(
             name=_KIND,
             title="Clock locked",
+            meaning="Somebody set the clock below the highest.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("unlock_clocks",)),),
         ),

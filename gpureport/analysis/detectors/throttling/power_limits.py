@@ -74,6 +74,7 @@ class PowerLimits(Rule):
         KindDescription(
             name="power_cap",
             title="At the power limit",
+            meaning="The GPU draws all the power it may, which sets its clock.",
             recommendations=(_NORMAL, _SLOW, _CHOSEN),
             advice_paths=(AdvicePath(steps=("accept_power_cap",)),),
             follows_from=(
@@ -86,6 +87,7 @@ class PowerLimits(Rule):
         KindDescription(
             name="power_limited",
             title="Power limit lowered",
+            meaning="Somebody set the power limit below its default.",
             recommendations=(_LOWERED, _NOT_REACHED),
             advice_paths=(AdvicePath(steps=("raise_power_limit",)),),
             judges_few_samples=True,

@@ -60,6 +60,7 @@ class Throttling(Rule):
         KindDescription(
             name="thermal_throttle",
             title="GPU slowed by heat",
+            meaning="The clock is lowered because the GPU is too hot.",
             recommendations=throttle_wording.HEAT,
             advice_paths=(AdvicePath(steps=("cooling", "lower_power_limit")),),
             gpu_time_class="throttled",
@@ -68,6 +69,7 @@ class Throttling(Rule):
         KindDescription(
             name="hw_throttle",
             title="GPU slowed by hardware",
+            meaning="The hardware lowers the clock, as when a power brake asks for it.",
             recommendations=throttle_wording.HARDWARE,
             advice_paths=(
                 AdvicePath(causes=("power brake",), steps=("power_supply",)),

@@ -41,6 +41,7 @@ class FullPrecision(Rule):
         KindDescription(
             name=_KIND,
             title="Full precision",
+            meaning="The job computes in 32 bits where 16 may be faster.",
             recommendations=(_ADVICE,),
             advice_paths=(
                 AdvicePath(steps=("mixed_precision", "cudnn_autotuning", "explore_framework", "profile_step")),

@@ -36,6 +36,7 @@ class NoProgress(Rule):
         KindDescription(
             name=_KIND,
             title="No progress",
+            meaning="The validation metric no longer improves.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule", "pretrained_weights")),),
             needs_gpus=False,

@@ -45,6 +45,7 @@ class CpuBound(Rule):
         KindDescription(
             name="cpu_bound",
             title="Waiting for data: CPU saturated",
+            meaning="The GPU waits because the CPU cannot prepare data fast enough.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
             gpu_time_class="waiting_for_input",

@@ -50,6 +50,7 @@ class CpuBoundSingle(Rule):
         KindDescription(
             name=_KIND,
             title="Waiting for data: one CPU core saturated",
+            meaning="The GPU waits because one thread cannot keep up; other cores are free.",
             recommendations=(_ADVICE,),
             advice_paths=(
                 AdvicePath(

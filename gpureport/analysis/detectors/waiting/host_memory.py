@@ -50,6 +50,7 @@ class HostMemory(Rule):
         KindDescription(
             name="workers_headroom",
             title="Room for more loader workers",
+            meaning="GPUs wait for data while the host has room for more loader workers.",
             recommendations=(_MORE,),
             advice_paths=(
                 AdvicePath(
@@ -60,6 +61,7 @@ class HostMemory(Rule):
         KindDescription(
             name="host_memory_pressure",
             title="Host memory nearly full",
+            meaning="GPUs wait for data while the host's memory is nearly full.",
             recommendations=(_FEWER,),
             advice_paths=(AdvicePath(steps=("fewer_workers", "file_formats")),),
         ),

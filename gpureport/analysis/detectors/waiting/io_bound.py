@@ -42,6 +42,7 @@ class IoBound(Rule):
         KindDescription(
             name=_KIND,
             title="Waiting for data: storage",
+            meaning="The GPU waits because the host waits on storage.",
             recommendations=(_ADVICE,),
             advice_paths=(AdvicePath(steps=shared_advice.STORAGE),),
             gpu_time_class="waiting_for_input",

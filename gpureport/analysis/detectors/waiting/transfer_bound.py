@@ -69,6 +69,7 @@ class TransferBound(Rule):
         KindDescription(
             name=_KIND,
             title="Waiting for data: copies",
+            meaning="The GPU waits because copies fill its PCIe link.",
             recommendations=(_ADVICE,),
             advice_paths=(
                 AdvicePath(

@@ -21,8 +21,8 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
         "Findings": _describe_findings(report),
         "Timeline": _describe_timeline(report),
         "Gains": "what each step gained, and what that rests on" if _has_gains(report) else "",
-        "Changes between steps": _describe_pairs(report),
-        "Every run": _describe_runs(report),
+        f"Changes between {_name_parts(report)}": _describe_pairs(report),
+        "Every run" if len(report.timeline) > 1 else "GPU time in figures": _describe_runs(report),
         "The GPU" if _has_one_gpu(report) else "Per GPU": _describe_gpus(report),
         "Energy and cost": _describe_spending(report),
         "Data quality": _describe_quality(report),
@@ -37,6 +37,10 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
 
 def _has_one_gpu(report: Report) -> bool:
     return {len(run.table.rows) for run in report.gpus} == {1}
+
+
+def _name_parts(report: Report) -> str:
+    return "groups" if report.comparison is not None and report.comparison.grouped else "steps"
 
 
 def _has_gains(report: Report) -> bool:
