@@ -1,6 +1,6 @@
 """The figures of the table of steps: a title with the unit, and a value in it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpureport.comparison.steps.step_figures import (
@@ -14,14 +14,9 @@ from gpureport.comparison.steps.step_figures import (
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
-from gpureport.report.wording import display
+from gpureport.report.wording import display, work_scale
 
 _GIBIBYTE = 2.0**30
-_BATCHES = ((1e3, "million"), (1e6, "billion"), (1e9, "trillion"))
-"""Factors from a thousand units of work, and what so many are called."""
-
-_ENERGIES = ((3600.0, "Wh"), (3.6e6, "kWh"), (3.6e9, "MWh"))
-_MOST = 10_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +47,20 @@ def _per_work_columns(comparison: Comparison) -> Iterator[StepColumn]:
     spent = choose_unit_per_work(comparison)
     yield StepColumn(metric=PER_WORK, title=spent.title, format=lambda value: display.number(value / spent.size))
     if costs := _values(comparison, COST_PER_WORK):
-        factor, batch = choose_batch(costs)
+        cost = work_scale.choose_work_scale(costs, comparison.steps[-1].work_unit)
         currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
         yield StepColumn(
             metric=COST_PER_WORK,
-            title=f"Cost per {batch} {work}",
-            format=lambda value: display.money(value * factor, currency),
+            title=f"Cost {cost.per}",
+            format=lambda value: display.money(value * cost.factor, currency),
         )
     if energies := _values(comparison, ENERGY_PER_WORK):
-        factor, batch = _BATCHES[0]
-        size, unit = _choose_energy([value * factor for value in energies])
+        scale = work_scale.choose_work_scale([joules / 3600 for joules in energies], comparison.steps[-1].work_unit)
+        unit, size = work_scale.choose_energy_unit([joules * scale.factor for joules in energies])
         yield StepColumn(
             metric=ENERGY_PER_WORK,
-            title=f"{unit} per {batch} {work}",
-            format=lambda value: display.number(value * factor / size),
+            title=f"{unit} {scale.per}",
+            format=lambda value: display.number(value * scale.factor / size),
         )
     for metric, what in ((WORK_RATE, "whole job"), (TRAINING_RATE, "training")):
         if _values(comparison, metric):
@@ -80,7 +75,7 @@ def _per_run_columns(comparison: Comparison) -> Iterator[StepColumn]:
             metric="gpu_seconds", title=spent.title, format=lambda value: display.number(value / spent.size)
         )
     if energies := _values(comparison, "energy_joules"):
-        size, unit = _choose_energy(energies)
+        unit, size = work_scale.choose_energy_unit(energies)
         yield StepColumn(
             metric="energy_joules", title=f"{unit} a run", format=lambda value: display.number(value / size)
         )
@@ -88,18 +83,6 @@ def _per_run_columns(comparison: Comparison) -> Iterator[StepColumn]:
         yield StepColumn(metric="gpu_utilization_ratio", title="GPU utilisation", format=display.percent)
     if _values(comparison, "gpu_power_watts"):
         yield StepColumn(metric="gpu_power_watts", title="Power of a GPU, W", format=display.number)
-
-
-def choose_batch(values: Sequence[float]) -> tuple[float, str]:
-    """Return by how much to multiply figures per 1,000 units of work, and per how many they are then.
-
-    Per million, unless the least figure is then still below one hundredth.
-    """
-    return next((entry for entry in _BATCHES if min(values) * entry[0] >= 0.01), _BATCHES[-1])  # noqa: PLR2004 - a cent
-
-
-def _choose_energy(joules: Sequence[float]) -> tuple[float, str]:
-    return next((entry for entry in _ENERGIES if max(joules) / entry[0] < _MOST), _ENERGIES[-1])
 
 
 def _values(comparison: Comparison, metric: str) -> list[float]:

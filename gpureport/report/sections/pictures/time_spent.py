@@ -137,7 +137,8 @@ def _change(comparison: Comparison, base: int, place: int, metric: str) -> Chang
     """Return how a figure changed between two steps; None where they were not set side by side."""
     first, last = comparison.steps[base].label, comparison.steps[place].label
     delta = next((delta for delta in comparison.between(first, last) if delta.metric == metric), None)
-    return None if metric == UTILISATION else build_change(delta)
+    change = build_change(delta)
+    return change if change and change.arrow else None
 
 
 def _find_end(bars: Sequence[SpentBar]) -> float:
