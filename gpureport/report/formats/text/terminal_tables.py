@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gpureport.report.model.shapes import Fact, ReportSection, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, ReportSection, Row, Table
 from gpureport.report.sections.merging.plain_sections import list_comparison_sections, list_pair_sections
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
@@ -25,8 +25,14 @@ def _row_blocks(table: Table, page: Page) -> Iterator[Line]:
             " ".join(filter(None, [row.head.text, f"({row.head.small})" if row.head.small else ""]))
         )
         for name, cell in zip(table.columns[1:], row.cells, strict=True):
-            small = f"  {cell.small}" if cell.small else ""
-            yield from page.wrapped(f"{name:<26} {cell.text}{small}", 2)
+            yield from page.wrapped("  ".join(filter(None, (f"{name:<26} {cell.text}", _small_text(cell)))), 2)
+
+
+def _small_text(cell: Cell) -> str:
+    """Return what stands below a figure: its change with verdict and interval, and the small line."""
+    change = cell.change
+    parts = (change.text, change.verdict, change.interval and f"({change.interval})") if change else ()
+    return " ".join(filter(None, (*parts, cell.small)))
 
 
 def grid_lines(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
@@ -64,7 +70,7 @@ def _grid_rows(row: Row) -> Iterator[list[str]]:
     """Yield a row, and below it its small lines where it has any."""
     cells = (row.head, *row.cells)
     yield [cell.text for cell in cells]
-    small = [cell.small for cell in cells]
+    small = [_small_text(cell) for cell in cells]
     if any(small):
         yield small
 

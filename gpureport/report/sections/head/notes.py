@@ -6,7 +6,7 @@ from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import repetition_hint
+from gpureport.report.sections.comparison import repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import change_notes, excluded_data, job_sentences, low_use_sentences
 from gpureport.report.sections.head.lead import are_single_runs
@@ -33,6 +33,7 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
     place = f"{display.clean(last.label)}, the last group" if study else "the last step"
     if several and not study:
         yield from change_notes.list_other_changes(comparison)
+    yield from filter(None, (step_table.describe_left_out_runs(comparison), step_table.describe_allowance(comparison)))
     yield from job_sentences.sentences(last.analyses)
     if not findings.too_short:
         yield from _describe_use(comparison, f"in {place}" if several else "")

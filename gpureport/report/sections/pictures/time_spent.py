@@ -19,8 +19,8 @@ from gpureport.report.sections.pictures.axes import place_ticks
 from gpureport.report.sections.pictures.class_names import Causes, build_segments, list_legend
 from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
-from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.difference_wording import describe_verdict
+from gpureport.report.wording import display
+from gpureport.report.wording.changes import build_change
 
 _FIRST = "first step"
 _INTERVAL = "Line below the end of a bar: 95% interval."
@@ -137,18 +137,8 @@ def _change(comparison: Comparison, base: int, place: int, metric: str) -> Chang
     """Return how a figure changed between two steps; None where they were not set side by side."""
     first, last = comparison.steps[base].label, comparison.steps[place].label
     delta = next((delta for delta in comparison.between(first, last) if delta.metric == metric), None)
-    if delta is None or not delta.difference or not delta.before or metric == UTILISATION:
-        return None
-    ends = delta.interval and (
-        (delta.before + delta.interval[0]) / delta.before,
-        (delta.before + delta.interval[1]) / delta.before,
-    )
-    return Change(
-        text=relative_changes.format_percent_change(1 + delta.difference / delta.before),
-        interval=relative_changes.format_percent_range(ends) if ends else "",
-        verdict=describe_verdict(delta),
-        arrow="up" if delta.difference > 0 else "down",
-    )
+    change = build_change(delta)
+    return change if change and change.arrow else None
 
 
 def _find_end(bars: Sequence[SpentBar]) -> float:

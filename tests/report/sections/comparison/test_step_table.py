@@ -15,4 +15,14 @@ def test_one_run_against_several_is_not_called_one_run_each() -> None:
     """The training rate stands with the verdict in the words of every other figure."""
     table = build_step_table(compared(logged("a", "old", 100), *(logged(f"b{k}", "new", 300 + k) for k in range(3))))
     place = next(at for at, title in enumerate(table.columns[1:]) if "training" in title)
-    assert table.rows[1].cells[place].small.endswith(": unconfirmed (one run on one side)")
+    change = table.rows[1].cells[place].change
+    assert change is not None
+    assert (change.text, change.verdict) == ("+199%", "unconfirmed (one run on one side)")
+
+
+def test_at_most_six_figures_stand_beside_a_step() -> None:
+    """The quality of the training among them; the rate of the whole job gives way to it."""
+    runs = [logged(f"{step}{k}", step, rate) for step, rate in (("old", 100), ("new", 300)) for k in range(2)]
+    table = build_step_table(compared(*runs))
+    assert len(table.columns) <= 7
+    assert len({len(table.columns), *(len(row.cells) + 1 for row in table.rows)}) == 1
