@@ -64,7 +64,7 @@ class GpuLost(Rule):
     whole_log = True
 
     silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
-    rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")
+    rows: Threshold = pragmatic(3.0, "rows", "one torn row is not a lost GPU")
     said: Threshold = vendor(1.0, "", "the driver says so once a GPU has fallen off the bus")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

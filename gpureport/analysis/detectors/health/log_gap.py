@@ -24,7 +24,7 @@ _ADVICE = (
 _UNTIMED = NotJudged(
     kind="log_gap",
     device=None,
-    reason="the log has no time stamps, and times counted from an interval have no gaps",
+    reason="the log has no time stamps, so a gap cannot be seen",
     recording="a log with time stamps: timestamp among the fields of --query-gpu",
 )
 

@@ -123,7 +123,7 @@ class HollowUtil(Rule):
             elif not series.is_recorded(POWER):
                 yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
-                reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
+                reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> "list[HollowGroup]":
@@ -191,7 +191,7 @@ class HollowUtil(Rule):
         ):
             if not np.isnan(value):
                 yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
-        yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
+        yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 
 
 def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerOfLimit | None], readings: int) -> Confidence:

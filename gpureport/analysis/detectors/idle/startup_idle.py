@@ -30,10 +30,11 @@ _STARTUP = (
     "Shorten the way to the first step: cache compiled kernels and preprocessed data, import lazily, load weights "
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
-_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
+_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without it."
 _NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
 _NEVER = (
-    "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
+    "Check that the job uses the GPU at all (which GPU the code selects, CUDA_VISIBLE_DEVICES, the installed "
+    "framework build)."
 )
 _LITTLE = (
     "The GPU does a little all along: see which part of the work runs on the CPU, and whether the model or the batch "
@@ -93,7 +94,7 @@ class StartupIdle(Rule):
     )
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
     blurred: ClassVar[Threshold] = pragmatic(
-        0.1, "1", "share of the length; an edge less sure than that is said with its limits"
+        0.1, "1", "share of the length; where its end is less certain, both limits are given"
     )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -15,7 +15,7 @@ from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Finding, Severity
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_command([low_use.CPU])}."
+_ADVICE = f"Log the CPU as well to learn why: {missing_metrics.recording_command([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,10 +81,10 @@ class MemLeak(Rule):
     wants = ("gpu_utilization_ratio", "gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
-    growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
+    growth: Threshold = pragmatic(0.02, "1", "of the memory; library contexts grow by less")
     quarter: Threshold = pragmatic(0.35, "1", "of the mean rate; what fills up grows slower and slower")
     fewest: ClassVar[Threshold] = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
-    released: Threshold = pragmatic(0.5, "1", "of what was held; another process or a restart begins below it")
+    released: Threshold = pragmatic(0.5, "1", "of the memory in use; another process or a restart begins below it")
     soon: Threshold = pragmatic(86_400.0, "s", "a job that goes on for a day runs out of memory")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -106,7 +106,7 @@ class MemLeak(Rule):
             yield NotJudged(
                 kind=_KIND,
                 device=series.device.id,
-                template=f"{{}} of the memory of the settled job, fewer than {self.fewest.value:g}",
+                template=f"only {{}} of GPU memory after start-up; at least {self.fewest.value:g} are needed",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
                 recording="a log of the whole job, at an interval that gives 25 samples and more",
             )
@@ -145,7 +145,7 @@ class MemLeak(Rule):
             samples=growth.samples,
             ruled_out=(
                 "an allocator that warms up: the first fifth of the job is left out",
-                "a running maximum: every quarter grows",
+                "a high-water mark: memory grows in every quarter",
                 "preallocation: memory did not rise in one step and stay",
             ),
             summary=(
@@ -207,7 +207,7 @@ def _report_preallocated(device: str) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,
-        reason="memory was preallocated, and what the job uses of it cannot be seen",
+        reason="memory was reserved at once, so what the job uses of it is not known",
         recording=(
             "a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
             "TF_FORCE_GPU_ALLOW_GROWTH=true)"

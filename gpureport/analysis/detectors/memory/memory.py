@@ -18,8 +18,8 @@ from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _ROOM = (
-    "There is room for a larger batch: raise it in steps, scale the learning rate, and watch the loss curve and the "
-    "work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
+    "There is room for a larger batch: raise it step by step, scale the learning rate, and watch the loss curve and "
+    "the work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
 )
 _TIGHT = (
     "A longer sequence or a fragmented allocator can run out of memory: lower the batch and keep its effective size "
@@ -76,14 +76,14 @@ class Memory(Rule):
     wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     roomy: Threshold = pragmatic(
-        0.70, "1", "published advice raises the batch where memory is low; less is no full step"
+        0.70, "1", "published advice: raise the batch where memory use is low; with less free, there is no room for it"
     )
     used: Threshold = pragmatic(0.05, "1", "a context alone takes less; such a GPU is unused")
-    full: Threshold = pragmatic(0.95, "1", "what is left is less than a workspace or a longer sequence takes")
+    full: Threshold = pragmatic(0.95, "1", "a workspace or a longer sequence takes more than what is left")
     step: Threshold = literature(
         0.60, "1", "JAX documentation: 75% is taken at once by default; TensorFlow takes nearly all"
     )
-    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
+    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "library contexts still grow after the step")
     trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")
     shortest: Threshold = pragmatic(60.0, "s", "shorter holding is no policy of an allocator")
 

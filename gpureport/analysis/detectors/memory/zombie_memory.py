@@ -20,8 +20,8 @@ _USED = "gpu_memory_used_bytes"
 _CORE = "cpu_busiest_core_ratio"
 _CPU = "cpu_utilization_ratio"
 _ADVICE = (
-    "See who holds it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it when "
-    "its kernel is shut down. While it is held, nobody else can use the GPU."
+    "See which process has it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it "
+    "when its kernel is shut down. Until then nobody else can use the GPU."
 )
 
 

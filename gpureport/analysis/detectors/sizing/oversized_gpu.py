@@ -63,7 +63,7 @@ class OversizedGpu(Rule):
 
     roomy: Threshold = pragmatic(0.60, "1", "more may have been preallocated before the log began")
     fits: Threshold = pragmatic(0.80, "1", "of the smaller memory; a library may take more on another GPU")
-    busy: Threshold = pragmatic(0.80, "1", "busy time there, with room for bursts and for the error of a mean")
+    busy: Threshold = pragmatic(0.80, "1", "busy time there, with room for bursts and errors")
     shortest: Threshold = pragmatic(600.0, "s", "shorter runs are trials, not the job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -83,7 +83,7 @@ class OversizedGpu(Rule):
         if seconds < self.shortest.value:
             yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
-            yield _report_unjudged("memory was preallocated, which hides what the job needs")
+            yield _report_unjudged("memory was reserved at once, so the real need is not known")
         elif known is None or _look_up_size(known) is None:
             yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
         elif any(peak is None for peak in peaks) or not all(totals):

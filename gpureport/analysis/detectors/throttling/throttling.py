@@ -81,13 +81,11 @@ class Throttling(Rule):
     )
     wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
-    merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
-    shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
-    counted: ClassVar[Threshold] = pragmatic(
-        0.1, "s", "the driver's counters are exact; less in a whole run costs nothing"
-    )
+    merge: Threshold = pragmatic(10.0, "s", "at its limit a GPU slows and recovers every few seconds")
+    shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is not enough")
+    counted: ClassVar[Threshold] = pragmatic(0.1, "s", "the driver counts exactly; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
-    near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
+    near_limit: Threshold = pragmatic(2.0, "Cel", "the driver keeps the core a degree or two below the limit")
     cool: ClassVar[Threshold] = throttled_samples.COOL
     power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
     power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
@@ -99,10 +97,8 @@ class Throttling(Rule):
     hotter: ClassVar[Threshold] = pragmatic(
         8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
     )
-    problem: Threshold = pragmatic(0.05, "1", "lost share of the job, worth a repair")
-    lasting: ClassVar[Threshold] = pragmatic(
-        0.5, "1", "slowed share of the job above which cooling does not suffice for it"
-    )
+    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
+    lasting: ClassVar[Threshold] = pragmatic(0.5, "1", "slowed share of the job above which its cooling is too weak")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
@@ -228,7 +224,7 @@ class Throttling(Rule):
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         yield compare_with_limit(
             "duration",
-            "counted by the driver" if is_counted else "sum of episodes",
+            "counted by the driver" if is_counted else "total",
             episodes.seconds,
             ">=",
             self.counted if is_counted else self.shortest,

@@ -45,7 +45,7 @@ class NoProgress(Rule):
     )
     recording = _RECORD
 
-    fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress cannot be told from its end")
+    fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress looks like its end")
     stands: Threshold = pragmatic(0.2, "1", "share of the job; a noisy metric may rest as long before it improves")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

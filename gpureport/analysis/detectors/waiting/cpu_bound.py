@@ -56,17 +56,15 @@ class CpuBound(Rule):
     wants = (core_count.CORES,)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    leave: Threshold = pragmatic(
-        0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
-    )
-    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90% misses most such phases")
+    leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
+    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores free; a limit of 90% would miss most waits")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
-    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait counts as a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
     fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back"
+        0.90, "1", "GPUs that work this much get their data in time: the CPU is not the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")

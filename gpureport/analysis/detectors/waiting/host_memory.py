@@ -70,8 +70,10 @@ class HostMemory(Rule):
     after = _WAITS
     wants = (RATIO, TOTAL, core_count.CORES)
 
-    roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
-    full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")
+    roomy: Threshold = literature(
+        0.70, "1", "published advice: add workers where the GPU waits and host memory is free"
+    )
+    full: Threshold = pragmatic(0.90, "1", "hardly any page cache is left")
     cores: Threshold = pragmatic(0.90, "1", "above it no core is left for another worker")
     shortest: Threshold = pragmatic(60.0, "s", "a shorter wait does not call for other settings")
 
