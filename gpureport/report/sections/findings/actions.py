@@ -126,7 +126,8 @@ def _propose(
         score=share * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
-        why = f"It drew only {display.power(watts)} while slowed. Try {display.power(_limit_power(watts))}: its clock may then hold."
+        limit = display.power(_limit_power(watts))
+        why = f"It drew only {display.power(watts)} while slowed. Try {limit}: its clock may then hold."
         yield _Candidate(
             action=_fill(action_wording.COOLING_LATER, row, group, gain=UNKNOWN_GAIN, why=why, watts=watts),
             severity=row_groups.SEVERITIES.index(group.severity),
