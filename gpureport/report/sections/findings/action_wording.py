@@ -113,7 +113,7 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
     "mem_prealloc": ActionWording(
         title="Turn off memory preallocation for one run",
-        how="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow) in the environment.",
+        how="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow).",
         gain="Shows how much memory the job needs",
     ),
     "mem_leak": ActionWording(
