@@ -51,12 +51,12 @@ points (measured at 5 to 30 s on jobs that alternate between work and waits); wh
 class Imbalance(Rule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
-    Or all are above 80% and its mean power differs by over 25% from the median of its peers, which agree within
-    20%. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
-    GPUs the lower is named. Where samples are points far apart, the means of a whole episode differ by 20 points and
-    three standard errors, and a hole shorter than an episode ends none. Left out: GPUs of other models, those that
-    never worked, and of the others the time in which they were throttled, idle or hollow. Stages of a pipeline differ
-    by design, so it is said that they differ.
+    Or all are above 80% and the mean power of one GPU differs by over 25% from the median of its peers, which agree
+    within 20%. Means are taken over 30 s or eight samples. The difference must last at least 90 s and three such
+    stretches. Of two GPUs the lower is named. Where samples are far apart, the means of the whole time must differ by
+    20 points and three standard errors, and a shorter interruption does not count. Left out are GPUs of other models,
+    GPUs that never worked, and time in which a GPU was slowed, idle, or busy at low power. Stages of a pipeline may
+    differ by design.
     """
 
     name = _KIND

@@ -54,9 +54,9 @@ class _CounterRise:
 class EccError(Rule):
     """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
 
-    Errors that could not be corrected and failed remappings are a problem, corrected ones information. A
-    counter that begins above zero counted before the run, and one that falls was reset: neither is a finding. A
-    remapping or a page that waits for a reset is named beside.
+    Uncorrectable errors and failed remappings are a problem, corrected errors information. A counter that begins
+    above zero counted before the run, and one that falls was reset: neither is a finding. The finding also names
+    remappings and pages that wait for a reset.
     """
 
     name = _KIND

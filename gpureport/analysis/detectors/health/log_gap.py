@@ -36,7 +36,7 @@ _SHORTEST_SECONDS = 1.0
 class LogGap(Rule):
     """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
 
-    Not judged where the log has no time stamps and times were counted from an interval.
+    Not assessed where the log has no time stamps.
     """
 
     name = "log_gap"

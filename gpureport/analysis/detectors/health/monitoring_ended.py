@@ -41,8 +41,8 @@ class _OtherSeries:
 class MonitoringEnded(Rule):
     """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
 
-    At least two values must lie after that minute. A series that also begins later by as much is
-    one whose clock differs, and no end is told by it. A GPU that was lost is none whose recorder stopped.
+    At least two values must lie after that minute. A series that also begins later by as much has another clock and
+    does not count. Nor does a GPU that was lost.
     """
 
     name = _KIND

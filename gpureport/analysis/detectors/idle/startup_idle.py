@@ -46,15 +46,15 @@ _LITTLE = (
 class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
-    The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
-    Time at the end of the log in which no job holds a GPU is reported, but not lost. Start-up and tail are measured for
-    the job as a whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute
-    after the first is still starting up. Lost is the time at a utilisation of at most 12%. A job in which no GPU ever
-    has sustained work above 12% is named as such: what it lost is its time at 5% and less, and the unused share of
-    the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
-    longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
-    next makes no finding. Fewer than five readings of a GPU, or less than 10 s with samples, do not tell that a job
-    never worked.
+    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
+    the log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a
+    whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
+    first is still starting up. The time lost is the time at a utilisation of at most 12%. If no GPU ever has
+    sustained work above 12%, the finding says so: the time lost is then the time at 5% and less, and the unused share
+    of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest
+    and longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s
+    from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job is
+    said to have never worked.
     """
 
     name = "startup_idle"

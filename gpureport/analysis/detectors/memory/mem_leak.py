@@ -58,12 +58,12 @@ class _Growth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemLeak(Rule):
-    """Memory that grows by more than 2% of what is installed, and in every quarter, after the job has settled.
+    """After start-up, memory in use grows by more than 2% of what is installed, and in every quarter of the time.
 
-    Judged is the longest stretch in which memory was held (it never falls by half), its first fifth and what lies
-    outside the job left out, by the medians of 40 blocks: the rate is the median slope between any two of them, and
-    each quarter must grow at 35% of the mean rate or more. An allocator that warms up, and the running maximum of
-    varying lengths, grow at first and then rest. Not judged where memory was preallocated.
+    The check looks at the longest stretch of the job in which memory never falls by half, without its first fifth. It
+    takes the medians of 40 blocks. The rate is the median slope between any two of them, and each quarter must grow
+    at 35% of the mean rate or more. An allocator that warms up, or the high-water mark of varying input lengths,
+    grows at first and then stops. Not assessed where memory was preallocated.
     """
 
     name = _KIND

@@ -35,10 +35,10 @@ _HIDDEN = (
 class Memory(Rule):
     """The peak below 70% of what a job can get (headroom), or at 95% and more (pressure), unless preallocated.
 
-    Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released.
-    Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
-    medium where fewer than five readings tell of the fullest GPU. Of samples a minute or more apart nobody can say
-    that memory was taken in one step, and confidence in preallocation is low.
+    Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released. Memory
+    that keeps its first value may have been preallocated before the log began; confidence is low then, and medium
+    with fewer than five readings of the fullest GPU. With samples a minute or more apart, one step cannot be seen,
+    and confidence in preallocation is low.
     """
 
     name = "memory"

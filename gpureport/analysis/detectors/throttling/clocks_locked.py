@@ -63,11 +63,11 @@ class _ClockSetting:
 class ClocksLocked(Rule):
     """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
 
-    The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
-    half a step of 15 MHz in 98 of 100 busy samples, below 90% of the highest, and held neither by power nor by heat,
-    looks so. Where neither log nor GPU table tells the highest clock, it is the highest of the log: a GPU is seldom
-    faster at rest than at work. It is said once a run, as information: throttling is judged against the clock of the
-    run, and speed compares only between runs with the same setting.
+    The bits 0x2 and 0x100 of the clock event reasons say so. Without them, the clock looks locked if it stays within
+    half a step of 15 MHz in 98 of 100 busy samples, below 90% of the highest, and neither power nor heat sets it. If
+    neither log nor GPU table gives the highest clock, it is the highest of the log: a GPU is seldom faster at rest
+    than at work. It is reported once a run, as information. Slowdowns are measured against the clock of the run, and
+    only runs with the same setting can be compared by speed.
     """
 
     name = _KIND

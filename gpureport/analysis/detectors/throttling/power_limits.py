@@ -61,12 +61,11 @@ _ALL = 0.995
 class PowerLimits(Rule):
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90% of the default.
 
-    power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least
-    5% of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
-    30 s. It is information, since modern
-    GPUs run so by design, and a warning where the default limit holds the median clock below 70% of the highest,
-    unless NVIDIA's own diagnostics leave such events of the model aside. A lowered limit is a choice: no time is
-    counted lost.
+    power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least 5%
+    of the busy time, as counted by the driver where it counts. Samples at most 20 s apart count as one stretch, which
+    lasts at least 30 s. It is information, since modern GPUs run so by design. It is a warning where the default
+    limit keeps the median clock below 70% of the highest, unless NVIDIA's own diagnostics ignore such events of the
+    model. A lowered limit is a choice: no time is counted lost.
     """
 
     name = "power_limits"

@@ -32,8 +32,8 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores active in less than 1% of the busy time (DCGM), over a minute at least; or, where they were not
-    counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
+    Tensor cores are active in less than 1% of at least a minute of busy time (DCGM). Where they were not counted, a
+    param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
     """
 
     name = _KIND

@@ -34,10 +34,10 @@ _ADVICE = (
 class CpuBound(Rule):
     """Mean utilisation of the GPUs below 70% and median CPU use of at least 75% over 30 s or nine samples.
 
-    An episode lasts until the mean exceeds 80%. The GPUs are taken together by their median, those that never
-    work left out. Only within the job window, for at least 30 s and three intervals; holes of 30 s or nine samples
-    are closed. Where the GPUs are well fed in part of the job, the CPU must be busier in an episode than there, by
-    5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
+    A wait lasts until the mean exceeds 80%. The median GPU counts, without those that never work. Only within the
+    job, for at least 30 s and three intervals; interruptions of 30 s or nine samples are bridged. Where the GPUs are
+    busy in part of the job, the CPU must be busier in a wait than there, by 5 points and four standard errors: a CPU
+    as busy beside busy GPUs is not the cause.
     """
 
     name = "cpu_bound"

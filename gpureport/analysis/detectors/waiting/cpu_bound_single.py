@@ -36,13 +36,13 @@ _ADVICE = (
 class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
-    The cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between
-    0.96 and 1.1 cores busy. Only within the job window, outside episodes that are CPU-bound or wait for storage, for
-    at least a minute and three intervals. Where samples are points far apart, the mean of a whole episode lies below
-    70% by three standard errors. A thread that waits for the GPU may spin and look the same: where the GPUs are well
-    fed in part of the job, the core must be busier in an episode than there, by 5 points and four standard errors;
-    without such a part it is no more than a warning.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
+    cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between 0.96
+    and 1.1 cores busy. Only within the job, outside waits for the whole CPU or for storage, for at least a minute and
+    three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three standard
+    errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part of the job,
+    the core must therefore be busier in a wait than there, by 5 points and four standard errors; without such a part
+    the finding is at most a warning.
     """
 
     name = _KIND

@@ -40,9 +40,9 @@ _FEWER = (
 class HostMemory(Rule):
     """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
 
-    workers_headroom: the p95 is below 70% of what is installed, and the median CPU use below 90%, so that some core
-    is free. host_memory_pressure: the p95 is at least 90%. The page cache does not count as used where the recorder
-    tells the two apart. There is no room where params say that each process has a worker for every core already.
+    workers_headroom: the p95 is below 70% of what is installed, and the median CPU use below 90%, so that a core is
+    free. host_memory_pressure: the p95 is at least 90%. The page cache does not count as used where it was recorded
+    separately. There is no room if params say that each process already has a worker for every core.
     """
 
     name = "host_memory"

@@ -30,11 +30,11 @@ _ADVICE = (
 class IoBound(Rule):
     """Mean utilisation of the GPUs of at most 64%, and at least 15% of CPU time waiting for storage.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
-    The wait for storage is the mean over 30 s or three samples. Only within the job window, outside CPU-bound
-    episodes, for at least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode
-    lies below 70% by three standard errors. Where the GPUs are well fed in part of the job, the wait must be longer
-    in an episode than there, by 5 points and four standard errors.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
+    wait for storage is the mean over 30 s or three samples. Only within the job, outside waits for the CPU, for at
+    least 30 s and three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three
+    standard errors. Where the GPUs are busy in part of the job, the CPU must wait for storage longer than there, by 5
+    points and four standard errors.
     """
 
     name = _KIND

@@ -56,12 +56,11 @@ class _Link:
 class TransferBound(Rule):
     """Mean utilisation of a GPU of at most 64% beside PCIe traffic of at least 60% of what its link carries one way.
 
-    Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
-    utilisation exceeds 72% or the traffic falls below 30%. What the link carries follows from the highest
-    generation and width it ran at. Only within the job window, outside episodes that wait for CPU or storage, for at
-    least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode lies below 70% by
-    three standard errors. Where the GPU is well fed in part of the job, the traffic must be higher in an episode than
-    there, by 5 points and four standard errors.
+    Both are means over 30 s and 30 samples, the traffic of the busier direction; a wait lasts until the utilisation
+    exceeds 72% or the traffic falls below 30%. What the link carries follows from the highest generation and width it
+    ran at. Only within the job, outside waits for CPU or storage, for at least 30 s and three intervals. Where
+    samples are far apart, the mean of a whole wait must lie below 70% by three standard errors. Where the GPU is busy
+    in part of the job, the traffic must be higher in a wait than there, by 5 points and four standard errors.
     """
 
     name = _KIND
