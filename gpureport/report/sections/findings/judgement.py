@@ -206,7 +206,7 @@ def _partly(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
 def _name_places(places: list[str], runs: int) -> str:
     """Return in how many of several runs, where they are too many to name, or each place."""
     whole = len({place.partition(": ")[0] for place in places})
-    return f"{whole} of {runs} runs" if runs > 1 and _FEW < whole else _join_places(places)
+    return f"{whole} of {runs} runs" if runs > 1 and whole > _FEW else _join_places(places)
 
 
 def _join_places(places: list[str]) -> str:
