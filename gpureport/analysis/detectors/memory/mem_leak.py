@@ -108,7 +108,7 @@ class MemLeak(Rule):
                 device=series.device.id,
                 template=f"only {{}} of GPU memory after start-up; at least {self.fewest.value:g} are needed",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
-                recording="a log of the whole job, at an interval that gives 25 samples and more",
+                recording="a longer log of the whole job, or more frequent samples",
             )
             return
         found = _measure_growth(times, used, series)
