@@ -71,4 +71,4 @@ def test_without_counters_it_is_not_judged() -> None:
     once = np.full(100, np.nan)
     once[3] = 4
     (lone,) = unjudged(analyze(recording(util=_UTIL, uncorrected=once)), "ecc_error")
-    assert "read once" in lone.reason
+    assert "read only once" in lone.reason

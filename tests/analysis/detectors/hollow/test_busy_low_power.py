@@ -138,7 +138,7 @@ def test_an_unknown_gpu_without_a_limit_is_not_judged() -> None:
     """It is said what is not known, and what to record."""
     analysis = analyze(recording(util=_BUSY, power=_HUNG, model="Some GPU"))
     (entry,) = unjudged(analysis, "hollow_util")
-    assert "none is known for Some GPU" in entry.reason
+    assert "not known for Some GPU" in entry.reason
     assert "enforced.power.limit" in entry.recording
     assert found(analysis, "hollow_util") == []
 

@@ -92,7 +92,7 @@ def test_only_the_gpu_that_leaks_is_named() -> None:
 def test_preallocated_memory_is_not_judged() -> None:
     """What the job uses of it cannot be seen."""
     (entry,) = unjudged(analyze(recording(util=_UTIL, memory=steps((0, 20), (62, 1200)))), "mem_leak")
-    assert "preallocated" in entry.reason
+    assert "reserved at once" in entry.reason
     assert "XLA_PYTHON_CLIENT_PREALLOCATE" in entry.recording
 
 

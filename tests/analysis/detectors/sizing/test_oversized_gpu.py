@@ -46,7 +46,7 @@ def test_preallocated_memory_says_nothing() -> None:
     """What the job needs is hidden."""
     memory = steps((0.5, 10), (60, 790))
     (entry,) = unjudged(analyze(recording(util=_SOME, memory=memory)), "oversized_gpu")
-    assert "preallocated" in entry.reason
+    assert "reserved at once" in entry.reason
 
 
 @pytest.mark.parametrize("model", ["Some GPU", "NVIDIA GeForce RTX 3090", "NVIDIA GH200 480GB"])

@@ -163,7 +163,7 @@ def test_without_clocks_it_is_not_judged() -> None:
 def test_an_unknown_gpu_without_bits_is_not_judged() -> None:
     """No temperature limit, no inference."""
     analysis = analyze(recording(**_BUSY, clock=1400, temperature=84, model="Some GPU"))
-    assert "temperature limit is unknown" in unjudged(analysis, "thermal_throttle")[0].reason
+    assert "temperature limit is not known" in unjudged(analysis, "thermal_throttle")[0].reason
 
 
 def test_throttling_all_along_is_a_problem_whatever_it_cost() -> None:
