@@ -108,7 +108,7 @@ class MemLeak(Rule):
                 device=series.device.id,
                 template=f"{{}} of the memory of the settled job, fewer than {self.fewest.value:g}",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
-                recording="a log of the whole job, at an interval that gives 25 samples and more",
+                recording="a longer log of the whole job, or more frequent samples",
             )
             return
         found = _measure_growth(times, used, series)

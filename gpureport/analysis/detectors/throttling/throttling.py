@@ -261,9 +261,9 @@ class Throttling(Rule):
             yield clock.as_context() if episodes.samples.is_direct else clock
 
     def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
-        """Say when this GPU is far hotter than the others at the same time."""
+        """Say when this GPU got far hotter than the others at the same time."""
         others = [
-            float(np.nanmean(part))
+            float(np.nanmax(part))
             for name, other in context.gpus().items()
             if name != episodes.device
             and len(part := other.values("gpu_temperature_celsius")[find_rows(other, episodes.spans)])
@@ -272,5 +272,5 @@ class Throttling(Rule):
         own = series.values("gpu_temperature_celsius")[find_rows(series, episodes.spans)]
         if not others or np.isnan(own).all():
             return ""
-        excess = float(np.nanmean(own)) - float(np.median(others))
+        excess = float(np.nanmax(own)) - float(np.median(others))
         return f" It was {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
