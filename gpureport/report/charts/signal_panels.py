@@ -1,14 +1,12 @@
 """Signals of a GPU over time: the GPU it is about, the others in grey, limits, and the stretches of a finding."""
 
 from collections.abc import Iterator
-from html import escape
 
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, MUTED, PAPER, SPAN
+from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, MUTED, SPAN
 from gpureport.report.charts.vector_elements import (
-    TEXT,
     HorizontalScale,
     Plot,
     draw_axis,
@@ -18,8 +16,8 @@ from gpureport.report.charts.vector_elements import (
 )
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 
-_HEIGHT, _HEAD, _FOOT = 52.0, 15.0, 3.0
-"""Height of a panel, of the room over the first for the name of what is shaded, and of the room below each."""
+_HEIGHT, _FOOT = 52.0, 3.0
+"""Height of a panel, and of the room below it."""
 
 
 def draw_signal_panels(history: SignalHistory, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -37,14 +35,13 @@ def draw_signal_panels(history: SignalHistory, prefix: str, width: float | None 
 
 
 def _draw_panel(history: SignalHistory, place: int, scale: HorizontalScale) -> str:
-    panel, head = history.panels[place], 0.0 if place or not history.span_text else _HEAD
-    height = head + _HEIGHT + _FOOT
+    panel, height = history.panels[place], _HEIGHT + _FOOT
     return write_document(
         [
-            *_draw_spans(history, scale, height, is_named=not place),
+            *_draw_spans(history, scale, height),
             draw_grid(history.ticks, scale, height),
-            *_draw_lines(panel, scale, head),
-            *_draw_limit(panel, scale, head),
+            *_draw_lines(panel, scale),
+            *_draw_limit(panel, scale),
         ],
         width=scale.width,
         height=height,
@@ -52,29 +49,20 @@ def _draw_panel(history: SignalHistory, place: int, scale: HorizontalScale) -> s
     )
 
 
-def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float, *, is_named: bool) -> Iterator[str]:
-    """Yield the shaded stretches; the first panel names them at the first."""
+def _draw_spans(history: SignalHistory, scale: HorizontalScale, height: float) -> Iterator[str]:
+    """Yield the shaded stretches."""
     for start, end in history.spans:
         first, last = max(start, history.start), min(end, history.end)
         if last > first:
             length = scale.length(last - first)
             yield f'<rect x="{scale.position(first)}" width="{length}" height="{height:g}" {paint("fill", SPAN)}/>'
-    if is_named and history.spans and history.span_text:
-        start = max(history.spans[0][0], history.start)
-        is_late = scale.share(start) > 0.5  # noqa: PLR2004 - in the right half text runs to the left
-        anchor = "end" if is_late else "start"
-        at = scale.position(min(history.spans[-1][1], history.end) if is_late else start)
-        yield (
-            f'<text x="{at}" y="{TEXT:g}" text-anchor="{anchor}" font-weight="600" {paint("fill", ALERT)}>'
-            f"{escape(history.span_text)}</text>"
-        )
 
 
-def _draw_lines(panel: SignalPanel, scale: HorizontalScale, top: float) -> Iterator[str]:
+def _draw_lines(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
     """Yield the other GPUs in grey, then the one that the panel is about: a line, or the area below it."""
-    main = HOST if panel.is_of_host else ALERT if panel.is_alert else BUSY
+    main = HOST if panel.is_of_host else ALERT if panel.is_alert and not panel.is_filled else BUSY
     for line in sorted(panel.lines, key=lambda line: line.is_main):
-        plot = Plot(buckets=max(len(line.mean), 1), top=top + 1, height=_HEIGHT - 1, width=scale.width)
+        plot = Plot(buckets=max(len(line.mean), 1), top=1, height=_HEIGHT - 1, width=scale.width)
         shares = _scale(line.mean, panel)
         if line.is_main and panel.is_filled:
             yield plot.wrap(f'<path d="{plot.steps(shares)}" {paint("fill", main)} shape-rendering="crispEdges"/>')
@@ -84,41 +72,18 @@ def _draw_lines(panel: SignalPanel, scale: HorizontalScale, top: float) -> Itera
         opacity = "" if line.is_main else ' stroke-opacity=".7"'
         drawn = f'<path d="{plot.line(shares)}" {attributes}{opacity} vector-effect="non-scaling-stroke"/>'
         yield plot.wrap(drawn)
-    base = top + _HEIGHT
-    yield f'<line x1="0" x2="{_across(scale)}" y1="{base:g}" y2="{base:g}" {paint("stroke", GRID)}/>'
+    yield f'<line x1="0" x2="{_across(scale)}" y1="{_HEIGHT:g}" y2="{_HEIGHT:g}" {paint("stroke", GRID)}/>'
 
 
-def _draw_limit(panel: SignalPanel, scale: HorizontalScale, top: float) -> Iterator[str]:
-    """Yield the limit as a dashed line, its name where the main line is farthest from it."""
+def _draw_limit(panel: SignalPanel, scale: HorizontalScale) -> Iterator[str]:
+    """Yield the limit as a dashed line: grey unless it was reached and is what went wrong."""
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return
     share = float(_scale(np.array([panel.limit]), panel)[0])
-    y = top + 1 + (1 - share) * (_HEIGHT - 1)
-    stroke = f'{paint("stroke", ALERT)} stroke-dasharray="5 3"'
+    y = 1 + (1 - share) * (_HEIGHT - 1)
+    colour = ALERT if panel.is_alert and panel.is_limit_reached else MUTED
+    stroke = f'{paint("stroke", colour)} stroke-dasharray="5 3"'
     yield f'<line x1="0" x2="{_across(scale)}" y1="{y:g}" y2="{y:g}" {stroke}/>'
-    if not panel.limit_text:
-        return
-    is_left = _is_limit_clearer_at_start(panel)
-    x, anchor = ("0", "start") if is_left else (_across(scale), "end")
-    below = y + TEXT + 1
-    baseline = below if below < top + _HEIGHT or y < TEXT + 2 else y - 4
-    halo = f'stroke="{PAPER.fixed}" class="s-{PAPER.css} f-{ALERT.css}" stroke-width="3" paint-order="stroke"'
-    yield (
-        f'<text x="{x}" y="{baseline:g}" text-anchor="{anchor}" fill="{ALERT.fixed}" {halo}>'
-        f"{escape(panel.limit_text)}</text>"
-    )
-
-
-def _is_limit_clearer_at_start(panel: SignalPanel) -> bool:
-    """Return whether the lines lie farther from the limit in the first fifth of the panel than in the last."""
-    limit = panel.limit or 0.0
-    lines = [line.mean for line in panel.lines if line.is_main and len(line.mean)]
-    fifth = max(len(lines[0]) // 5, 1) if lines else 1
-    first, last = (
-        [abs(part[~np.isnan(part)] - limit).min(initial=np.inf) for part in parts]
-        for parts in ([mean[:fifth] for mean in lines], [mean[-fifth:] for mean in lines])
-    )
-    return min(first, default=0.0) >= min(last, default=0.0)
 
 
 def _scale(values: FloatArray, panel: SignalPanel) -> FloatArray:

@@ -152,11 +152,12 @@ class SignalPanel:
         low: lower end of the axis in the unit of the lines.
         high: upper end.
         limit: a line across at this value: the temperature limit, the power limit, installed memory; None for none.
-        limit_text: the limit in words.
+        limit_text: the limit in words, which the note has too.
+        is_limit_reached: whether the GPU came to its limit, or near it.
         is_filled: whether the area under the line is filled, as for shares from zero.
-        is_alert: whether what it shows is what went wrong, and worth a colour.
+        is_alert: whether what it shows is what went wrong: its note, a line and a limit reached have a colour.
         is_of_host: whether it is of the machine rather than of a GPU, and has another colour.
-        note: what to see, in a few words: `88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
+        note: what to see, in a few words: `up to 88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
     """
 
     label: str
@@ -165,6 +166,7 @@ class SignalPanel:
     high: float
     limit: float | None = None
     limit_text: str = ""
+    is_limit_reached: bool = False
     is_filled: bool = False
     is_alert: bool = False
     is_of_host: bool = False
@@ -184,7 +186,7 @@ class SignalHistory:
         bucket_seconds: length of a bucket.
         ticks: of the axis.
         spans: the shaded stretches.
-        span_text: what is shaded, in words: `slowed by heat, 7 min 34 s`.
+        span_text: what is shaded, in words, which the caption has too: `slowed by heat, 7 min 34 s`.
     """
 
     title: str

@@ -6,6 +6,7 @@ from math import isfinite
 import numpy as np
 
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.analysis.signals.clock_signals import gather_signals
 from gpureport.report.model.time_charts import MetricLimit
 from gpureport.report.wording import display
@@ -23,8 +24,16 @@ def _list_limits(series: DeviceSeries) -> Iterator[MetricLimit]:
     known = signals.power_limit[~np.isnan(signals.power_limit)]
     most = float(np.median(known)) if len(known) else float("nan")
     yield MetricLimit(metric="gpu_power_watts", value=most, text=f"limit {_whole(most, 'W')}")
+    usable, text = find_usable_memory(series)
+    yield MetricLimit(metric="gpu_memory_used_bytes", value=usable, text=text)
+
+
+def find_usable_memory(series: DeviceSeries) -> tuple[float, str]:
+    """Return what a job can get of the memory of a GPU in bytes, and in words; NaN where it is not known."""
     installed = float(series.device.memory_total_bytes or "nan")
-    yield MetricLimit(metric="gpu_memory_used_bytes", value=installed, text=f"{display.memory(installed)} installed")
+    reserved = memory_reserved(series)
+    usable = installed - reserved
+    return usable, f"{display.memory(usable)} {'usable' if reserved else 'installed'}"
 
 
 def _whole(value: float, unit: str) -> str:

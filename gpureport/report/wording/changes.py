@@ -32,7 +32,7 @@ def build_change(delta: Delta | None, since: str = "") -> Change | None:
         return None
     stayed = not any(digit in "123456789" for digit in text)
     arrow = "" if stayed else "up" if delta.difference > 0 else "down"
-    return Change(text=text, interval=interval, verdict=verdict, arrow=arrow, since=since)
+    return Change(text=text, interval=_drop_equal_ends(interval), verdict=verdict, arrow=arrow, since=since)
 
 
 def build_plain_change(before: float | None, after: float | None) -> Change | None:
@@ -42,6 +42,12 @@ def build_plain_change(before: float | None, after: float | None) -> Change | No
     text = format_percent_change(after / before)
     stayed = not any(digit in "123456789" for digit in text)
     return Change(text=text, arrow="" if stayed else "up" if after > before else "down")
+
+
+def _drop_equal_ends(interval: str) -> str:
+    """Return an interval in words; empty where both ends read alike, for then the figure says it all."""
+    low, _, high = interval.partition(" to ")
+    return "" if high.removesuffix("%").removesuffix(" times").partition(display.GAP)[0] == low else interval
 
 
 def _format_points(ends: tuple[float, float] | None) -> str:

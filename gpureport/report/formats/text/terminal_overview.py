@@ -80,10 +80,7 @@ def _history(history: SignalHistory, page: Page, indent: int) -> Iterator[Line]:
     if history.caption:
         yield from page.wrapped(history.caption, indent, style="soft")
     for panel in history.panels:
-        said = _join(panel.note, panel.limit_text)
-        yield from page.wrapped(f"{panel.label}: {said}" if said else panel.label, indent)
-    if history.span_text:
-        yield from page.wrapped(f"Shaded: {history.span_text}", indent)
+        yield from page.wrapped(f"{panel.label}: {panel.note}" if panel.note else panel.label, indent)
 
 
 def _change(change: Change | None) -> str:

@@ -1,6 +1,8 @@
 """The peak memory of one run, or of the first and the last step, with how much is installed."""
 
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.recording import Device
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_plain_change
@@ -31,8 +33,26 @@ def build_memory_tile(comparison: Comparison) -> Tile:
 
 
 def _describe_installed(step: Step, peak: float) -> str:
-    """Return how much memory a GPU has, and how much of it was never used."""
-    installed = {gpu.memory_total_bytes for analysis in step.analyses for gpu in analysis.run.gpus}
-    if len(installed) != 1 or not (total := installed.pop()):
-        return "GPUs of several sizes" if len(installed) > 1 else "Installed memory not recorded"
+    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less."""
+    found = {_find_memory(analysis, gpu) for analysis in step.analyses for gpu in analysis.run.gpus}
+    totals = {total for total, _ in found}
+    if len(totals) != 1 or not (total := totals.pop()):
+        return "GPUs of several sizes" if len(found) > 1 else "Installed memory not recorded"
+    reserved = {kept for _, kept in found}
+    if len(reserved) == 1 and (kept := reserved.pop()):
+        usable = total - kept
+        left, installed = (
+            display.memory(each).removesuffix(f"{display.GAP}GiB") for each in (max(0.0, usable - peak), total)
+        )
+        return f"{left} of {display.memory(usable)} usable left; {installed} installed"
     return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
+
+
+def _find_memory(analysis: Analysis, gpu: Device) -> tuple[int | None, float]:
+    """Return the memory of a GPU and how much of it the driver keeps, in bytes."""
+    total = gpu.memory_total_bytes
+    kept: float | None = gpu.memory_reserved_bytes
+    if kept is None:
+        summaries = (each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics if each.device == gpu.id)
+        kept = next((summary.max for summary in summaries if summary is not None), None)
+    return total, kept if kept and total and kept < total else 0.0

@@ -51,3 +51,9 @@ def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) ->
     """Return the classes of some bars, those alone that some segment longer than `least` shows."""
     shown = {part.key for bar in bars for part in bar.segments if part.value > least}
     return tuple(ClassName(key=key, label=name_class(key, causes)) for key in sort_classes(shown))
+
+
+def describe_pauses(bars: Sequence[SpentBar]) -> str:
+    """Return a sentence on short pauses, where bars have some; begins with a space."""
+    has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
+    return " Short pauses count as work, not as lost." if has_pauses else ""

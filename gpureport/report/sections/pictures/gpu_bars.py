@@ -9,7 +9,13 @@ from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
-from gpureport.report.sections.pictures.class_names import Causes, build_segments, list_legend, name_class
+from gpureport.report.sections.pictures.class_names import (
+    Causes,
+    build_segments,
+    describe_pauses,
+    list_legend,
+    name_class,
+)
 from gpureport.report.wording import display
 
 _MOST_BARS = 8
@@ -38,7 +44,7 @@ def build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     groups = [*([time] for time in alone), *([others] if others else [])]
     bars = [_build_bar(run, group, causes, is_rest=group is others and bool(alone)) for group in groups]
     return TimeSpent(
-        caption="Each bar is the time of one GPU.",
+        caption=f"Each bar is the time of one GPU.{describe_pauses(bars)}",
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
         bars=_flag_losses(bars, [_lost_ratio(*group) for group in groups]),
         end=longest,

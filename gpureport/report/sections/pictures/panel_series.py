@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, isfinite
+from math import ceil, floor
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from gpureport.report.sections.pictures.signals import (
     format_value,
 )
 
+_NEAR = 0.95
+"""Share of a limit from which it counts as reached."""
+
 _COLDEST = 20.0
 """Lower end of the axis of temperatures above it, in degrees Celsius."""
 
@@ -35,6 +38,7 @@ class PanelSeries:
         hosts: the machine of the GPU, by name; empty where none was recorded.
         edges: edges of the buckets in seconds since the first sample.
         spans: the stretches that a finding speaks of, in seconds.
+        when: what stands behind a figure of these stretches: `while hot`.
     """
 
     started: int
@@ -44,6 +48,7 @@ class PanelSeries:
     hosts: Mapping[str, DeviceSeries]
     edges: FloatArray
     spans: tuple[tuple[float, float], ...]
+    when: str = "meanwhile"
 
 
 def build_panel(shown: PanelSeries, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
@@ -52,7 +57,7 @@ def build_panel(shown: PanelSeries, signal: Signal, *, is_alert: bool) -> Signal
     Args:
         shown: the series.
         signal: the quantity.
-        is_alert: whether lines show what went wrong; areas keep their colour.
+        is_alert: whether it shows what went wrong.
     """
     lines = tuple(_list_lines(shown, signal))
     if not any(line.is_main for line in lines):
@@ -74,10 +79,11 @@ def build_panel(shown: PanelSeries, signal: Signal, *, is_alert: bool) -> Signal
         high=high,
         limit=limit[0] if limit else None,
         limit_text=limit[1] if limit else "",
+        is_limit_reached=limit is not None and _peak(shown, signal) >= _NEAR * limit[0],
         is_filled=signal.is_filled,
-        is_alert=is_alert and not signal.is_filled,
+        is_alert=is_alert,
         is_of_host=signal.is_of_host,
-        note=_describe(shown, signal, main),
+        note=", ".join(filter(None, (_describe(shown, signal, main), limit[1] if limit else ""))),
     )
 
 
@@ -128,7 +134,7 @@ def _count_cores(shown: PanelSeries) -> int:
 
 
 def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
-    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where there are any."""
+    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs."""
     if signal in {TEMPERATURE, MEMORY}:
         return f"up to {format_value(signal, _peak(shown, signal))}"
     middles = (shown.edges[1:] + shown.edges[:-1]) / 2
@@ -139,11 +145,12 @@ def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
     if signal is CLOCK and (inside & known).any() and (~inside & known).any():
         usual, slowed = float(np.median(mean[~inside & known])), float(mean[inside & known].mean())
         if slowed < usual:
-            return f"{format_number(signal, usual)} → {format_value(signal, slowed)} while shaded"
-    rows = inside & known if (inside & known).any() else known
-    where = "while shaded" if (inside & known).any() else "on average"
-    value = float(mean[rows].mean())
-    return f"{format_value(signal, value)} {where}" if isfinite(value) else ""
+            return f"{format_number(signal, usual)} → {format_value(signal, slowed)} {shown.when}"
+    if not known.any():
+        return ""
+    average = format_value(signal, float(mean[known].mean()))
+    meanwhile = format_value(signal, float(mean[inside & known].mean())) if (inside & known).any() else average
+    return f"{average} on average" if meanwhile == average else f"{meanwhile} {shown.when}"
 
 
 def _peak(shown: PanelSeries, signal: Signal) -> float:

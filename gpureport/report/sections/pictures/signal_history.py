@@ -6,16 +6,21 @@ import numpy as np
 
 from gpureport.analysis.series.device_series import build_device_series
 from gpureport.columns import FloatArray
-from gpureport.findings import Finding
+from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.panel_series import PanelSeries, build_panel
-from gpureport.report.sections.pictures.signals import choose_signals
+from gpureport.report.sections.pictures.signals import UTILISATION, choose_signals, describe_time, find_alarming_signal
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
+_LOW_USE = frozenset(
+    ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound", "underutilised", "low_util_cause_unknown")
+)
+"""Findings of stretches in which a GPU is used in part, so that less time is lost than they last."""
+
 _OTHERS = 7
 """Most GPUs drawn in grey beside the one that a picture is about."""
 
@@ -28,6 +33,14 @@ _CROPPED = 0.5
 _WHOLE = 0.95
 """Share of the run from which a finding is not shaded, for it is everywhere."""
 
+_BUSY = 95.0
+"""Mean utilisation in per cent above which its panel says nothing."""
+
+_HEALTHY_PANELS = 2
+
+_VISIBLE = 0.04
+"""Share of the height of a panel by which a line has to leave the main one to be seen, and of time for which."""
+
 _SHORTEST_INTERVALS = 20
 """Fewest sampling intervals that a crop holds."""
 
@@ -37,7 +50,7 @@ def build_worst_history(run: ReportRun, findings: Sequence[Finding] = ()) -> Sig
 
     Args:
         run: the run.
-        findings: those that the headline tells of; where there are none it is the first GPU.
+        findings: those that the headline tells of; where there are none it is the hottest GPU.
     """
     return _build(run, findings, is_cropped=False)
 
@@ -68,10 +81,9 @@ def _build(run: ReportRun, findings: Sequence[Finding], *, is_cropped: bool) -> 
         hosts={run.device(host.id): build_device_series(run.recording, host) for host in _choose_hosts(run, gpu)},
         edges=edges,
         spans=shaded,
+        when=describe_time(findings[0].kind if findings else None),
     )
-    signals = choose_signals(findings[0].kind if findings else None)
-    built = [build_panel(shown, signal, is_alert=bool(findings)) for signal in signals]
-    panels = tuple(panel for panel in built if panel is not None)
+    panels = _build_panels(run, shown, findings, is_cropped=is_cropped)
     if not panels:
         return None
     return SignalHistory(
@@ -87,8 +99,44 @@ def _build(run: ReportRun, findings: Sequence[Finding], *, is_cropped: bool) -> 
     )
 
 
+def _build_panels(
+    run: ReportRun, shown: PanelSeries, findings: Sequence[Finding], *, is_cropped: bool
+) -> tuple[SignalPanel, ...]:
+    """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
+    alarming = (
+        find_alarming_signal(findings[0].kind) if findings and findings[0].severity is not Severity.INFO else None
+    )
+    built = []
+    for place, signal in enumerate(choose_signals(findings[0].kind if findings else None)):
+        panel = build_panel(shown, signal, is_alert=signal is alarming)
+        is_told = not is_cropped and signal is UTILISATION and not (findings and place == 0)
+        if panel and not (is_told and _is_always_busy(run, shown, panel)):
+            built.append(panel)
+    return tuple(built if findings else built[:_HEALTHY_PANELS])
+
+
+def _is_always_busy(run: ReportRun, shown: PanelSeries, panel: SignalPanel) -> bool:
+    """Return whether utilisation is high throughout the sustained work, so that its panel is a solid block."""
+    middles = (shown.edges[1:] + shown.edges[:-1]) / 2
+    steady = np.zeros(len(middles), dtype=np.bool_)
+    for phase in run.analysis.phases:
+        if phase.kind == "steady":
+            start, end = run.since_start(phase.interval.start), run.since_start(phase.interval.end)
+            steady |= (middles >= start) & (middles < end)
+    mean = next(line.mean for line in panel.lines if line.is_main)
+    known = mean[steady & ~np.isnan(mean)]
+    return bool(len(known)) and float(known.mean()) > _BUSY
+
+
 def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
-    """Return the GPU that findings are about: of several the one that lost most time, else the first."""
+    """Return the GPU that findings are about, of several the one that computed least; without findings the hottest."""
+    if not findings:
+        peaks = {
+            each.device: summary.max
+            for each in run.analysis.statistics
+            if (summary := each.metric("gpu_temperature_celsius")) is not None
+        }
+        return max(run.run.gpus, key=lambda gpu: peaks.get(gpu.id, float("-inf")), default=None)
     named = {device for found in findings for device in found.devices}
     gpus = [gpu for gpu in run.run.gpus if gpu.id in named] or list(run.run.gpus)
     used = {time.device: dict(time.seconds).get("computing", 0.0) for time in run.analysis.gpu_time}
@@ -144,13 +192,34 @@ def _write_caption(
 ) -> str:
     """Return which line is which, and what is shaded."""
     grey = any(not line.is_main for panel in panels for line in panel.lines)
+    visible = grey and any(_has_visible_others(panel) for panel in panels)
     total = len(run.run.gpus) - 1
     others = f"the other {total}" if len(shown.others) == total > 1 else f"{len(shown.others)} of the other {total}"
     others = "the other GPU" if total == 1 else others
-    sentences = [f"Thick: {shown.label}. Thin grey: {others}."] if grey else []
-    if shown.spans and findings:
-        sentences.append(f"Shaded: {_name_finding(findings[0])}.")
+    verb = "lies" if total == 1 else "lie"
+    under = f"{others[0].upper()}{others[1:]} {verb} under the line."
+    sentences = [f"Thick: {shown.label}. Thin grey: {others}." if visible else under] if grey else []
+    if text := _name_spans(findings, shown.spans):
+        sentences.append(f"Shaded: {text}{_describe_unused(run, shown, findings)}.")
     return " ".join(sentences)
+
+
+def _has_visible_others(panel: SignalPanel) -> bool:
+    """Return whether some grey line leaves the main one far enough to be seen."""
+    main = next(line.mean for line in panel.lines if line.is_main)
+    least = _VISIBLE * (panel.high - panel.low)
+    return any(float((np.abs(line.mean - main) > least).mean()) > _VISIBLE for line in panel.lines if not line.is_main)
+
+
+def _describe_unused(run: ReportRun, shown: PanelSeries, findings: Sequence[Finding]) -> str:
+    """Return how much of the time of a GPU went unused in stretches of low use, in which it did some work."""
+    device = shown.main.device.id
+    times = {time.device: time.job_seconds for time in run.analysis.gpu_time}
+    lost = [found.lost_gpu_seconds for found in findings if found.devices == (device,)]
+    if findings[0].kind not in _LOW_USE or not lost or None in lost or not times.get(device):
+        return ""
+    unused = sum(filter(None, lost)) / times[device]
+    return f"; {display.percent(unused)} of its time went unused there"
 
 
 def _name_finding(finding: Finding) -> str:
@@ -161,5 +230,5 @@ def _name_spans(findings: Sequence[Finding], spans: Sequence[tuple[float, float]
     if not spans or not findings:
         return ""
     length = display.duration(sum(end - start for start, end in spans))
-    times = f", {len(spans)} times" if len(spans) > 1 else ""
-    return f"{_name_finding(findings[0])}, {length}{times}"
+    stretches = f" in {len(spans)} stretches" if len(spans) > 1 else ""
+    return f"{_name_finding(findings[0])}, {length}{stretches}"

@@ -49,7 +49,7 @@ RECEIVED = Signal(label="PCIe, received", metrics=("pcie_receive_bytes_per_secon
 SENT = Signal(label="PCIe, sent", metrics=("pcie_transmit_bytes_per_second",), unit="GB/s", factor=1e-9)
 
 _WAITING = (UTILISATION, CORE, CPU)
-_HEALTHY = (UTILISATION, MEMORY, TEMPERATURE, POWER)
+_HEALTHY = (UTILISATION, TEMPERATURE, POWER, MEMORY)
 _MEMORY = (MEMORY, UTILISATION)
 _IDLE = (UTILISATION, CORE, CPU, MEMORY)
 
@@ -84,9 +84,36 @@ SIGNALS_BY_KIND: Mapping[str, tuple[Signal, ...]] = {
 """What the pictures of each kind of finding show, where it is recorded; the first is what it is about."""
 
 
+_TIMES: Mapping[str, str] = {
+    "thermal_throttle": "while hot",
+    "hw_throttle": "while slowed",
+    "cpu_bound": "while waiting",
+    "cpu_bound_single": "while waiting",
+    "io_bound": "while waiting",
+    "transfer_bound": "while waiting",
+    "idle_gap": "while idle",
+    "startup_idle": "while idle",
+    "tail_idle": "while idle",
+    "periodic_stall": "while stalled",
+}
+
+_ALARMING: Mapping[str, Signal] = {"hollow_util": POWER}
+"""Which quantity shows what went wrong, where it is not the first."""
+
+
+def find_alarming_signal(kind: str) -> Signal:
+    """Return the quantity that shows what went wrong in a kind of finding."""
+    return _ALARMING.get(kind, choose_signals(kind)[0])
+
+
 def choose_signals(kind: str | None) -> tuple[Signal, ...]:
     """Return what a picture of a kind of finding shows; None is a run without problems."""
     return SIGNALS_BY_KIND.get(kind or "", _HEALTHY)
+
+
+def describe_time(kind: str | None) -> str:
+    """Return when the shaded stretches of a kind of finding were, as it stands behind a figure."""
+    return _TIMES.get(kind or "", "meanwhile")
 
 
 def find_limit(signal: Signal, series: DeviceSeries) -> tuple[float, str] | None:

@@ -16,7 +16,7 @@ from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_ticks
-from gpureport.report.sections.pictures.class_names import Causes, build_segments, list_legend
+from gpureport.report.sections.pictures.class_names import Causes, build_segments, describe_pauses, list_legend
 from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display
@@ -149,7 +149,7 @@ def _find_end(bars: Sequence[SpentBar]) -> float:
 
 
 def _caption(unit: SpentUnit, bars: Sequence[SpentBar]) -> str:
-    interval = f" {_INTERVAL}" if any(bar.interval for bar in bars) else ""
+    interval = f"{describe_pauses(bars)} {_INTERVAL}" if any(bar.interval for bar in bars) else describe_pauses(bars)
     if unit.is_per_work:
         return f"{unit.caption}; shorter is better.{interval}"
     return f"{unit.caption}. {_NO_WORK}{interval}"

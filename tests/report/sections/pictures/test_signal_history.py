@@ -15,17 +15,19 @@ def _run(folder: str) -> ReportRun:
     return ReportRun(label="run", step="run", recording=recording, analysis=analysis)
 
 
-def test_heat_shows_temperature_clock_and_utilisation_of_the_hot_gpu() -> None:
-    """The limit is a line, the others are grey, the stretch is shaded."""
+def test_heat_shows_temperature_and_clock_of_the_hot_gpu() -> None:
+    """Only the temperature is alarming; utilisation always near 100% has no panel; the caption names the shade."""
     worst = sample_reports.report_on(("thermal_throttle",)).worst
     assert worst is not None
     assert worst.title == "GPU 2 over time"
-    assert [panel.label.partition(",")[0] for panel in worst.panels] == ["Temperature", "Clock", "GPU utilisation"]
-    temperature, clock, _ = worst.panels
+    assert [panel.label.partition(",")[0] for panel in worst.panels] == ["Temperature", "Clock"]
+    temperature, clock = worst.panels
     assert temperature.limit == pytest.approx(88)
-    assert temperature.note == "up to 88\N{NO-BREAK SPACE}°C"
+    assert temperature.note == "up to 88\N{NO-BREAK SPACE}°C, limit 88\N{NO-BREAK SPACE}°C"
+    assert (temperature.is_alert, temperature.is_limit_reached, clock.is_alert) == (True, True, False)
+    assert worst.span_text in worst.caption
     assert [line.is_main for line in temperature.lines].count(False) == 3
-    assert clock.note.startswith("1,710 → 1,497")
+    assert clock.note == "1,710 → 1,497\N{NO-BREAK SPACE}MHz while hot"
     assert clock.low == 0
     assert worst.spans[0][1] - worst.spans[0][0] == pytest.approx(454, abs=1)
 
@@ -37,13 +39,27 @@ def test_waiting_shows_the_cpu_below_the_gpu() -> None:
     assert [panel.is_of_host for panel in worst.panels] == [False, True, True]
 
 
-def test_a_healthy_run_shows_its_first_gpu() -> None:
-    """Nothing is shaded and nothing is alarming; installed memory is the limit of memory."""
+def test_a_healthy_run_shows_its_hottest_gpu() -> None:
+    """Two panels; nothing is shaded, nothing is alarming, no limit is reached; the other GPU cannot be seen."""
     history = build_worst_history(_run("healthy"))
     assert history is not None
     assert history.spans == ()
     assert not any(panel.is_alert for panel in history.panels)
-    assert "installed" in next(panel for panel in history.panels if panel.label.startswith("GPU memory")).limit_text
+    assert history.title == "GPU 1 over time"
+    assert len(history.panels) == 2
+    assert not any(panel.is_limit_reached for panel in history.panels)
+    assert history.caption == "The other GPU lies under the line."
+
+
+def test_memory_is_held_against_what_a_job_can_get() -> None:
+    """The limit is the installed memory less what the driver keeps, as in the headline and the tile."""
+    report = sample_reports.report_on(("mem_pressure",))
+    assert report.worst is not None
+    (memory,) = report.worst.panels
+    assert memory.note == "up to 77.2\N{NO-BREAK SPACE}GiB, 79.4\N{NO-BREAK SPACE}GiB usable"
+    assert memory.is_alert
+    tile = next(tile for tile in report.tiles if tile.label == "Peak memory")
+    assert tile.context == "2.2 of 79.4\N{NO-BREAK SPACE}GiB usable left; 80.0 installed"
 
 
 def test_a_finding_is_cropped_around_its_stretches() -> None:
