@@ -97,8 +97,7 @@ def _describe_counts(counts: CheckCounts, runs: int) -> str:
     parts = [(counts.found, "found"), (counts.clear, "clear"), (counts.missing, "not assessed")]
     named = ", ".join(f"{count} {outcome}" for count, outcome in parts if count)
     checks = display.plural(counts.assessed + counts.missing, "check")
-    where = f" in {runs} runs" if runs > 1 else ""
-    return f"{checks}{where}: {named}.{_describe_partly(counts, runs)}"
+    return f"{checks}: {named}.{_describe_partly(counts, runs)}"
 
 
 def _describe_partly(counts: CheckCounts, runs: int) -> str:
