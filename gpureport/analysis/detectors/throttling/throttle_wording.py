@@ -27,7 +27,7 @@ _BRAKE = (
 )
 _EITHER = (
     "Check both cooling (airflow, fans, filters) and power delivery (power supply, cabling, power brake), and record "
-    "all clock event reasons, which tell the two apart."
+    "all clock event reasons, which show which of the two it is."
 )
 HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
 """All that may be recommended against either."""
@@ -139,7 +139,7 @@ def _list_count_doubts(episodes: ThrottledEpisodes) -> Iterator[str]:
 def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
     if episodes.samples.is_direct:
-        return ("the power cap and locked clocks, which have bits of their own",)
+        return ("the power cap and locked clocks, which are reported separately",)
     if episodes.is_heat:
         return ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
     return ("heat: the core was cool", "the power cap: power was far below its limit", "idle clocks: the GPU was busy")

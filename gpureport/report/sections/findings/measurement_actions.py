@@ -14,6 +14,13 @@ _CPU = "cpu_utilization_ratio"
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""
 
+_SHORT_RUN = 300.0
+"""Seconds below which longer runs tell more than further repetitions."""
+
+_MANY_CHECKS = 5
+"""Checks that a log is too short for, from which a longer one is asked for."""
+
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 
 
@@ -35,7 +42,10 @@ def build_measurement_actions(
         groups: the findings of these runs.
         comparison: all runs as steps.
     """
-    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *_measure_longer(comparison), *_give_work(comparison))
+    longer = (*_record_longer(runs), *_measure_longer(comparison))[:1]
+    # of a run too short to assess, what it did tells nothing either
+    work = () if any(_record_longer(runs)) else _give_work(comparison)
+    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
 
 
 def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
@@ -52,6 +62,27 @@ def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
     )
 
 
+def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Measurement]:
+    """Yield to record for longer where every run is too short for many checks."""
+    lacking = [
+        {entry.kind: entry.needed_seconds for entry in run.analysis.not_judged if entry.needed_seconds is not None}
+        for run in runs
+    ]
+    count = min((len(needed) for needed in lacking), default=0)
+    if count < _MANY_CHECKS:
+        return
+    longest = max(run.seconds for run in runs)
+    length = "The log holds one moment" if longest <= 0 else f"The log covers {display.duration(longest)}"
+    yield Measurement(
+        action=Action(
+            title=f"Record at least {display.duration(max(max(needed.values()) for needed in lacking))}",
+            gain="Allows more checks",
+            text=f"{length}, too short for {count} checks.",
+            certainty=f"{count} checks need a longer log.",
+        )
+    )
+
+
 def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[Measurement]:
     """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
     named = [group for group in groups if group.kind in _UNEXPLAINED and group.cause in {None, "unknown"}]
@@ -60,7 +91,7 @@ def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[
     yield Measurement(
         action=Action(
             title="Log the CPU beside the GPU",
-            gain="Shows what the GPU waits for",
+            gain="May show the cause",
             text="Waiting for data, for storage or for one thread all look the same without it.",
             certainty="No CPU was logged.",
             command="gpureport explain recording",
@@ -77,16 +108,20 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
     smallest = max(_detectable_share(delta) for delta in unclear)
     runs = min(min(delta.runs) for delta in unclear)
     longest = max(run.analysis.seconds for step in comparison.steps for run in step.runs)
-    advice = "Run each step for ten minutes." if longest < 300 else "Repeat each step more often."  # noqa: PLR2004 - short
+    advice = "Train ten minutes per run." if longest < _SHORT_RUN else "Repeat each step more often."
     yield Measurement(
         action=Action(
-            title="Measure longer runs" if longest < 300 else "Repeat each step more often",  # noqa: PLR2004 - short
-            gain=f"Settles {_name_steps(comparison, unclear)}",
-            text=f"{display.plural(runs, 'run')} a step of at most {display.duration(longest)} show changes from about "
-            f"{display.percent(smallest)} on. {advice}",
+            title="Measure longer runs" if longest < _SHORT_RUN else "Repeat each step more often",
+            gain=f"May settle {_name_steps(comparison, unclear)}",
+            text=f"{_name_runs(runs, is_short=longest < _SHORT_RUN)} only show changes above about "
+            f"{display.percent(smallest)}. {advice}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
+
+
+def _name_runs(count: int, *, is_short: bool) -> str:
+    return f"{_NUMBERS.get(count, str(count))} runs {'this short' if is_short else 'of this length'}"
 
 
 def _name_steps(comparison: Comparison, unclear: Sequence[Delta]) -> str:
@@ -112,9 +147,9 @@ def _give_work(comparison: Comparison) -> Iterator[Measurement]:
     if any(step.work_unit is None for step in comparison.steps):
         yield Measurement(
             action=Action(
-                title="Say how much work was done",
-                gain="Turns losses into cost per unit of work",
-                text="Without it a faster run can look worse. Add --work N:UNIT, such as --work 12000:steps.",
+                title="Give the work done",
+                gain="Shows cost per unit of work",
+                text="Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches.",
                 certainty="No work was given.",
             ),
             is_needed=False,
