@@ -39,8 +39,8 @@ def _quiet_lines(text: str, page: Page) -> Iterator[Line]:
     line = ""
     for fact in text.split(_BETWEEN):
         longer = f"{line}{_BETWEEN}{fact}" if line else fact
-        if line and display.terminal_width(longer) > page.width:
-            yield from page.wrapped(line, style="soft")
+        if line and display.terminal_width(longer) + len(_BETWEEN.rstrip()) > page.width:
+            yield from page.wrapped(f"{line}{_BETWEEN.rstrip()}", style="soft")
             longer = fact
         line = longer
     if line:

@@ -52,9 +52,9 @@ def _events(run: Timeline, label: int, columns: int) -> Iterator[Line]:
         yield Line(f"  {'events':<{label}} {marks.rstrip()}")
 
 
-def draw_heights(means: FloatArray, length: int, page: Page, ends: tuple[float, float] = (0.0, 1.0)) -> str:
+def draw_heights(means: FloatArray, length: int, page: Page, scale: tuple[float, float] = (0.0, 1.0)) -> str:
     """Return `length` characters whose heights between two ends are means of stretches of a series."""
-    low, high = ends
+    low, high = scale
     signs = _DIGITS if page.ascii else _HEIGHTS
     starts = np.arange(length) * len(means) // max(length, 1)
     ends = np.maximum((np.arange(length) + 1) * len(means) // max(length, 1), starts + 1)
