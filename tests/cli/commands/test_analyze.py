@@ -165,7 +165,7 @@ def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> No
     assert (brief.code, full.code) == (0, 0)
     assert "   Step 1          " not in brief.out
     assert len(brief.out.splitlines()) <= 30
-    assert brief.out.splitlines()[-1].endswith("Report: gpureport report gpu.csv -o report.html")
+    assert brief.out.splitlines()[-1].endswith("Full report: gpureport report gpu.csv -o report.html")
     assert max(map(len, brief.out.splitlines())) <= 80
     assert "   Step 1          " in full.out
     assert "  not assessed: " in full.out
@@ -211,7 +211,7 @@ def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80
     assert "Sample logs, recorded" in outcome.out
     assert "  1-starved " in outcome.out
-    assert lines[-1].endswith("Report: gpureport demo -o report.html")
+    assert lines[-1].endswith("Full report: gpureport demo -o report.html")
     assert "Try it on your log: gpureport analyze gpu.csv" in outcome.err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     full = gpureport("demo", "--detail", "full")

@@ -13,31 +13,28 @@ _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
 
 
 def follow_up_lines(command: str, page: Page) -> Iterator[Line]:
-    """Yield how to see the whole text and how to write the page, on one line where both fit.
+    """Yield how to see the whole text and how to write the page.
 
     Args:
         command: the command as typed; where it names no source, only the whole text is told of.
         page: where the lines have to fit; a longer command goes on after a backslash, so that it can be copied.
     """
-    full = "Details: --detail full"
-    words = build_report_command(command)
-    if not words:
-        yield Line(full, "soft")
-        return
-    both = f"{full}  Report: {' '.join(words)}"
-    if display.terminal_width(both) <= page.width:
-        yield Line(both, "soft")
-        return
-    yield Line(full, "soft")
-    yield from (Line(line, "soft") for line in _continued(["Report:", *words], page.width))
+    yield Line("Details: --detail full", "soft")
+    yield from _page_lines(command, page)
 
 
 def report_lines(command: str, page: Page) -> Iterator[Line]:
     """Yield how to write the page, where the command names a source."""
+    lines = list(_page_lines(command, page))
+    if lines:
+        yield Line()
+        yield from lines
+
+
+def _page_lines(command: str, page: Page) -> Iterator[Line]:
     words = build_report_command(command)
     if words:
-        yield Line()
-        yield from (Line(line, "soft") for line in _continued(["Report:", *words], page.width))
+        yield from (Line(line, "soft") for line in _continued(["Full report:", *words], page.width))
 
 
 def build_report_command(command: str) -> list[str]:

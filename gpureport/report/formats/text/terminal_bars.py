@@ -1,6 +1,6 @@
 """Bars of GPU time as characters: one sign a class, as many of it as its share of the longest bar."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
@@ -9,9 +9,9 @@ from gpureport.report.wording.terminal_lines import Line, Page
 
 _BLOCKS = {
     "computing": "█",
-    "short_pauses": "▆",
+    "short_pauses": "▌",
     "hollow": "▚",
-    "low_use": "▄",
+    "low_use": "▖",
     "throttled": "▓",
     "waiting_for_input": "▒",
     "idle": "░",
@@ -84,8 +84,10 @@ def bar_lines(spent: TimeSpent, page: Page, most: int) -> Iterator[Line]:
     length = max(room - _measure(widths), _SHORTEST)
     signs = class_signs(page)
     longest = max(sum(part.value for part in bar.segments) for bar in spent.bars)
+    drawn: set[str] = set()
     for bar, texts in zip(shown, columns, strict=True):
         cells = _draw(bar.segments, longest, length, signs)
+        drawn |= set(cells)
         start = f"{'':{_GUTTER}}{page.column(bar.label, label)} {cells:<{length}}"
         figure, *rest = (
             f"{'':{_GUTTER}}{display.pad_to_width(text, width, right=place < _WORDS)}" if width else ""
@@ -93,7 +95,7 @@ def bar_lines(spent: TimeSpent, page: Page, most: int) -> Iterator[Line]:
         )
         style = "worse" if bar.is_bad else change_words(bar.change)[2]
         yield Line(f"{start}{figure}", tail="".join(rest), tail_style=style)
-    yield from _legend(shown, signs, page, _GUTTER + label + 1)
+    yield from _legend(_name_drawn(spent, shown, signs, drawn), page, _GUTTER + label + 1)
     hidden = len(spent.bars) - len(shown)
     left_out = f"{hidden} more: --detail full." if hidden else ""
     if spent.rest or left_out:
@@ -141,10 +143,17 @@ def _draw(segments: Sequence[TimeSegment], longest: float, length: int, signs: d
     return "".join(signs.get(part.key, "+") * count for part, count in zip(segments, counts, strict=True))
 
 
-def _legend(bars: Sequence[SpentBar], signs: dict[str, str], page: Page, indent: int) -> Iterator[Line]:
+def _name_drawn(
+    spent: TimeSpent, bars: Sequence[SpentBar], signs: dict[str, str], drawn: Collection[str]
+) -> dict[str, str]:
+    """Return the signs of the classes that some bar shows and their names, in the order of the segments."""
+    labels = {entry.key: entry.label for entry in spent.legend}
+    labels |= {part.key: part.label for bar in bars for part in bar.segments if part.key not in labels}
+    return {sign: label for key, label in labels.items() if (sign := signs.get(key, "+")) in drawn}
+
+
+def _legend(names: dict[str, str], page: Page, indent: int) -> Iterator[Line]:
     """Yield what the signs stand for, a class and its sign never on two lines."""
-    labels = {part.key: part.label for bar in bars for part in bar.segments if part.value > 0}
-    names = (f"{signs.get(key, '+')}{display.GAP}{label.replace(' ', display.GAP)}" for key, label in labels.items())
-    text = "   ".join(names)
+    text = "   ".join(f"{sign}{display.GAP}{label.replace(' ', display.GAP)}" for sign, label in names.items())
     fits = indent + display.terminal_width(text) <= page.width
     yield from page.wrapped(text, indent if fits else _GUTTER, style="soft")

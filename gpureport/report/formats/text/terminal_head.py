@@ -1,24 +1,65 @@
 """The head of a report as lines of plain text: the headline, what was read, what to know with it, the key figures."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpureport.report.model.head import Tile
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
+_BETWEEN = " · "
+"""What stands between two facts on what was read."""
 
-def headline_lines(report: Report, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield the headline, what was read, and what to know with the headline, in at most `most` lines."""
+_ORPHAN = 20
+"""Columns of a last line that is too short to stand alone."""
+
+_NARROWEST = 0.75
+"""Share of the width that lines keep where the words of a short last line are shared out."""
+
+
+def headline_lines(report: Report, page: Page, most: int | None = None, *, is_spaced: bool = True) -> Iterator[Line]:
+    """Yield the headline, what was read, and what to know with the headline.
+
+    Args:
+        report: the content.
+        page: where it has to fit.
+        most: lines of what to know at most; None for all.
+        is_spaced: whether a blank line stands below the headline.
+    """
     yield from page.wrapped(report.verdict.sentence, style="heading")
-    yield Line()
-    yield from page.wrapped(report.quiet_line, style="soft")
+    if is_spaced:
+        yield Line()
+    yield from _quiet_lines(report.quiet_line, page)
     yield from _lead(report.verdict.details, page, most)
+
+
+def _quiet_lines(text: str, page: Page) -> Iterator[Line]:
+    """Yield what was read, broken between two facts where each fits on a line."""
+    line = ""
+    for fact in text.split(_BETWEEN):
+        longer = f"{line}{_BETWEEN}{fact}" if line else fact
+        if line and display.terminal_width(longer) + len(_BETWEEN.rstrip()) > page.width:
+            yield from page.wrapped(f"{line}{_BETWEEN.rstrip()}", style="soft")
+            longer = fact
+        line = longer
+    if line:
+        yield from page.wrapped(line, style="soft")
+
+
+def _wrap_evenly(text: str, page: Page) -> list[Line]:
+    """Return text in as few lines as possible, the last of which is not a lone word where that can be helped."""
+    lines = list(page.wrapped(text))
+    for width in range(page.width, int(page.width * _NARROWEST), -1):
+        tried = list(replace(page, width=width).wrapped(text))
+        if len(tried) == len(lines) and display.terminal_width(tried[-1].text) >= _ORPHAN:
+            return tried
+    return lines
 
 
 def _lead(details: Sequence[str], page: Page, most: int | None) -> list[Line]:
     """Return what to know with the headline: of more than fits, whole sentences from the first on."""
-    lines = list(page.wrapped(" ".join(details)))
+    lines = _wrap_evenly(" ".join(details), page) if details else []
     if most is None or len(lines) <= most:
         return lines
     if len(details) > 1:

@@ -60,7 +60,7 @@ def _spent(spent: TimeSpent, page: Page) -> Iterator[Line]:
         yield from page.wrapped(f"{bar.label}{small}: {_join(total, beside, classes)}", 2)
     since = _join(_change(spent.since_first), _change(spent.beside_since_first))
     if since:
-        yield from page.wrapped(f"Since first: {since}", 2)
+        yield from page.wrapped(f"Since the first step: {since}", 2)
     if spent.rest:
         yield from page.wrapped(spent.rest, 2)
 

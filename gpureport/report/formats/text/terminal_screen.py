@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from gpureport.columns import FloatArray
 from gpureport.report.formats.text import follow_up, terminal_bars, terminal_head, terminal_timeline
 from gpureport.report.model.head import Action, Tile
@@ -17,11 +15,11 @@ from gpureport.report.wording.terminal_lines import Line, Page
 HEIGHT = 30
 """Lines of a screen at most."""
 
-_MOST = {"rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
+_MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 """Lines that each part has at most."""
 
 _LEAST = (
-    *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("details", 2)),
+    *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("gaps", 0), ("details", 2)),
     *(("bars", 6), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("details", 1), ("bars", 2)),
     *(("uses", 0), ("signals", 0), ("tiles", 0), ("actions", 1), ("details", 0), ("bars", 0)),
 )
@@ -29,6 +27,9 @@ _LEAST = (
 
 _GUTTER = 2
 _LABEL = 16
+_SHORTEST = 16
+"""Characters of a series at least."""
+
 _SEVERITIES = ("problem", "warning", "info")
 
 
@@ -44,7 +45,7 @@ def screen_lines(report: Report, page: Page) -> list[Line]:
 
 
 def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Line]:
-    yield from terminal_head.headline_lines(report, page, limits["details"])
+    yield from terminal_head.headline_lines(report, page, limits["details"], is_spaced=limits["gaps"] > 0)
     is_chain = report.steps is not None
     if report.spent and report.spent.bars and limits["bars"]:
         yield from _spent_heading(report.spent, page)
@@ -59,7 +60,8 @@ def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Li
     yield from _actions(report.actions[: limits["actions"]], page)
     if report.policy:
         yield from _rules(report.policy, page, limits["rules"])
-    yield Line()
+    if limits["gaps"] > 1:
+        yield Line()
     yield from _findings(report, page)
     yield from follow_up.follow_up_lines(report.method.command, page)
 
@@ -79,35 +81,32 @@ def _spent_heading(spent: TimeSpent, page: Page) -> Iterator[Line]:
     unit = f"{each} each" if each and len(spent.bars) > 1 else each or spent.columns[0]
     changes = terminal_bars.measure_right(spent)
     yield from _heading(
-        f"WHERE THE GPU TIME WENT{display.GAP * 2}{unit}".rstrip(), page, "from step before" if changes else "", changes
+        f"WHERE THE GPU TIME WENT{display.GAP * 2}{unit}".rstrip(), page, "vs previous step" if changes else "", changes
     )
 
 
 def _signals(history: SignalHistory, page: Page, most: int) -> Iterator[Line]:
     """Yield a line a quantity, the stretches that a finding speaks of, and the time axis."""
-    yield from _heading(f"{history.title.upper()}{display.GAP * 2}heights from zero", page)
-    panels = [panel for panel in history.panels if panel.note] or list(history.panels)
-    notes = [*(panel.note for panel in panels[:most]), history.span_text]
-    length = max(page.width - _GUTTER * 2 - _LABEL - max(map(display.terminal_width, notes)), 16)
-    drawn = 0
-    for panel in panels[:most]:
-        line = terminal_timeline.draw_heights(_main_line(panel), length, page, _top(panel))
-        drawn = max(drawn, len(line))
-        yield Line(
-            f"{'':{_GUTTER}}{page.column(panel.label.partition(',')[0], _LABEL - 1)} {line}{'':{_GUTTER}}{panel.note}"
-        )
-    marks = _mark_spans(history, drawn, page)
-    yield Line(f"{'':{_GUTTER + _LABEL}}{marks}{'':{_GUTTER}}{history.span_text}", "soft")
+    panels = ([panel for panel in history.panels if panel.note] or list(history.panels))[:most]
+    scales = dict.fromkeys(panel.label.rpartition(", ")[2] for panel in panels)
+    yield from _heading(f"{history.title.upper()}{display.GAP * 2}{', '.join(scales)}", page)
+    indent = _GUTTER + _LABEL
+    notes = max(display.terminal_width(panel.note) for panel in panels)
+    length = max(page.width - indent - _GUTTER - notes, _SHORTEST)
+    for panel in panels:
+        line = terminal_timeline.draw_heights(_main_line(panel), length, page, (panel.low, panel.high))
+        name = panel.label.rpartition(", ")[0] or panel.label
+        yield Line(f"{'':{_GUTTER}}{page.column(name, _LABEL - 1)} {line}{'':{_GUTTER}}{panel.note}")
+    marks = _mark_spans(history, length, page)
+    if indent + length + _GUTTER + display.terminal_width(history.span_text) <= page.width:
+        yield Line(f"{'':{indent}}{marks}{'':{_GUTTER}}{history.span_text}")
+        return
+    yield Line(f"{'':{indent}}{marks}".rstrip())
+    yield from page.wrapped(history.span_text, min(indent, max(page.width - 40, _GUTTER)))
 
 
 def _main_line(panel: SignalPanel) -> FloatArray:
     return next((line.mean for line in panel.lines if line.is_main), panel.lines[0].mean)
-
-
-def _top(panel: SignalPanel) -> float:
-    means = _main_line(panel)
-    highest = float(np.nanmax(means)) if np.isfinite(means).any() else 0.0
-    return max(highest, panel.limit or 0.0)
 
 
 def _mark_spans(history: SignalHistory, length: int, page: Page) -> str:
@@ -129,7 +128,7 @@ def _uses(use: UseOverTime, page: Page, most: int) -> Iterator[Line]:
     length = max(page.width - _GUTTER * 2 - label - max(display.terminal_width(row.total) for row in rows), 20)
     for row in rows:
         own = max(round(length * len(row.mean) * row.bucket_seconds / max(use.seconds, 1e-3)), 1)
-        line = terminal_timeline.draw_heights(row.mean, min(own, length), page, 1.0)
+        line = terminal_timeline.draw_heights(row.mean, min(own, length), page)
         yield Line(f"{'':{_GUTTER}}{page.column(row.label, label)} {line} {row.total}")
 
 
@@ -200,15 +199,12 @@ def _rules(policy: Table, page: Page, most: int) -> Iterator[Line]:
 
 
 def _findings(report: Report, page: Page) -> Iterator[Line]:
-    """Yield how many findings of each severity there are, and of the checks at least how many were not assessed."""
+    """Yield how many findings of each severity there are, and what became of the checks."""
     severities = Counter(row.severity for row in report.rows) or Counter(card.severity for card in report.findings)
     counted = [_count(severities[name], name) for name in _SEVERITIES if severities[name]]
     start = f"FINDINGS{display.GAP * 2}{', '.join(counted) or 'none'}. "
     whole, *_ = report.judgement.sentence.split(". ")
-    checks, colon, outcomes = whole.partition(": ")
-    *_, missing = outcomes.split(", ")
-    brief = f"{checks}{colon}{missing}" if display.terminal_width(start + whole) >= page.width else whole
-    yield from page.wrapped(f"{start}{brief.rstrip('.')}.")
+    yield from page.wrapped(f"{start}{whole.rstrip('.')}.")
 
 
 def _count(number: int, name: str) -> str:

@@ -11,6 +11,9 @@ from gpureport.report.wording.terminal_lines import Line, Page
 
 _EVENT = "^"
 _LABEL = 24
+_BLANK = 0.005
+"""Share of the full height below which nothing is drawn."""
+
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
 
@@ -49,14 +52,18 @@ def _events(run: Timeline, label: int, columns: int) -> Iterator[Line]:
         yield Line(f"  {'events':<{label}} {marks.rstrip()}")
 
 
-def draw_heights(means: FloatArray, length: int, page: Page, top: float) -> str:
-    """Return `length` characters whose heights from zero are means of stretches of a series; `top` is full height."""
+def draw_heights(means: FloatArray, length: int, page: Page, scale: tuple[float, float] = (0.0, 1.0)) -> str:
+    """Return `length` characters whose heights between two ends are means of stretches of a series."""
+    low, high = scale
     signs = _DIGITS if page.ascii else _HEIGHTS
     starts = np.arange(length) * len(means) // max(length, 1)
     ends = np.maximum((np.arange(length) + 1) * len(means) // max(length, 1), starts + 1)
     stretches = (means[start:end] for start, end in zip(starts, ends, strict=True))
     known = (stretch[np.isfinite(stretch)] for stretch in stretches)
-    return _sparkline(np.array([each.mean() / top if len(each) and top else np.nan for each in known]), signs)
+    shares = [(each.mean() - low) / max(high - low, 1e-9) if len(each) else np.nan for each in known]
+    heights = np.array(shares, dtype=np.float64)
+    heights[heights < _BLANK] = 0.0
+    return _sparkline(heights, signs)
 
 
 def _sparkline(means: FloatArray, signs: str) -> str:

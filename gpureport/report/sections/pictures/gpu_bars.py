@@ -32,6 +32,12 @@ _MUCH = 0.1
 
 _NEGLIGIBLE = 0.002
 
+_MOST_UNKNOWN = 0.02
+"""Share of its time without data from which the note of a GPU names it."""
+
+_FEWEST_ALIKE = 5
+"""GPUs that spent their time alike, from which on they share a bar."""
+
 
 def build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     """Return the bars of the GPUs of a run; None where no GPU time is known."""
@@ -56,12 +62,25 @@ def build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 def _split_gpus(times: Sequence[GpuTime]) -> tuple[list[GpuTime], list[GpuTime]]:
     """Return the GPUs that have a bar of their own, in their order, and those that share one."""
     if len(times) <= _MOST_BARS:
-        return list(times), []
+        alike = max((_find_alike(time, times) for time in times), key=len)
+        if len(alike) < _FEWEST_ALIKE or len(alike) == len(times):
+            return list(times), []
+        return [time for time in times if time not in alike], alike
     lost = {time.device: _lost_ratio(time) for time in times}
     median = sorted(lost.values())[len(lost) // 2]
     worst = sorted(times, key=lambda time: -lost[time.device])[: _MOST_BARS - 1]
     apart = {time.device for time in worst if lost[time.device] > median + _APART}
     return [time for time in times if time.device in apart], [time for time in times if time.device not in apart]
+
+
+def _find_alike(time: GpuTime, times: Sequence[GpuTime]) -> list[GpuTime]:
+    """Return the GPUs that spent their time as one of them did, to the per cent."""
+    return [other for other in times if _round_shares(other) == _round_shares(time)]
+
+
+def _round_shares(time: GpuTime) -> dict[str, str]:
+    shares = {name: amount / time.job_seconds for name, amount in time.seconds}
+    return {name: display.percent(share) for name, share in shares.items() if share >= _NEGLIGIBLE}
 
 
 def _lost_ratio(*times: GpuTime) -> float:
@@ -75,20 +94,38 @@ def _build_bar(run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_r
     classes = {name: amount / len(times) for name, amount in seconds_by_class(times).items()}
     whole = held / len(times)
     losses = sorted(((classes.get(name, 0.0) / whole, name) for name in LOST_CLASSES), reverse=True)
-    share, name = losses[0]
     devices = [time.device for time in times]
     count = len(devices)
-    label = run.device(devices[0]) if count == 1 else f"{count} other GPUs" if is_rest else f"All {count} GPUs"
     return SpentBar(
-        label=label,
+        label=_name_gpus(run, devices, is_rest=is_rest),
         small=_describe_range(times) if count > 1 else "",
         segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
         total="",
-        note=f"{display.percent(share)} {display.lower_first(name_class(name, causes))}"
-        if share >= _NEGLIGIBLE
-        else "nothing lost",
+        note=_describe_loss(losses[0], classes.get("no_samples", 0.0) / whole, causes),
         beside=_describe_power(run, devices),
     )
+
+
+def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
+    """Return the GPU of a bar, or the GPUs: by their numbers where these follow each other."""
+    names = [run.device(device) for device in devices]
+    count = len(names)
+    if count == 1:
+        return names[0]
+    numbers = [int(number) for name in names if (number := name.removeprefix("GPU ")).isdigit()]
+    if is_rest and count <= _MOST_BARS and numbers == list(range(numbers[0], numbers[0] + count) if numbers else ()):
+        return f"GPUs {numbers[0]} to {numbers[-1]}"
+    return f"{count} other GPUs" if is_rest else f"All {count} GPUs"
+
+
+def _describe_loss(largest: tuple[float, str], unknown: float, causes: Causes) -> str:
+    """Return what most time was lost to, as a share of the whole; or how much of the time is not known."""
+    share, name = largest
+    if share >= _NEGLIGIBLE:
+        return f"{display.percent(share)} {display.lower_first(name_class(name, causes))}"
+    if unknown >= 1 - _NEGLIGIBLE:
+        return "not recorded"
+    return f"{display.percent(unknown)} not recorded" if unknown >= _MOST_UNKNOWN else "nothing lost"
 
 
 def _describe_range(times: Sequence[GpuTime]) -> str:

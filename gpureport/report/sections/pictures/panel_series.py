@@ -121,7 +121,9 @@ def _choose_ends(signal: Signal, known: FloatArray, limit: float | None) -> tupl
         return 0.0, max(signal.full, most)
     if signal is TEMPERATURE:
         return (_COLDEST if known.min() >= _COLDEST else floor(known.min() / 10) * 10.0), ceil((most + 1) / 10) * 10.0
-    step = 10 ** floor(np.log10(most)) / 10 if most > 0 else 1.0
+    if format_value(signal, most) == format_value(signal, 0.0):
+        return 0.0, 1.0
+    step = 10 ** floor(np.log10(most)) / 10
     return 0.0, ceil(most / step * (1 - 1e-9)) * step
 
 
@@ -136,7 +138,8 @@ def _count_cores(shown: PanelSeries) -> int:
 def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
     """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs."""
     if signal in {TEMPERATURE, MEMORY}:
-        return f"up to {format_value(signal, _peak(shown, signal))}"
+        peak = format_value(signal, _peak(shown, signal))
+        return f"{peak} throughout" if peak == format_value(signal, 0.0) else f"up to {peak}"
     middles = (shown.edges[1:] + shown.edges[:-1]) / 2
     inside = np.zeros(len(middles), dtype=np.bool_)
     for start, end in shown.spans:

@@ -40,9 +40,9 @@ def hot_run() -> Report:
     clock = np.concatenate([np.full(60, 1710.0), np.linspace(1200, 1497, 90)])
     warm = np.minimum(np.linspace(35, 110, 150), 88)
     panels = (
-        _panel("Temperature", warm, "88 °C, limit 88 °C", 88.0),
-        _panel("Clock", clock, "1,710 → 1,497 MHz"),
-        _panel("GPU utilisation", np.full(150, 0.98), ""),
+        _panel("Temperature, 0 to 88 °C", warm, "88 °C, limit 88 °C", 88.0),
+        _panel("Clock, 0 to 1,710 MHz", clock, "1,710 → 1,497 MHz"),
+        _panel("GPU utilisation, 0 to 100%", np.full(150, 0.98), ""),
     )
     history = SignalHistory(
         title="GPU 2 over time",
@@ -124,7 +124,7 @@ def five_steps() -> Report:
 
 def _panel(label: str, mean: np.ndarray, note: str, limit: float | None = None) -> SignalPanel:
     lines = (SignalLine(label="others", mean=mean * 0.8, is_main=False), SignalLine(label="GPU 2", mean=mean))
-    return SignalPanel(label=label, lines=lines, low=float(mean.min()), high=float(mean.max()), limit=limit, note=note)
+    return SignalPanel(label=label, lines=lines, low=0.0, high=float(mean.max()), limit=limit, note=note)
 
 
 def _action(title: str, gain: str) -> Action:
