@@ -259,8 +259,8 @@ def test_a_notebook_shows_headline_bar_and_findings(hot: gpureport.Analysis, cha
     page = _Page(html)
     assert set(page.tags) <= {"", "div", "span", "code"}
     assert page.links == [""]
-    assert "computing" in page.text
-    assert "lost" in page.text
+    assert "Computing" in page.text
+    assert "GPU 2 overheats: 88 °C" in page.text.replace("\xa0", " ")
     assert "F1 · problem" in page.text
     assert len(html) < 6000
     assert "3-mixed-precision" in _Page(chain._repr_html_()).text

@@ -10,6 +10,7 @@ from gpureport.units import parse_quantity
 @pytest.mark.parametrize(
     ("text", "unit", "base", "expected"),
     [
+        ("97 %", "", "1", 0.97),
         ("97%", "", "1", 0.97),
         ("97", "%", "1", 0.97),
         ("8192 MiB", "MiB", "By", 8192 * 2**20),
@@ -37,6 +38,6 @@ def test_quantities(text: str, unit: str, base: str, expected: float | None) -> 
 @given(st.integers(0, 100))
 def test_whole_percent_survive(percent: int) -> None:
     """A percentage is the nearest ratio to it, and back."""
-    ratio = parse_quantity(f"{percent}%", "", "1")
+    ratio = parse_quantity(f"{percent} %", "", "1")
     assert ratio == percent / 100
     assert round(ratio * 100) == percent

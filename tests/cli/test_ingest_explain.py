@@ -15,7 +15,7 @@ from tests.importers.written_logs import HEADER, log, row, series, stamp
 
 def dirty() -> str:
     """Return a log with rejected lines of several reasons, a gap and a message."""
-    lines = [HEADER, row(0), "garbage", "----", row(1), row(2).replace("90%", "9x %"), "No devices were found"]
+    lines = [HEADER, row(0), "garbage", "----", row(1), row(2).replace("90 %", "9x %"), "No devices were found"]
     return "\n".join([*lines, *(row(second) for second in range(3, 20)), row(100), ""])
 
 
@@ -45,7 +45,7 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
         "    timestamp            time of the row                 2026/03/14 09:00:00.000 -> 2026-03-14 09:00:00.000\n"
         "    index                identifies the GPU              0\n"
         "    name                 GPU attribute: model            NVIDIA L4\n"
-        "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90% -> 0.9\n"
+        "    utilization.gpu [%]  gpu_utilization_ratio [0 to 1]  90 % -> 0.9\n"
         "    memory.used [MiB]    gpu_memory_used_bytes [bytes]   1024 MiB -> 1073741824\n"
         "    power.draw [W]       gpu_power_watts [W]             250.00 W -> 250\n"
         "  GPUs: 1, identified by index\n"
@@ -148,7 +148,7 @@ def test_an_example_is_a_cell_that_is_not_zero(gpureport: Program, tmp_path: Pat
     rows = [row(0, util=0, power="[N/A]"), "torn", row(1, util=0), row(2, util=7, power="1.50 kW")]
     (tmp_path / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
     told = section(gpureport("ingest", "gpu.csv", "--explain").out, "columns")
-    assert [line.split("  ")[-1].strip() for line in (told[3], told[5])] == ["7% -> 0.07", "250.00 W -> 250"]
+    assert [line.split("  ")[-1].strip() for line in (told[3], told[5])] == ["7 % -> 0.07", "250.00 W -> 250"]
 
 
 def test_large_values_are_written_out(gpureport: Program, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_what_told_the_gpus_apart(gpureport: Program, tmp_path: Path) -> None:
     """By a column, by the place in the tick with its evidence, or by nothing."""
     (tmp_path / "index.csv").write_text(log(gpus=2))
     assert "  GPUs: 2, identified by index\n" in gpureport("ingest", "index.csv", "--explain").out
-    ticks = [f"{stamp(n + gpu / 500)}, {10 * gpu + n % 7}%" for n in range(50) for gpu in range(3)]
+    ticks = [f"{stamp(n + gpu / 500)}, {10 * gpu + n % 7} %" for n in range(50) for gpu in range(3)]
     (tmp_path / "ticks.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *ticks, ""]))
     out = gpureport("ingest", "ticks.csv", "--explain").out
     assert "  GPUs: 3, identified by their place in the tick\n" in out
@@ -186,7 +186,7 @@ def test_what_told_the_gpus_apart(gpureport: Program, tmp_path: Path) -> None:
 
 def test_gpus_that_nothing_tells_apart_are_said_to_be_that(gpureport: Program, tmp_path: Path) -> None:
     """Rows in bunches of changing size are several GPUs that are kept as one; two writers keep theirs apart."""
-    rows = [f"{stamp(n + gpu / 500)}, {(7 * n + gpu) % 90}%" for n in range(60) for gpu in range(2 + n % 3)]
+    rows = [f"{stamp(n + gpu / 500)}, {(7 * n + gpu) % 90} %" for n in range(60) for gpu in range(2 + n % 3)]
     (tmp_path / "mixed.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
     out = gpureport("ingest", "mixed.csv", "--explain").out
     assert "  GPUs: 1, perhaps several: no column identifies them\n" in out

@@ -157,7 +157,7 @@ def build_actions() -> tuple[Action, ...]:
         certainty="High: in 15 of 15 runs.",
         finding="R2",
     )
-    memory = replace(start, title="Use the free memory", gain="Gain not known: measure it", finding="R3")
+    memory = replace(start, title="Use the free memory", gain="Gain not known", finding="R3")
     return start, memory, replace(memory, title="Measure longer runs", command="gpureport report a b c --repeat 3")
 
 

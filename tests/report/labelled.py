@@ -124,6 +124,9 @@ def _of_content(content: object, title: str = "") -> Iterator[Grid]:
         for entry in content:
             yield from _of_content(entry, title)
     elif isinstance(content, dict):
+        if {"columns", "bars"} <= content.keys():
+            bars = tuple((bar["label"], bar["total"], bar["beside"]) for bar in content["bars"])
+            yield Grid(title="bars", columns=("Step", *content["columns"]), rows=bars)
         if {"columns", "rows"} <= content.keys():
             rows = tuple((row["head"]["text"], *(cell["text"] for cell in row["cells"])) for row in content["rows"])
             yield Grid(title=title, columns=tuple(content["columns"]), rows=rows)
@@ -160,12 +163,12 @@ def _plain(text: str) -> str:
 
 
 def changes(text: str, place: str, labels: Iterable[str], ends: tuple[str, str]) -> Iterator[Labelled]:
-    """Yield the figures of two steps in sentences on how something went from one to the other."""
+    """Yield the figures of two steps in notes on what else changed."""
     plain = _plain(re.sub(r"[|*]", " ", text))
     for label in labels:
         noun = re.escape(display.lower_first(label))
         value = rf"({_FIGURE}(?:{_UNIT})?)"
-        for found in re.finditer(rf"(?<!per ){noun} (?:went )?from {value} to {value}", plain):
+        for found in re.finditer(rf"(?<!per ){noun} {value} to {value}", plain):
             for of, figure in zip(ends, found.groups(), strict=True):
                 yield Labelled(label=label, of=of, text=figure, place=f"{place}: {found[0]}")
 

@@ -145,7 +145,7 @@ def test_the_checklist_of_a_terminal_is_a_column(content: Report) -> None:
 
 
 def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
-    """The row of a GPU has its share and hours; eight repetitions of the causes would be taller than the rest."""
+    """The row of a GPU has its share and time; eight repetitions of the causes would be taller than the rest."""
     (time,) = _ANALYSIS.gpu_time
     pair = tuple(replace(time, device=device) for device in ("gpu:0", "gpu:1"))
     table = build(
@@ -157,7 +157,7 @@ def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
     assert ";" in whole
     assert not any(";" in small for small in each)
     assert table.columns[1] == "GPU time"
-    assert [re.fullmatch(r"[0-9.]+", row.cells[0].text) is None for row in table.rows] == [False] * 3
+    assert all(re.fullmatch(r"[0-9.]+\sGPU-(min|h|s)", row.cells[0].text) for row in table.rows)
 
 
 def test_idle_time_by_cause_in_every_format() -> None:

@@ -90,7 +90,9 @@ def figure_page_name(step: str, model: str, kind: FigureKind) -> str:
 def describe_event(event: ChangeEvent) -> str:
     """Return an event as a sentence: the job's own figure first, then the largest part of GPU time behind it."""
     (trend, change), *others = event.changes
-    words = f"{trend.kind.title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
+    # a change in per cent is the same for one unit of work as for a thousand
+    title = trend.kind.title.replace("1,000 units", "unit")
+    words = f"{title} {_format_drift(change)}{format_change(trend.kind, change.shift)}"
     behind = [entry for entry in others if entry[0].kind.name in _CAUSES]
     if not behind:
         return f"{words}."

@@ -146,7 +146,8 @@ def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
     months = next(each for each in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if days < _TICKS * _SHORTEST_MONTH * each)
     firsts = [date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)]
     chosen = [day for day in firsts[::months] if first <= day <= last]
-    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 or day is chosen[0] else ''}") for day in chosen]
+    several = first.year != last.year
+    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 and several else ''}") for day in chosen]
 
 
 def _value_range(values: Sequence[float], most: float) -> tuple[float, float]:

@@ -65,7 +65,7 @@ class Action:
 
     Attributes:
         title: what to do, in a few words: `Cool GPU 2`.
-        gain: what it saves, or `Gain not known: measure it`.
+        gain: what it saves, or `Gain not known`.
         text: why, and how: one or two sentences.
         certainty: how sure it is, and in how many runs it was seen.
         finding: id of the row of findings that it rests on; empty where it rests on none.

@@ -135,7 +135,7 @@ DEFINITIONS = (
     _term("Idle", "Utilisation was 5% or less. A gap in the log never counts as idle."),
     _term("Idle share", "Idle time as a share of the time with samples, start-up and end included."),
     _term(
-        "GPU-hours lost",
+        "GPU time lost",
         "Every GPU-second belongs to exactly one class.",
         "These count as lost: idle, unused GPU, waiting for data, start-up, after the work and GPU lost;",
         "of slowed time, by how much the work took longer;",

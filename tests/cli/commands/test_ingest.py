@@ -238,7 +238,7 @@ def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a
 
 def test_notes_fit_the_terminal(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A note goes on below its beginning on a terminal, tables stay as they are; in a pipe a note is a line."""
-    (tmp_path / "gpu.csv").write_text(log().replace("utilization.gpu [%]", "utilization.gpu").replace("90%", "0.9"))
+    (tmp_path / "gpu.csv").write_text(log().replace("utilization.gpu [%]", "utilization.gpu").replace("90 %", "0.9"))
     monkeypatch.setenv("COLUMNS", "60")
     piped = gpureport("ingest", "gpu.csv", "--explain").out.splitlines()
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True, raising=False)

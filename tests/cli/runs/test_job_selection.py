@@ -47,7 +47,7 @@ def test_each_job_is_a_run_on_request(gpureport: Program) -> None:
 
 def test_jobs_are_compared(gpureport: Program) -> None:
     """Each is a step."""
-    assert "From night #1 to night #2" in " ".join(gpureport("compare", "night.csv", "--job", "each").out.split())
+    assert "night #1 → night #2" in " ".join(gpureport("compare", "night.csv", "--job", "each").out.split())
 
 
 def test_a_part_of_a_log_has_its_own_jobs(gpureport: Program) -> None:

@@ -56,4 +56,4 @@ def test_the_headline_says_what_and_how_much() -> None:
     """Per cent first, then what lies behind it."""
     history = levels(**{WORK: (800.0, 400.0), WAITING: (0.3, 0.0), IDLE: (0.05, 0.2)})
     headline = describe_headline(summarize_latest_night(history, build_trends(history)))
-    assert headline == "23 Jan: GPU time per 1,000 units of work −50%, waiting for data gone."
+    assert headline == "23 Jan: GPU time per unit of work −50%, waiting for data gone."

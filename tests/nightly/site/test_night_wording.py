@@ -1,9 +1,12 @@
 """Figures of nights as people read them."""
 
+from datetime import date
+
 import pytest
 
 from gpureport.nightly.history.night_figures import BY_NAME
 from gpureport.nightly.site import night_wording
+from gpureport.nightly.site.trend_curve import choose_date_ticks
 from gpureport.report.wording.display import GAP
 
 
@@ -14,3 +17,19 @@ from gpureport.report.wording.display import GAP
 def test_gpu_time_of_a_unit_of_work_keeps_its_digits(seconds: float, text: str) -> None:
     """Recorded on an H100: a second step that took half of the first read the same."""
     assert night_wording.format_value(BY_NAME["gpu_seconds_per_1000_work"], seconds).replace(GAP, " ") == text
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [
+        ("2026-01-05", "2026-01-09", ["5 Jan", "6 Jan", "7 Jan", "8 Jan", "9 Jan"]),
+        ("2026-01-05", "2026-02-04", ["5 Jan", "12 Jan", "19 Jan", "26 Jan", "2 Feb"]),
+        ("2026-01-01", "2026-12-31", ["Jan", "Mar", "May", "Jul", "Sep", "Nov"]),
+        ("2025-11-20", "2026-10-31", ["Jan 2026", "Mar", "May", "Jul", "Sep"]),
+        ("2026-01-05", "2026-01-05", ["5 Jan"]),
+    ],
+)
+def test_a_curve_has_few_dates(first: str, last: str, ticks: list[str]) -> None:
+    """Days or first days of months, at most eight, the year where there are several."""
+    found = choose_date_ticks(date.fromisoformat(first), date.fromisoformat(last))
+    assert [text for _, text in found] == ticks

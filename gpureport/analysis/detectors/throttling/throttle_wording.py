@@ -139,7 +139,7 @@ def _list_count_doubts(episodes: ThrottledEpisodes) -> Iterator[str]:
 def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
     if episodes.samples.is_direct:
-        return ("the power cap and locked clocks, which have bits of their own",)
+        return ("the power cap and locked clocks, which are reported separately",)
     if episodes.is_heat:
         return ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
     return ("heat: the core was cool", "the power cap: power was far below its limit", "idle clocks: the GPU was busy")

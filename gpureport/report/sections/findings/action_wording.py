@@ -21,13 +21,23 @@ class ActionWording:
     command: str = ""
 
 
-UNKNOWN_GAIN = "Gain not known: measure it"
-_PROFILE = "Trace ten steps with a profiler and look for the longest stretch without a kernel."
+UNKNOWN_GAIN = "Gain not known"
+_PROFILE = ActionWording(
+    title="Profile ten iterations",
+    how="Trace them with a profiler, and look for the longest stretch without a kernel.",
+    gain="Shows where the time goes",
+)
 _FIND_HANG = ActionWording(
     title="Find the rank that hangs",
     how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",
     command="py-spy dump --pid PID",
 )
+FIND_STOPPED = ActionWording(
+    title="Find out why {gpus} stopped",
+    how="When it happens again, dump the stacks of all ranks, and look for the one outside the collective.",
+    command="py-spy dump --pid PID",
+)
+"""For a hang in which GPUs that stopped are known."""
 
 _BY_KIND: Mapping[str, ActionWording] = {
     "startup_idle": ActionWording(
@@ -76,11 +86,11 @@ _BY_KIND: Mapping[str, ActionWording] = {
     "transfer_bound": ActionWording(
         title="Copy less to the GPU", how="Send smaller types, convert on the GPU, and keep there what every step uses."
     ),
-    "underutilised": ActionWording(title="Find what the GPU waits for", how=_PROFILE, gain=UNKNOWN_GAIN),
+    "underutilised": _PROFILE,
     "low_util_cause_unknown": ActionWording(
         title="Log the CPU beside the GPU",
         how="Waiting for data, for storage or for one thread all look the same without it.",
-        gain="Shows what the GPU waits for",
+        gain="May show the cause",
         command="gpureport explain recording",
     ),
     "hollow_util": ActionWording(
@@ -93,7 +103,7 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
     "mem_headroom": ActionWording(
         title="Use the free memory",
-        how="Raise the batch size step by step, or try a smaller GPU.",
+        how="Raise the batch size step by step.",
         gain=UNKNOWN_GAIN,
     ),
     "mem_pressure": ActionWording(
@@ -102,8 +112,8 @@ _BY_KIND: Mapping[str, ActionWording] = {
         gain="Keeps the job from running out of memory",
     ),
     "mem_prealloc": ActionWording(
-        title="Turn preallocation off once",
-        how="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow) for one run.",
+        title="Turn off memory preallocation for one run",
+        how="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow).",
         gain="Shows how much memory the job needs",
     ),
     "mem_leak": ActionWording(
@@ -188,14 +198,12 @@ _BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("idle_gap", "io"): ActionWording(
         title="Read data faster", how="Copy the data to a local disk or keep it in host memory."
     ),
-    ("idle_gap", "hang"): _FIND_HANG,
-    ("idle_gap", "peers busy"): _FIND_HANG,
+    ("idle_gap", "hang"): FIND_STOPPED,
+    ("idle_gap", "peers busy"): FIND_STOPPED,
     ("idle_gap", "unused"): ActionWording(
         title="Release {gpus}", how="Ask only for the GPUs used, or start a process on this one."
     ),
-    ("idle_gap", "requests or input"): ActionWording(
-        title="Find what the GPU waits for", how=_PROFILE, gain=UNKNOWN_GAIN
-    ),
+    ("idle_gap", "requests or input"): _PROFILE,
     ("hollow_util", "hang"): _FIND_HANG,
     ("hollow_util", "straggler"): ActionWording(
         title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
@@ -207,6 +215,13 @@ _BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
     ),
 }
+
+BATCH_OR_SMALLER_GPU = ActionWording(
+    title="Use the free memory",
+    how="Raise the batch size step by step, or try a smaller GPU.",
+    gain=UNKNOWN_GAIN,
+)
+"""For unused memory of a GPU that is larger than needed."""
 
 NO_ACTION = {"power_cap"}
 """Kinds that ask for nothing: a GPU at its default power limit is as it should be."""

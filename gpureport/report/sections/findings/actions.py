@@ -62,12 +62,21 @@ def build_actions(
     """
     step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
     groups = row_groups.gather_row_groups(runs)
-    last = [
-        (row, part)
-        for row, group in zip(rows, groups, strict=True)
-        if (part := group.restrict_to(step)) is not None and _stands_alone(part)
+    parts = [
+        (row, part) for row, group in zip(rows, groups, strict=True) if (part := group.restrict_to(step)) is not None
     ]
-    candidates = [each for row, group in last for each in _propose(row, group, last, several=len(runs) > 1)]
+    last = [(row, part) for row, part in parts if _stands_alone(part)]
+    candidates = [
+        each
+        for row, group in last
+        for each in _propose(
+            row,
+            group,
+            [other for _, other in last],
+            stopped=row_groups.find_stopped_gpus(group, [part for _, part in parts]),
+            several=len(runs) > 1,
+        )
+    ]
     candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
     actions = [each.action for each in candidates]
     steps = [run for run in runs if run.step == step]
@@ -87,32 +96,38 @@ def _stands_alone(group: RowGroup) -> bool:
 
 
 def _propose(
-    row: FindingRow, group: RowGroup, others: Sequence[tuple[FindingRow, RowGroup]], *, several: bool
+    row: FindingRow, group: RowGroup, others: Sequence[RowGroup], *, stopped: RowGroup | None, several: bool
 ) -> Iterator[_Candidate]:
     """Yield what to do about findings of the last step; nothing where they ask for nothing."""
-    wording = action_wording.find_wording(group.kind, group.cause)
+    wording = action_wording.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause)
+    if group.kind == "mem_headroom" and any(each.kind == "oversized_gpu" for each in others):
+        wording = action_wording.BATCH_OR_SMALLER_GPU
     if wording is None or (group.severity is Severity.INFO and group.kind in _NOTES):
         return
-    if group.kind == "oversized_gpu" and any(each.kind == "mem_headroom" for _, each in others):
-        # free memory asks for a smaller GPU already
+    if group.kind == "oversized_gpu" and any(each.kind == "mem_headroom" for each in others):
+        # the smaller GPU is named with the free memory
         return
-    share = 0.0 if wording.gain else find_saving(group, [each for _, each in others if each is not group])
+    share = 0.0 if wording.gain else find_saving(group, [each for each in others if each is not group])
     is_single = len(group.findings) == 1 and not several
     summary = row.summary if is_single else range_wording.describe_range(group, several=several)
     if group.kind == "startup_idle":
         summary = startup_memory.describe_empty_startup(group.runs.values()) or summary
     yield _Candidate(
         action=_fill(
-            wording, row, group, gain=_describe_gain(wording, share, group, several=several), why=summary or row.summary
+            wording,
+            row,
+            group,
+            gain=_describe_gain(wording, share, group, several=several),
+            why=summary or row.summary,
+            stopped=stopped,
         ),
         severity=row_groups.SEVERITIES.index(group.severity),
         is_follow_up=False,
         score=share * _WEIGHTS[group.confidence],
     )
     if group.kind == "thermal_throttle" and (watts := find_capped_power(group)):
-        why = (
-            f"It drew only {display.power(watts)} while slowed: a limit a little below that may keep its clock steady."
-        )
+        limit = display.power(_limit_power(watts))
+        why = f"It drew only {display.power(watts)} while slowed. Try {limit}: its clock may then hold."
         yield _Candidate(
             action=_fill(action_wording.COOLING_LATER, row, group, gain=UNKNOWN_GAIN, why=why, watts=watts),
             severity=row_groups.SEVERITIES.index(group.severity),
@@ -122,13 +137,19 @@ def _propose(
 
 
 def _fill(  # noqa: PLR0913 - the parts of an action
-    wording: ActionWording, row: FindingRow, group: RowGroup, *, gain: str, why: str, watts: float = 0.0
+    wording: ActionWording,
+    row: FindingRow,
+    group: RowGroup,
+    *,
+    gain: str,
+    why: str,
+    watts: float = 0.0,
+    stopped: RowGroup | None = None,
 ) -> Action:
     gpus = {gpu.id: gpu.index for run in group.runs.values() for gpu in run.run.gpus}
     named = dict.fromkeys(device for finding in group.findings for device in finding.devices)
     index = ",".join(str(gpus[device]) for device in named if gpus.get(device) is not None)
-    limit = int(watts * _BELOW // _STEP_WATTS * _STEP_WATTS)
-    places = {"gpus": range_wording.name_gpus(group), "index": index or "0", "watts": limit}
+    places = {"gpus": range_wording.name_gpus(stopped or group), "index": index or "0", "watts": _limit_power(watts)}
     return Action(
         title=wording.title.format(**places),
         gain=gain,
@@ -178,6 +199,11 @@ def _overlap(one: Finding, other: Finding) -> bool:
     return any(
         mine.start < theirs.end and theirs.start < mine.end for mine in one.intervals for theirs in other.intervals
     )
+
+
+def _limit_power(watts: float) -> int:
+    """Return the power limit to try, in watts, of a GPU that drew this while slowed."""
+    return int(watts * _BELOW // _STEP_WATTS * _STEP_WATTS)
 
 
 def find_capped_power(group: RowGroup) -> float | None:

@@ -8,15 +8,20 @@ from gpureport.report.wording import display, terms
 
 _RELATIONS = {">=": "counts from {} on", ">": "counts above {}", "<=": "counts up to {}", "<": "counts below {}"}
 _ORIGINS = {
-    Provenance.VENDOR: "The maker's limit, as in {}.",
+    Provenance.VENDOR: "From the maker: {}.",
     Provenance.LITERATURE: "From published work: {}.",
     Provenance.SETTINGS: "From your settings: {}.",
     Provenance.PRAGMATIC: "{}.",
 }
 _WAITS = {
     "length": "Only waits over {} count: imports take that long.",
-    "share": "Up to {} of a run is worth a note, not a warning.",
+    "share": "Under {} of a run: a note, not a warning.",
 }
+_SHORTEST = "{} under {} in all are not counted."
+_SLOWDOWNS = {"thermal_throttle", "hw_throttle"}
+_REPORTED = ": nvidia-smi"
+"""What follows the name of a GPU in an origin, where nvidia-smi itself tells the limit."""
+
 _EDGES = {"startup_idle", "tail_idle"}
 _COARSE_SECONDS = 2.0
 """Time between samples from which a sample a second would tell more."""
@@ -67,13 +72,19 @@ def _describe_limit(kind: str, entry: Evidence) -> str:
     special = next((text for start, text in _WAITS.items() if entry.statistic.startswith(start)), "")
     if kind in _EDGES and special:
         return special.format(limit)
+    if kind in _SLOWDOWNS and entry.statistic == "sum of episodes":
+        return _SHORTEST.format("Slowdowns", limit)
     quantity = f"{terms.column_title(display.clean(entry.metric))}, {display.clean(entry.statistic)},"
     first = (
         f"{quantity[:1].upper()}{quantity[1:]} {_RELATIONS.get(entry.relation, 'is held against {}').format(limit)}."
     )
     source = display.clean_sentence(threshold.source).rstrip(".")
+    gpu, _, rest = source.partition(_REPORTED)
     is_named = source.startswith("published")
     why = f"{source}." if is_named else _ORIGINS[threshold.provenance].format(source)
+    if rest and threshold.provenance is Provenance.VENDOR:
+        _, _, how = rest.partition("users: ")
+        why = f"The limit is the one nvidia-smi reports for the {gpu}{f', as {how}' if how else ''}."
     return f"{first} {why[:1].upper()}{why[1:]}"
 
 

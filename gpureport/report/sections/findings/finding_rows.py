@@ -18,9 +18,6 @@ FOUND, NOT_FOUND, NOT_ASSESSED = "found", "not found", "not assessed"
 _NAMED = 3
 """Steps that are named one by one."""
 
-_ADVISED = 4
-"""Steps that the advice names."""
-
 
 def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[FindingRow, ...]:
     """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost.
@@ -37,7 +34,7 @@ def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) 
         roots = [places[root] for root in group.roots if root in places]
         followers = [at for at, each in enumerate(groups) if (group.kind, group.cause) in each.roots]
         relations = finding_caveats.list_relations([titles[at] for at in roots], [titles[at] for at in followers])
-        row = _row(group, runs, [card for card in cards if _is_card_of(card, group)])
+        row = _row(group, groups, runs, [card for card in cards if _is_card_of(card, group)])
         rows.append(
             replace(
                 row,
@@ -50,7 +47,9 @@ def build_finding_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) 
     return tuple(rows)
 
 
-def _row(group: RowGroup, runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> FindingRow:
+def _row(
+    group: RowGroup, groups: Sequence[RowGroup], runs: Sequence[ReportRun], cards: Sequence[FindingCard]
+) -> FindingRow:
     """Return a row without what depends on other rows: its number, its title and its relations."""
     several = len(runs) > 1
     worst_first = sorted(cards, key=lambda card: -(card.lost_seconds or 0.0))
@@ -64,7 +63,7 @@ def _row(group: RowGroup, runs: Sequence[ReportRun], cards: Sequence[FindingCard
         extent=range_wording.describe_extent(group, several=several),
         summary=describe_findings(group, worst_first, several=several),
         cost=_describe_cost(group, several=several),
-        advice=_describe_advice(group),
+        advice=_describe_advice(group, row_groups.find_stopped_gpus(group, groups)),
         caveats=finding_caveats.list_caveats(group),
         marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
         history=build_finding_history(group.worst.run, group.worst.findings),
@@ -134,16 +133,14 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     return ", ".join(parts)
 
 
-def _describe_advice(group: RowGroup) -> str:
-    """Return what to do and how, and the steps by title; of a kind without such words its first step."""
-    steps = advice_steps.build_advice_steps(group.findings)
-    wording = action_wording.find_wording(group.kind, group.cause)
+def _describe_advice(group: RowGroup, stopped: RowGroup | None) -> str:
+    """Return what to do and how; of a kind without such words its first step."""
+    wording = action_wording.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause)
     if wording is None:
+        steps = advice_steps.build_advice_steps(group.findings)
         return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
-    title = wording.title.format(gpus=range_wording.name_gpus(group))
-    titles = [step.title for step in steps[:_ADVISED]]
-    order = f" Steps: {advice_steps.number_steps(titles)}." if len(titles) > 1 else ""
-    return f"{title}: {display.lower_first(wording.how)}{order}"
+    title = wording.title.format(gpus=range_wording.name_gpus(stopped or group))
+    return f"{title}: {display.lower_first(wording.how)}"
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:

@@ -97,16 +97,14 @@ def _describe_counts(counts: CheckCounts, runs: int) -> str:
     parts = [(counts.found, "found"), (counts.clear, "clear"), (counts.missing, "not assessed")]
     named = ", ".join(f"{count} {outcome}" for count, outcome in parts if count)
     checks = display.plural(counts.assessed + counts.missing, "check")
-    where = f" in {runs} runs" if runs > 1 else ""
-    return f"{checks}{where}: {named}.{_describe_partly(counts, runs)}"
+    return f"{checks}: {named}{_describe_partly(counts, runs)}."
 
 
 def _describe_partly(counts: CheckCounts, runs: int) -> str:
     if not counts.partly:
         return ""
-    verb = "was" if counts.partly == 1 else "were"
-    of, where = "the others" if counts.missing else "them", "in every run" if runs > 1 else "on every GPU"
-    return f" {counts.partly} of {of} {verb} not assessed {where}."
+    where = "in some runs" if runs > 1 else "on some GPUs"
+    return f" ({counts.partly} more {where})" if counts.missing else f" ({counts.partly} not assessed {where})"
 
 
 def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedLine]:

@@ -14,6 +14,10 @@ _CPU = "cpu_utilization_ratio"
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""
 
+_SHORT_RUN = 300.0
+"""Seconds below which longer runs tell more than further repetitions."""
+
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 
 
@@ -60,7 +64,7 @@ def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[
     yield Measurement(
         action=Action(
             title="Log the CPU beside the GPU",
-            gain="Shows what the GPU waits for",
+            gain="May show the cause",
             text="Waiting for data, for storage or for one thread all look the same without it.",
             certainty="No CPU was logged.",
             command="gpureport explain recording",
@@ -77,16 +81,20 @@ def _measure_longer(comparison: Comparison) -> Iterator[Measurement]:
     smallest = max(_detectable_share(delta) for delta in unclear)
     runs = min(min(delta.runs) for delta in unclear)
     longest = max(run.analysis.seconds for step in comparison.steps for run in step.runs)
-    advice = "Run each step for ten minutes." if longest < 300 else "Repeat each step more often."  # noqa: PLR2004 - short
+    advice = "Train ten minutes per run." if longest < _SHORT_RUN else "Repeat each step more often."
     yield Measurement(
         action=Action(
-            title="Measure longer runs" if longest < 300 else "Repeat each step more often",  # noqa: PLR2004 - short
-            gain=f"Settles {_name_steps(comparison, unclear)}",
-            text=f"{display.plural(runs, 'run')} a step of at most {display.duration(longest)} show changes from about "
-            f"{display.percent(smallest)} on. {advice}",
+            title="Measure longer runs" if longest < _SHORT_RUN else "Repeat each step more often",
+            gain=f"May settle {_name_steps(comparison, unclear)}",
+            text=f"{_name_runs(runs, is_short=longest < _SHORT_RUN)} only show changes above about "
+            f"{display.percent(smallest)}. {advice}",
             certainty=f"No clear change in {display.plural(len(unclear), 'step')}.",
         )
     )
+
+
+def _name_runs(count: int, *, is_short: bool) -> str:
+    return f"{_NUMBERS.get(count, str(count))} runs {'this short' if is_short else 'of this length'}"
 
 
 def _name_steps(comparison: Comparison, unclear: Sequence[Delta]) -> str:
@@ -112,9 +120,9 @@ def _give_work(comparison: Comparison) -> Iterator[Measurement]:
     if any(step.work_unit is None for step in comparison.steps):
         yield Measurement(
             action=Action(
-                title="Say how much work was done",
-                gain="Turns losses into cost per unit of work",
-                text="Without it a faster run can look worse. Add --work N:UNIT, such as --work 12000:steps.",
+                title="Give the work done",
+                gain="Shows cost per unit of work",
+                text="Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches.",
                 certainty="No work was given.",
             ),
             is_needed=False,

@@ -118,6 +118,18 @@ def _rank(group: RowGroup) -> tuple[int, float, bool]:
     return -SEVERITIES.index(group.severity), -group.lost, None not in group.roots
 
 
+def find_stopped_gpus(group: RowGroup, groups: Sequence[RowGroup]) -> RowGroup | None:
+    """Return the idle gaps that follow from a hang: those of the GPUs that stopped; None where none are known.
+
+    Args:
+        group: the findings.
+        groups: all findings of the same runs.
+    """
+    if group.cause != "hang":
+        return None
+    return next((each for each in groups if each.kind == "idle_gap" and (group.kind, group.cause) in each.roots), None)
+
+
 def list_devices(group: RowGroup) -> list[str]:
     """Return the names of the GPUs concerned, once for each way the runs name them."""
     devices = group_holders((one.position, device) for one in group.groups for device in one.devices or [""])

@@ -251,7 +251,7 @@ def test_a_gpu_that_never_worked_is_named(store: Callable[..., Path]) -> None:
     """It may be a neighbour's, which --gpus leaves out."""
     values = {"gpu_0_utilization_percentage": 50.0, "gpu_1_utilization_percentage": 1.0}
     notes = read(store(Made(id=ID, series=monitored(TICKS, values)))).run.quality.notes
-    assert any(note.startswith("gpu:1 never was above 1 %") for note in notes)
+    assert any(note.startswith("gpu:1 never was above 1%") for note in notes)
 
 
 def test_a_value_that_is_no_number_is_null_and_counted(store: Callable[..., Path]) -> None:

@@ -98,7 +98,7 @@ def test_no_saving_is_promised_from_a_share_that_overlaps_another() -> None:
     apart = [_finding("cpu_bound", 100, 160), _finding("tail_idle", 500, 560)]
     assert {action.gain for action in _single(*apart)} == {f"Saves up to 10{display.percent(0.1)[2:]} of the run"}
     together = [_finding("cpu_bound", 100, 160), _finding("no_progress", 150, 560)]
-    assert {action.gain for action in _single(*together)} == {"Gain not known: measure it"}
+    assert {action.gain for action in _single(*together)} == {"Gain not known"}
 
 
 def test_what_follows_from_another_is_not_advised() -> None:
@@ -115,7 +115,7 @@ def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
     assert (cool.title, cap.title, cap.gain) == (
         "Cool GPU 0",
         "Until then, cap its power",
-        "Gain not known: measure it",
+        "Gain not known",
     )
     assert cap.command == "nvidia-smi -i 0 -pl 200"
     assert f"226{display.GAP}W" in cap.text
@@ -124,14 +124,14 @@ def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
 def test_nothing_is_prescribed_for_an_unknown_cause() -> None:
     """The CPU is to be logged instead."""
     (action,) = _single(_finding("low_util_cause_unknown"))
-    assert (action.title, action.gain) == ("Log the CPU beside the GPU", "Shows what the GPU waits for")
+    assert (action.title, action.gain) == ("Log the CPU beside the GPU", "May show the cause")
     assert action.command == "gpureport explain recording"
 
 
 def test_single_runs_a_step_are_to_be_repeated() -> None:
     """And the work done is asked for last, where there is room."""
     runs = [examples.pair(examples.run(name), ()) for name in ("a", "b")]
-    assert _titles(_actions(*runs)) == ["Repeat each step", "Say how much work was done"]
+    assert _titles(_actions(*runs)) == ["Repeat each step", "Give the work done"]
 
 
 def test_a_short_start_and_a_normal_limit_ask_for_nothing() -> None:

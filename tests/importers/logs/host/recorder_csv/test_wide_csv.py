@@ -127,7 +127,7 @@ def test_values_that_cannot_be(tmp_path: Path) -> None:
     assert values(found, "cpu_utilization_ratio") == [None, None, None, 1.005]
     assert rejected(found) == [("malformed cpu_percent", 1), ("wrong number of cells", 1)]
     assert {(cells.reason, cells.cells) for cells in found.outcome.quality.absent_cells} == {
-        *(("above 100 %", 1), ("negative", 1), ("nan", 1)),
+        *(("above 100%", 1), ("negative", 1), ("nan", 1)),
     }
 
 
