@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, isfinite
+from math import ceil, floor
 
 import numpy as np
 
@@ -128,22 +128,26 @@ def _count_cores(shown: PanelSeries) -> int:
 
 
 def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
-    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where there are any."""
+    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where there are any.
+
+    Empty where nothing was recorded within the axis.
+    """
+    known = ~np.isnan(mean)
+    if not known.any():
+        return ""
     if signal in {TEMPERATURE, MEMORY}:
         return f"up to {format_value(signal, _peak(shown, signal))}"
     middles = (shown.edges[1:] + shown.edges[:-1]) / 2
     inside = np.zeros(len(middles), dtype=np.bool_)
     for start, end in shown.spans:
         inside |= (middles >= start) & (middles < end)
-    known = ~np.isnan(mean)
     if signal is CLOCK and (inside & known).any() and (~inside & known).any():
         usual, slowed = float(np.median(mean[~inside & known])), float(mean[inside & known].mean())
         if slowed < usual:
             return f"{format_number(signal, usual)} → {format_value(signal, slowed)} while shaded"
     rows = inside & known if (inside & known).any() else known
     where = "while shaded" if (inside & known).any() else "on average"
-    value = float(mean[rows].mean())
-    return f"{format_value(signal, value)} {where}" if isfinite(value) else ""
+    return f"{format_value(signal, float(mean[rows].mean()))} {where}"
 
 
 def _peak(shown: PanelSeries, signal: Signal) -> float:
