@@ -127,7 +127,7 @@ def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedL
             ),
             where=""
             if not alike or shared == everywhere
-            else _join_places(list(dict.fromkeys(places[same[0].entry.kind]))),
+            else _name_places(list(dict.fromkeys(places[same[0].entry.kind])), len(runs)),
             reason="; ".join(_reasons([case.entry for case in same])),
             recording=display.clean(_describe_recording([case.entry for case in same], in_fields=in_fields)),
         )
@@ -201,6 +201,12 @@ def _partly(places: Sequence[str], runs: Sequence[ReportRun]) -> str:
         return f" ({_join_places(named)})" if named else ""
     count = len({place.partition(": ")[0] for place in places})
     return f" ({count} of {len(runs)} runs)" if count < len(runs) else ""
+
+
+def _name_places(places: list[str], runs: int) -> str:
+    """Return in how many of several runs, where they are too many to name, or each place."""
+    whole = len({place.partition(": ")[0] for place in places})
+    return f"{whole} of {runs} runs" if runs > 1 and whole > _FEW else _join_places(places)
 
 
 def _join_places(places: list[str]) -> str:

@@ -17,6 +17,9 @@ _COARSE = 0.05
 _SHORT_RUN = 300.0
 """Seconds below which longer runs tell more than further repetitions."""
 
+_MANY_CHECKS = 5
+"""Checks that a log is too short for, from which a longer one is asked for."""
+
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 
@@ -39,7 +42,10 @@ def build_measurement_actions(
         groups: the findings of these runs.
         comparison: all runs as steps.
     """
-    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *_measure_longer(comparison), *_give_work(comparison))
+    longer = (*_record_longer(runs), *_measure_longer(comparison))[:1]
+    # of a run too short to assess, what it did tells nothing either
+    work = () if any(_record_longer(runs)) else _give_work(comparison)
+    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
 
 
 def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
@@ -52,6 +58,27 @@ def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
             gain="Shows what is chance",
             text="Each step is one run, so a difference may be chance. Run every step twice more.",
             certainty="Two runs of the same job differ, too.",
+        )
+    )
+
+
+def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Measurement]:
+    """Yield to record for longer where every run is too short for many checks."""
+    lacking = [
+        {entry.kind: entry.needed_seconds for entry in run.analysis.not_judged if entry.needed_seconds is not None}
+        for run in runs
+    ]
+    count = min((len(needed) for needed in lacking), default=0)
+    if count < _MANY_CHECKS:
+        return
+    longest = max(run.seconds for run in runs)
+    length = "The log holds one moment" if longest <= 0 else f"The log covers {display.duration(longest)}"
+    yield Measurement(
+        action=Action(
+            title=f"Record at least {display.duration(max(max(needed.values()) for needed in lacking))}",
+            gain="Allows more checks",
+            text=f"{length}, too short for {count} checks.",
+            certainty=f"{count} checks need a longer log.",
         )
     )
 

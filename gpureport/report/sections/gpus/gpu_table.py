@@ -176,8 +176,17 @@ def _outlier_notes(values: Sequence[float | None], column: _Column) -> list[str]
         return [""] * len(values)
     middle = median(known)
     limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
-    note = f"others {column.shown(middle)}"
-    return [note if value is not None and abs(value - middle) > limit else "" for value in values]
+    return [
+        f"others {column.shown(median(_without(known, value)))}"
+        if value is not None and abs(value - middle) > limit
+        else ""
+        for value in values
+    ]
+
+
+def _without(values: Sequence[float], value: float) -> list[float]:
+    place = values.index(value)
+    return [*values[:place], *values[place + 1 :]]
 
 
 def _outlier_sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
