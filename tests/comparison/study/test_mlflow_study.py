@@ -151,9 +151,10 @@ def test_groups_stand_in_the_order_of_their_values(document: Any) -> None:  # no
 
 @pdf_reading.needs_poppler
 def test_every_format_says_the_best_and_the_effects(command: Program, store: Path, tmp_path: Path) -> None:
-    """Two panels of three bars on one scale; the same words in each format."""
+    """Two panels of three bars on one scale; the same words in each format, in text and PDF with everything in them."""
     files = [word for kind in ("html", "json", "md", "txt", "pdf") for word in ("-o", f"study.{kind}")]
-    assert command("report", f"mlflow:{store}", "--experiment", "sweep", "--by", BY, *files).code == 0
+    asked = ("report", f"mlflow:{store}", "--experiment", "sweep", "--by", BY)
+    assert command(*asked, "--detail", "full", *files).code == 0
     part = json.loads((tmp_path / "study.json").read_text())["comparison"]
     assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == ["framework=torch", "framework=jax"]
     for chart in part["charts"]:
@@ -174,9 +175,12 @@ def test_every_format_says_the_best_and_the_effects(command: Program, store: Pat
 
 
 def test_the_command_says_the_same(command: Program, store: Path, document: Any) -> None:  # noqa: ANN401 - JSON
-    """`compare` groups as the API does, and prints the best setting."""
+    """`compare` groups as the API does, and prints the best setting: on one screen by GPU time, in full by each figure."""
     asked = ("compare", f"mlflow:{store}", "--experiment", "sweep", "--by", BY)
     assert json.loads(command(*asked, "--format", "json").out)["study"] == document["study"]
-    printed = command(*asked)
-    assert printed.code == 0
-    assert "BEST SETTING" in printed.out
+    short, full = command(*asked), command(*asked, "--detail", "full")
+    assert short.code == full.code == 0
+    assert "Least GPU time: framework=jax, batch_size=32: " in short.out
+    assert "FIRST → LAST" not in short.out, "groups have no order"
+    assert "BEST SETTING" in full.out
+    assert all(name in full.out.partition("BEST SETTING")[2] for name in ("Least GPU time", "Fastest"))

@@ -56,7 +56,7 @@ def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Li
     elif report.use and not is_chain and limits["uses"]:
         yield from _uses(report.use, page, limits["uses"])
     if limits["tiles"] and not has_spans:
-        yield from _tiles(report.tiles[: limits["tiles"]], page, is_chain=is_chain)
+        yield from _tiles(report.tiles[: limits["tiles"]], page)
     yield from _actions(report.actions[: limits["actions"]], page)
     if report.policy:
         yield from _rules(report.policy, page, limits["rules"])
@@ -132,11 +132,11 @@ def _uses(use: UseOverTime, page: Page, most: int) -> Iterator[Line]:
         yield Line(f"{'':{_GUTTER}}{page.column(row.label, label)} {line} {row.total}")
 
 
-def _tiles(tiles: Sequence[Tile], page: Page, *, is_chain: bool) -> Iterator[Line]:
-    """Yield a figure a line: of steps that of the first and the last, the change and its verdict."""
+def _tiles(tiles: Sequence[Tile], page: Page) -> Iterator[Line]:
+    """Yield a figure a line: of steps in order that of the first and the last, the change and its verdict."""
     if not tiles:
         return
-    yield from _heading("FIRST → LAST" if is_chain else "KEY FIGURES", page)
+    yield from _heading("FIRST → LAST" if any(tile.change for tile in tiles) else "KEY FIGURES", page)
     rows = [_tile_texts(tile) for tile in tiles]
     widths = [max(display.terminal_width(row[place]) for row in rows) for place in range(3)]
     for (label, figures, change, words), tile in zip(rows, tiles, strict=True):

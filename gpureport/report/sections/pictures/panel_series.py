@@ -136,7 +136,13 @@ def _count_cores(shown: PanelSeries) -> int:
 
 
 def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
-    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs."""
+    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs.
+
+    Empty where nothing was recorded within the axis.
+    """
+    known = ~np.isnan(mean)
+    if not known.any():
+        return ""
     if signal in {TEMPERATURE, MEMORY}:
         peak = format_value(signal, _peak(shown, signal))
         return f"{peak} throughout" if peak == format_value(signal, 0.0) else f"up to {peak}"
@@ -144,13 +150,10 @@ def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
     inside = np.zeros(len(middles), dtype=np.bool_)
     for start, end in shown.spans:
         inside |= (middles >= start) & (middles < end)
-    known = ~np.isnan(mean)
     if signal is CLOCK and (inside & known).any() and (~inside & known).any():
         usual, slowed = float(np.median(mean[~inside & known])), float(mean[inside & known].mean())
         if slowed < usual:
             return f"{format_number(signal, usual)} → {format_value(signal, slowed)} {shown.when}"
-    if not known.any():
-        return ""
     average = format_value(signal, float(mean[known].mean()))
     meanwhile = format_value(signal, float(mean[inside & known].mean())) if (inside & known).any() else average
     return f"{average} on average" if meanwhile == average else f"{meanwhile} {shown.when}"

@@ -98,3 +98,16 @@ def test_rows_without_values_interrupt_a_line() -> None:
     (panel,) = history.panels
     assert np.isnan(panel.lines[0].mean).any()
     assert np.nanmin(panel.lines[0].mean) == pytest.approx(90)
+
+
+def test_a_gpu_without_values_has_no_words_beside_its_panel() -> None:
+    """Where only the other GPU reports a quantity near the finding, nothing is said of the one shown."""
+    busy = np.full(3000, 90.0)
+    partly = np.where(np.arange(3000) < 100, busy, np.nan)
+    recording = builders.recording(util=[partly, busy], temperature=[partly - 20, busy - 20])
+    run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
+    history = build_finding_history(run, [builders.finding("thermal_throttle", (2000, 2100))])
+    assert history is not None
+    assert history.start > 100
+    assert history.panels
+    assert not any(panel.note for panel in history.panels)
