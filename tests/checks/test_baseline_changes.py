@@ -121,7 +121,7 @@ def test_a_change_is_of_all_gpus(tmp_path: Path) -> None:
 
 
 def with_findings(run: SampledRun, *kinds: str) -> SampledRun:
-    """Return a run with findings of these kinds and no other."""
+    """Return a run with findings of the causes of waits and no other."""
     found = tuple(finding(kind, (0, 50), lost=50.0) for kind in kinds)
     return replace(run, analysis=replace(run.analysis, findings=found))
 

@@ -59,6 +59,7 @@ def test_quiet_nights_stay_quiet(correlation: float) -> None:
     assert alarmed <= 0.01 * possible
 
 
+@pytest.mark.slow
 def test_from_logs_to_a_change(tmp_path: Path) -> None:
     """Logs of a job that is well fed, then starved by its CPU: the night it began is told, with its param."""
     rng = np.random.default_rng(8)

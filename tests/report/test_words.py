@@ -13,6 +13,10 @@ _MOST_WORDS = 32
 _FIGURE = re.compile(r"\d[\d.,]*(?:%|\s(?:ms|s|min|h|GiB|MiB|MHz|W|°C)(?!\w)(?:\s\d+\s(?:s|min))?)?")
 _OF_USERS = ("val_loss", "precision=")
 """Names that the logs of the samples bring along."""
+_PROGRAM_WORDS = re.compile(
+    r"\b(kinds?|devices?|episodes?|comparability|replicates?|settled|judged?|told|tells?)\b|[≥≤∈]"
+)
+"""What advice may not say; it may name options and commands of other programs, which `FORBIDDEN` would find."""
 
 
 def _clean(text: str) -> str:
@@ -46,3 +50,14 @@ def test_every_kind_of_the_samples_has_a_sentence() -> None:
     lines = list(list_words())
     assert {kind for _, kind, _ in list_sample_sentences()} == set(terms.KINDS)
     assert sum(line.startswith("kind | ") for line in lines) == len(terms.KINDS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_advice_and_reasons_are_plain(folder: str) -> None:
+    """Recommendations, and why a check was not assessed, hold none of the words of the program."""
+    analysis = analyzed(folder)
+    texts = [
+        *(finding["recommendation"] for finding in analysis["findings"]),
+        *(entry["reason"] for entry in analysis["not_judged"]),
+    ]
+    assert [text for text in texts if _PROGRAM_WORDS.search(text)] == []

@@ -11,7 +11,7 @@ STEPS = (
         "the asynchronous checkpointing of the trainer), to a local disk first.",
         when="GPUs stand still at regular intervals while a checkpoint is written.",
         risk="Host memory for a copy of the state; a crash while writing loses that checkpoint.",
-        check="The periodic gaps shrink to the time of the copy.",
+        check="The periodic gaps get as short as the copy.",
         source=references.join_sources(references.CLUSTER, references.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
         applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
@@ -39,7 +39,7 @@ STEPS = (
     ),
     Step(
         name="tune_schedule",
-        title="Tune the learning rate and its schedule",
+        title="Tune the learning rate",
         do="Search learning rate and schedule on short runs with a tuner that stops bad trials early (Optuna, "
         "Ray Tune).",
         when="The loss falls slowly, or not at all, for a large part of the run.",
@@ -68,7 +68,7 @@ STEPS = (
         "upload in the background.",
         when="GPUs stand still at the ends of epochs or around evaluations.",
         risk="A coarser view of progress.",
-        check="The gaps at these times go.",
+        check="The gaps at these times disappear.",
         source=references.join_sources(references.CLUSTER, references.TORCH_DATA),
     ),
     Step(
@@ -76,7 +76,7 @@ STEPS = (
         title="Shorter start-up",
         do="Stage data and build the index before GPUs are allocated, cache compiled kernels between runs "
         "(TORCHINDUCTOR_CACHE_DIR, JAX_COMPILATION_CACHE_DIR), and load checkpoints from a local disk.",
-        when="GPUs are held for minutes before the first step.",
+        when="GPUs wait for minutes before the first step.",
         risk="A stale cache.",
         check="The time before the first sustained work falls.",
         source=references.CLUSTER,
@@ -85,7 +85,7 @@ STEPS = (
         name="release_gpus",
         title="Give the GPUs back",
         do="End the process when training ends, and do uploads, exports and final evaluations in a job without GPUs.",
-        when="GPUs are held after the last step.",
+        when="GPUs stay reserved after the last step.",
         risk="None.",
         check="The run ends within a minute of the last work.",
         source=references.CLUSTER,
@@ -93,8 +93,8 @@ STEPS = (
     Step(
         name="fewer_gpus",
         title="Ask only for the GPUs used",
-        do="Check CUDA_VISIBLE_DEVICES, the launcher's number of processes and the devices in the code; release the "
-        "GPU, or start a process for it.",
+        do="Check CUDA_VISIBLE_DEVICES, the launcher's number of processes and the GPUs chosen in the code; release "
+        "the GPU, or start a process for it.",
         when="A GPU of the job never worked while others did.",
         risk="None, unless it was kept for another job on purpose.",
         check="Every GPU of the next run shows work.",
@@ -103,7 +103,7 @@ STEPS = (
     ),
     Step(
         name="end_stale_process",
-        title="End the process that holds memory",
+        title="End the process that keeps memory",
         do="Find it with nvidia-smi --query-compute-apps=pid,used_memory --format=csv, and end it once its results are "
         "saved.",
         when="Memory stays full although nothing has run for minutes.",
@@ -113,7 +113,7 @@ STEPS = (
     ),
     Step(
         name="stop_preallocation",
-        title="Turn preallocation off to see the need",
+        title="Turn preallocation off for one run",
         do="Set XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX) or TF_FORCE_GPU_ALLOW_GROWTH=true (TensorFlow) for one run.",
         when="A framework took the memory at once, so that the log does not show what the job needs.",
         risk="Slower allocations and fragmentation in that run.",
@@ -122,7 +122,7 @@ STEPS = (
     ),
     Step(
         name="fix_leak",
-        title="Let go of tensors",
+        title="Release tensors",
         do="Look for tensors kept over steps: losses added up with their graph (use .item() or .detach()), lists of "
         "outputs, hooks, caches by shape. torch.cuda.memory._record_memory_history shows who allocated them.",
         when="Memory in use keeps growing over the run.",

@@ -28,7 +28,7 @@ ITEMS = {
     BALANCE: "CPU cores enough for the GPUs",
     BATCH: "Batch as large as fits",
     FRAMEWORK: "The framework's own means used",
-    THROUGHPUT: "Work done measured, so that each change can be judged",
+    THROUGHPUT: "Work done measured, so that each change can be assessed",
 }
 """The questions, in the order asked."""
 
@@ -37,9 +37,9 @@ _ROOMY, _BARE = 0.70, 0.1
 _LEAK = "mem_leak"
 _TENSOR_CORES = (7, 0)
 _USED = "gpu_memory_used_bytes"
-_PREALLOCATED = "a framework took the memory at once, so its use does not say what the job needs"
-_UNSURE = "memory kept one level from the first row on, which may be preallocation"
-_MOMENT = "less than a minute was recorded, which does not tell memory in use from memory taken in advance"
+_PREALLOCATED = "memory was reserved at once, so the real need is not known"
+_UNSURE = "memory stayed at one level from the first row on: it may have been reserved at once"
+_MOMENT = "less than a minute was recorded: memory may have been reserved, not used"
 _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
@@ -149,7 +149,7 @@ def _cpu_beside_gpu(run: _Run) -> ChecklistEntry:
     absent = [name for name in (UTILISATION, CPU) if name not in run.metrics]
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
-        reason = f"no use of the {names} was recorded, so nothing tells where a wait comes from"
+        reason = f"no use of the {names} was recorded, so the cause of a wait is not known"
         return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, metrics=absent)
     thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
     if thin:
@@ -165,14 +165,16 @@ def _input(run: _Run) -> ChecklistEntry:
         return _entry(INPUT, Practice.WORTH_TRYING, reason)
     missing = [entry for entry in run.unjudged if entry.kind in WAITS]
     if missing or not run.judged & set(WAITS):
-        kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "these kinds"
+        kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
         # kinds share what they lack: each thing to record is named once
         metrics = list(dict.fromkeys(name for entry in missing for name in entry.metrics))
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
-        reason = f"no wait was found, but {kinds} could not be judged"
+        reason = f"no wait was found, but {kinds} could not be assessed"
         other = others or ("" if metrics else "gpureport explain recording")
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
-    return _entry(INPUT, Practice.DONE, f"judged ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")
+    return _entry(
+        INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"
+    )
 
 
 def _cores(run: _Run) -> ChecklistEntry:
@@ -212,7 +214,7 @@ def _framework(run: _Run) -> ChecklistEntry:
     if known:
         unused = ", ".join(dict.fromkeys(one.text for one in known))
         return _entry(FRAMEWORK, Practice.WORTH_TRYING, f"{whose}params say what is not used: {unused}")
-    reason = f"{whose}nothing recorded tells whether the model is compiled, or CUDA graphs or cuDNN autotuning are used"
+    reason = f"{whose}whether the model is compiled, or CUDA graphs or cuDNN autotuning are used, was not recorded"
     return _entry(FRAMEWORK, Practice.CANNOT_JUDGE, reason, "--param compile=true (or false)")
 
 
@@ -240,7 +242,7 @@ def _throughput(run: _Run) -> ChecklistEntry:
     speeds = list(_speeds(run.recording))
     if speeds:
         return _entry(THROUGHPUT, Practice.DONE, f"the job logged its speed ({', '.join(speeds)})")
-    reason = "the work done is not known, so a change cannot be judged by it"
+    reason = "the work done is not known, so changes cannot be measured by it"
     return _entry(THROUGHPUT, Practice.CANNOT_JUDGE, reason, "--work N:UNIT, or a throughput logged by the job")
 
 

@@ -90,7 +90,7 @@ STEPS = (
         title="Explore your framework",
         do="Work through the tuning guide of the framework, one change at a time: PyTorch's Performance Tuning Guide "
         "(fused optimizer and attention, channels_last for convolutions), TensorFlow's guide on GPU performance with "
-        "its Profiler (XLA, host and device in balance), JAX's GPU performance tips (XLA flags).",
+        "its Profiler (XLA, CPU and GPU in balance), JAX's GPU performance tips (XLA flags).",
         when="The other steps are done, or the cause is not known.",
         risk="Settings that help one model slow another down: measure each.",
         check="Work per GPU-hour rises with each change that is kept, and the loss curve stays as it was.",
@@ -140,8 +140,8 @@ STEPS = (
         name="balance_ranks",
         title="Give every GPU the same work",
         do="Split data by the amount of work (length of sequences, number of images), drop or pad the last batch, move "
-        "what only rank 0 does (logging, evaluation, checkpoints) off the step, and see that all GPUs are of one "
-        "kind, on the same clocks and links.",
+        "what only rank 0 does (logging, evaluation, checkpoints) off the step, and use GPUs of one "
+        "model with the same clocks and links.",
         when="GPUs of one job differ, so that the others wait for the slowest in each step.",
         risk="Less randomness in how samples meet.",
         check="Utilisation and power of the GPUs agree; time per step falls.",
@@ -165,7 +165,7 @@ STEPS = (
         "time-out for collectives, and end the job when it fires.",
         when="GPUs show full utilisation at low power: they wait in a collective for one that does not come.",
         risk="A time-out that is too short ends a job that is only slow.",
-        check="The job ends with an error instead of holding its GPUs.",
+        check="The job ends with an error instead of blocking its GPUs.",
         source=references.NCCL,
     ),
     Step(

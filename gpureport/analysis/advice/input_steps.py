@@ -64,9 +64,9 @@ STEPS = (
         title="Overlapped copies",
         do="Copy from pinned memory without waiting (tensor.to(device, non_blocking=True)), best on a stream of its "
         "own and a batch ahead, so that the next batch travels while this one is computed.",
-        when="Copies run in turn with the steps although memory is pinned.",
+        when="Copies and steps take turns although memory is pinned.",
         risk="A second batch in GPU memory; a buffer must not be overwritten before its copy has ended.",
-        check="The dips between steps go; PCIe throughput is spread over the step.",
+        check="The dips between steps disappear; PCIe throughput is spread over the step.",
         source=references.join_sources(references.NEPTUNE, references.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
         frameworks=(Framework.PYTORCH, None),
@@ -99,7 +99,7 @@ STEPS = (
         title="Cheaper preprocessing code",
         do="Profile the loader alone (iterate over it without a model), then vectorise what is slow, tokenise and "
         "decode in compiled libraries, and do per batch what is done per sample.",
-        when="The CPU is the limit and time goes into code of one's own.",
+        when="The CPU is the limit, and most of its time goes into your own code.",
         risk="Code to maintain; results must stay the same.",
         check="The loader alone yields more batches a second than the job uses up.",
         source=references.join_sources(references.NEPTUNE, references.CLUSTER),
@@ -110,7 +110,7 @@ STEPS = (
         do="PyTorch: give the DataLoader workers (num_workers; 0, its default, loads in the main process) and pinned "
         "memory. TensorFlow: end the pipeline with prefetch(tf.data.AUTOTUNE) and let map and interleave run in "
         "parallel. JAX: load with Grain's DataLoader (worker_count), tf.data or PyTorch's DataLoader.",
-        when="The GPU waits for batches. Name the framework (--param framework=pytorch) to be told what it offers.",
+        when="The GPU waits for batches. Name the framework (--param framework=pytorch) to see what it offers.",
         risk="Host memory for workers and for batches loaded ahead.",
         check="The loader alone, without a model, yields more batches a second than the job uses up.",
         source=references.join_sources(
@@ -162,7 +162,7 @@ STEPS = (
         title="Preprocess when the data are made",
         do="Do what is the same in every epoch (decoding, resizing, tokenising, filtering) once, and store the result.",
         when="The CPU is busy with transformations that do not depend on chance.",
-        risk="What is fixed loses the randomness that helps training: keep augmentation in the loop. Disk space.",
+        risk="It takes disk space. Fixed data lose the randomness that helps training: keep augmentation in the loop.",
         check="CPU use falls while GPU utilisation rises; the validation metric stays as it was.",
         source=references.NEPTUNE,
         conditions=(conditions.CPU_BUSY,),
@@ -192,7 +192,7 @@ STEPS = (
         title="Fewer and larger files",
         do="Store samples in files of 100 MB and more that are read from front to back: TFRecord, WebDataset tar "
         "files, Parquet; shuffle shards, then within a buffer.",
-        when="Storage is asked for many small files, as on network file systems and object stores.",
+        when="The job reads many small files, for example from a network file system or an object store.",
         risk="Samples can no longer be fetched one by one at random; shuffling becomes coarser.",
         check="Waiting for I/O falls, read throughput rises.",
         source=references.join_sources(references.NEPTUNE, references.CLOUD, references.CLUSTER),

@@ -30,11 +30,11 @@ PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a p
 FREE_BETWEEN_JOBS = pragmatic(60.0, "s", "an epoch, an evaluation or a restart in a process of its own begins sooner")
 """How long a GPU must be empty between two jobs."""
 
-FREE_AT_END = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner, as does a tail that is judged")
+FREE_AT_END = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner")
 """How long a GPU must be empty at the end of the log."""
 
 WORK_WITH_MEMORY = pragmatic(
-    0.9, "1", "share of the busy samples with memory in use; with less of it memory tells nothing"
+    0.9, "1", "share of the busy samples with memory in use; with less of it memory shows nothing"
 )
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 

@@ -19,9 +19,7 @@ POINT_SAMPLE_SECONDS = 2.0
 _BLOCK_ROWS = 4_096
 """Active samples that are searched at a time."""
 
-ACTIVE = Threshold(
-    value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
-)
+ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 """Utilisation above which a sample counts as active."""
 
 NO_WORK = "no work"

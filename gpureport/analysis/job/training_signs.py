@@ -9,8 +9,8 @@ from gpureport.training_names import Role, recognise_metric
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
 REQUESTS_ADVICE = (
-    "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
-    "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
+    "The GPU waited for requests, or for the job's input: this log doesn't show which. If it serves requests, a "
+    "smaller or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
 )
 
 _ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}

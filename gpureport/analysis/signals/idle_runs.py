@@ -19,7 +19,7 @@ from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s")
+SHORTEST = pragmatic(5.0, "s", "with a sample every 1 s, shorter gaps cannot be seen")
 """Shortest idle run that is a gap."""
 
 _LONGEST_WINDOW = 1_000_000
@@ -44,7 +44,7 @@ NULL_SECONDS = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
 """Longest stretch without values that is bridged."""
 CHANCE = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
 """Probability with which a log of chance samples may hold a run as long."""
-NEIGHBOURS = pragmatic(30.0, "rows", "enough to know the texture around a run")
+NEIGHBOURS = pragmatic(30.0, "rows", "enough to know how the GPU works around it")
 """Samples on each side that the chance is judged by."""
 
 

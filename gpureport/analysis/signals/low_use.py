@@ -27,7 +27,7 @@ OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two trainin
 ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
 SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
 FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
-WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
+WATCHED = pragmatic(0.5, "1", "share of the time with low use; with less of it the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each is."""
 
 LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")

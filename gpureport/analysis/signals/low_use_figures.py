@@ -89,7 +89,7 @@ def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold
     """Return how long the episodes, or the work of a short job, lasted, against the shortest that counts."""
     return compare_with_limit(
         "duration",
-        "work" if low.is_short_job else "sum of episodes of one GPU",
+        "work" if low.is_short_job else "total of one GPU",
         figures.seconds,
         ">=",
         shortest if low.is_short_job else over,

@@ -9,7 +9,7 @@ from gpureport.columns import FloatArray
 
 JUMPS = {
     "gpu_memory_used_bytes": pragmatic(4 * 2.0**20, "By", "memory is taken in pages of 2 MiB"),
-    "gpu_temperature_celsius": pragmatic(6.0, "Cel", "no GPU warms up and cools down by as much from row to row"),
+    "gpu_temperature_celsius": pragmatic(6.0, "Cel", "no GPU warms or cools this much from row to row"),
 }
 """Metrics that never jump to and fro on one GPU, and the least jump where rows of two GPUs alternate."""
 

@@ -20,7 +20,7 @@ _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
 
 AT_WORK: Threshold = pragmatic(
-    0.4, "1", "share of the way from idle power to the limit; an idle L4 held at high clocks reaches 0.34"
+    0.4, "1", "share of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34"
 )
 """Mean power above which a GPU was at work, whatever its utilisation says."""
 

@@ -87,4 +87,4 @@ def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
 
 def build_duration_evidence(cost: WaitCost, shortest: Threshold) -> Evidence:
     """Return how long episodes lasted, against the shortest that counts."""
-    return compare_with_limit("duration", "sum of episodes", cost.seconds, ">=", shortest)
+    return compare_with_limit("duration", "total", cost.seconds, ">=", shortest)

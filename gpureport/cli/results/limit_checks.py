@@ -26,7 +26,7 @@ fail_on = click.option(
 )
 """The option that states a limit."""
 
-NO_BASELINE_HERE = "changes are judged by gpureport check --baseline"
+NO_BASELINE_HERE = "gpureport check --baseline checks changes"
 """Why a command without a baseline judges none."""
 
 

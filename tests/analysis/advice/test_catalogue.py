@@ -64,7 +64,7 @@ def test_the_cause_decides() -> None:
     [
         *("batch", "Accumulate", "BF16", "num_workers", "prefetch", "pin_memory", "persistent_workers", "SSD"),
         *("DALI", "processes", "TFRecord", "Parquet", "WebDataset", "async_save", "torch.compile", "CUDA graph"),
-        *("DistributedDataParallel", "smaller kind", "airflow", "nvidia-smi -pl", "LARS", "tokenis", "MIG", "Optuna"),
+        *("DistributedDataParallel", "smaller GPU", "airflow", "nvidia-smi -pl", "LARS", "tokenis", "MIG", "Optuna"),
         *("tf.data.AUTOTUNE", "Grain", "cudnn.benchmark", "tuning guide", "Fine-tune"),
     ],
 )

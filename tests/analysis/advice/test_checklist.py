@@ -171,7 +171,7 @@ def test_cores_that_are_left_are_named() -> None:
         ({"compile": "True"}, DONE, "params say what is used: compile=True"),
         ({"framework": "jax", "xla": "1"}, DONE, "the job runs JAX; params say what is used: xla=1"),
         ({"cudnn_benchmark": "0"}, TRY, "params say what is not used: cudnn_benchmark=0"),
-        ({"framework": "torch"}, CANNOT, "the job runs PyTorch; nothing recorded tells whether"),
+        ({"framework": "torch"}, CANNOT, "the job runs PyTorch; whether the model is compiled"),
     ],
 )
 def test_the_means_of_the_framework(params: dict[str, str], state: Practice, words: str) -> None:

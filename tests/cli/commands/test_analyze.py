@@ -168,8 +168,8 @@ def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> No
     assert brief.out.splitlines()[-1].endswith("Report: gpureport report gpu.csv -o report.html")
     assert max(map(len, brief.out.splitlines())) <= 80
     assert "   Step 1          " in full.out
-    assert "  cannot judge: " in full.out
-    assert "  cannot judge: " not in brief.out
+    assert "  not assessed: " in full.out
+    assert "  not assessed: " not in brief.out
     lines = [line for line in full.out.splitlines() if "nvidia-smi --" not in line]
     assert max(map(len, lines)) <= 80
 

@@ -59,6 +59,7 @@ def test_a_kind_comes_with_its_steps(kind: str) -> None:
             assert text.count(said[0]) == 1
 
 
+@pytest.mark.slow
 def test_findings_recommend_what_explain_tells(gpureport: Program, tmp_path: Path) -> None:
     """What a finding recommends is among the advice of its kind."""
     import json  # noqa: PLC0415 - only here

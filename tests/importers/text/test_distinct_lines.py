@@ -63,6 +63,7 @@ def test_what_a_small_file_stands_for_is_refused(tmp_path: Path, name: str) -> N
         gpureport.read(path)
 
 
+@pytest.mark.slow
 def test_a_log_below_much_else_is_still_recognised(tmp_path: Path) -> None:
     """A job that prints two hundred thousand lines hides no log that begins within 4 MiB."""
     path = tmp_path / "job.log"

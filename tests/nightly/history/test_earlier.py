@@ -17,4 +17,4 @@ def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
         assert (run.value("idle_ratio"), run.value("lost_ratio")) == (0.25, None)
         assert (gap.source, gap.reason) == ("other.csv", "no such file")
     assert without.checks == ()
-    assert [(check.limit, check.outcome) for check in limited.checks] == [("idle_ratio <= 5%", CheckOutcome.BROKEN)]
+    assert [(check.limit, check.outcome) for check in limited.checks] == [("idle_ratio <= 5 %", CheckOutcome.BROKEN)]

@@ -201,6 +201,7 @@ def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
+@pytest.mark.slow
 def test_a_year_is_small(tmp_path: Path) -> None:
     """365 nights of twenty figures: no page above 300 KB, and each figure still has its trend."""
     history = year()

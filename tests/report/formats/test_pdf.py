@@ -194,6 +194,7 @@ def test_same_report_same_bytes(report: Report, steps: Report) -> None:
     assert pdf.render(steps) == pdf.render(steps)
 
 
+@pytest.mark.slow
 def test_same_bytes_under_every_hash_seed(tmp_path: Path) -> None:
     """Two interpreters write the same file."""
     code = (

@@ -51,12 +51,12 @@ points (measured at 5 to 30 s on jobs that alternate between work and waits); wh
 class Imbalance(Rule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
-    Or all are above 80% and its mean power differs by over 25% from the median of its peers, which agree within
-    20%. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
-    GPUs the lower is named. Where samples are points far apart, the means of a whole episode differ by 20 points and
-    three standard errors, and a hole shorter than an episode ends none. Left out: GPUs of other models, those that
-    never worked, and of the others the time in which they were throttled, idle or hollow. Stages of a pipeline differ
-    by design, so it is said that they differ.
+    Or all are above 80% and the mean power of one GPU differs by over 25% from the median of its peers, which agree
+    within 20%. Means are taken over 30 s or eight samples. The difference must last at least 90 s and three such
+    stretches. Of two GPUs the lower is named. Where samples are far apart, the means of the whole time must differ by
+    20 points and three standard errors, and a shorter interruption does not count. Left out are GPUs of other models,
+    GPUs that never worked, and time in which a GPU was slowed, idle, or busy at low power. Stages of a pipeline may
+    differ by design.
     """
 
     name = _KIND
@@ -84,7 +84,7 @@ class Imbalance(Rule):
     wants = (POWER,)
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
-    agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
+    agree: Threshold = pragmatic(0.12, "1", "where the others differ this much among themselves, none stands out")
     busy: ClassVar[Threshold] = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
     power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10% at the same work")
     power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
@@ -92,7 +92,7 @@ class Imbalance(Rule):
         30.0, "s", "means over many steps; sensors that see a quarter of the time need it"
     )
     rows: ClassVar[Threshold] = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
-    shortest: Threshold = pragmatic(90.0, "s", "evaluation or a checkpoint by one rank is shorter")
+    shortest: Threshold = pragmatic(90.0, "s", "an evaluation or a checkpoint on one rank is shorter")
     stretches: ClassVar[Threshold] = pragmatic(3.0, "rows", "independent means in a row that must agree")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -189,7 +189,10 @@ class Imbalance(Rule):
             else None,
             cause=signal,
             samples=readings,
-            ruled_out=("idle gaps, throttling and hollow work, left out for the GPU they befell", "a GPU never used"),
+            ruled_out=(
+                "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
+                "a GPU never used",
+            ),
             summary=_describe_difference(name, tuple(others), own, usual_mean, seconds, signal),
             recommendation=_ADVICE[signal],
         )
@@ -206,7 +209,7 @@ class Imbalance(Rule):
             ">=",
             self.power_differs if relative else self.differs,
         )
-        yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
+        yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 
 
 def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -> float:

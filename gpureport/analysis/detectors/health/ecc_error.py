@@ -54,9 +54,9 @@ class _CounterRise:
 class EccError(Rule):
     """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
 
-    Errors that could not be corrected and failed remappings are a problem, corrected ones information. A
-    counter that begins above zero counted before the run, and one that falls was reset: neither is a finding. A
-    remapping or a page that waits for a reset is named beside.
+    Uncorrectable errors and failed remappings are a problem, corrected errors information. A counter that begins
+    above zero counted before the run, and one that falls was reset: neither is a finding. The finding also names
+    remappings and pages that wait for a reset.
     """
 
     name = _KIND
@@ -73,7 +73,7 @@ class EccError(Rule):
     requires = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
     wants = (*_PENDING, _FAILURE)
 
-    rise: Threshold = pragmatic(1.0, "", "one error in the run is one too many to leave unsaid")
+    rise: Threshold = pragmatic(1.0, "", "one error is one too many")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU for each of the two classes of errors."""
@@ -141,5 +141,5 @@ def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
 
 
 def _report_single_reading(device: str) -> NotJudged:
-    reason = "the counters of errors were read once, and only their rise tells what happened in the run"
+    reason = "the error counters were read only once: whether they rose is not known"
     return missing_metrics.unjudged(_KIND, device, reason, [_UNCORRECTED[0], _CORRECTED[0]])

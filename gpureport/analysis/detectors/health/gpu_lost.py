@@ -39,12 +39,11 @@ class _Silence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuLost(Rule):
-    """The log says that a GPU is lost or an Xid error occurred, or a GPU has no values any more until the log ends.
+    """The log reports a lost GPU or an Xid error, or a GPU has no values from some time on until the log ends.
 
-    Said by messages of the driver, by cells that read "GPU is lost", by lines of the kernel's log between the rows, or
-    by a change of the number of the last Xid. Without any of these: rows of a GPU go on for half a minute, three
-    of them at least, with no value of anything it had values of. The time lost runs until the GPU answers again
-    or the recording ends.
+    The report may be a message of the driver, a cell that reads "GPU is lost", a line of the kernel log between the
+    rows, or a new number of the last Xid. Without any of these, the rows of a GPU must go on for half a minute, and
+    at least three rows, without any value. The time lost runs until the GPU answers again or the recording ends.
     """
 
     name = _KIND
@@ -64,7 +63,7 @@ class GpuLost(Rule):
     whole_log = True
 
     silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
-    rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")
+    rows: Threshold = pragmatic(3.0, "rows", "one torn row is not a lost GPU")
     said: Threshold = vendor(1.0, "", "the driver says so once a GPU has fallen off the bus")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

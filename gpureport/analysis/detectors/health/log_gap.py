@@ -24,7 +24,7 @@ _ADVICE = (
 _UNTIMED = NotJudged(
     kind="log_gap",
     device=None,
-    reason="the log has no time stamps, and times counted from an interval have no gaps",
+    reason="the log has no time stamps, so a gap cannot be seen",
     recording="a log with time stamps: timestamp among the fields of --query-gpu",
 )
 
@@ -36,7 +36,7 @@ _SHORTEST_SECONDS = 1.0
 class LogGap(Rule):
     """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
 
-    Not judged where the log has no time stamps and times were counted from an interval.
+    Not assessed where the log has no time stamps.
     """
 
     name = "log_gap"

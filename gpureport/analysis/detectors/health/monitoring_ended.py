@@ -18,11 +18,12 @@ from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
 _KIND = "monitoring_ended"
 _ADVICE = (
     "Run the recorder for the whole job (start it with the job and stop it after, let the system restart it), and see "
-    "why it stopped: a full disk, a time limit of its own, a session that was closed. Nothing is judged after its end."
+    "why it stopped: a full disk, a time limit of its own, a session that was closed. The time after its end "
+    "is not assessed."
 )
 _GONE = (
     "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
-    "a recorder of its own that stopped. Nothing is judged after its end."
+    "a recorder of its own that stopped. The time after its end is not assessed."
 )
 _COMPARED = "a host log (--host) or training metrics (--training) of the same run"
 
@@ -40,8 +41,8 @@ class _OtherSeries:
 class MonitoringEnded(Rule):
     """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
 
-    At least two values must lie after that minute. A series that also begins later by as much is
-    one whose clock differs, and no end is told by it. A GPU that was lost is none whose recorder stopped.
+    At least two values must lie after that minute. A series that also begins later by as much has another clock and
+    does not count. Nor does a GPU that was lost.
     """
 
     name = _KIND
@@ -62,7 +63,7 @@ class MonitoringEnded(Rule):
     early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")
     steps: Threshold = pragmatic(10.0, "rows", "intervals; a late row is no end")
     shifted: Threshold = pragmatic(0.2, "1", "of the difference; clocks that differ shift beginning and end alike")
-    warning: Threshold = pragmatic(0.05, "1", "share of the run that nobody watched")
+    warning: Threshold = pragmatic(0.05, "1", "share of the run that was not recorded")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for all GPUs that end together before the rest, else one a GPU."""
@@ -70,7 +71,7 @@ class MonitoringEnded(Rule):
             yield NotJudged(
                 kind=_KIND,
                 device=None,
-                reason="the log has no time stamps to set against those of others",
+                reason="the log has no time stamps to compare with those of other logs",
                 recording="a log with time stamps: timestamp among the fields of --query-gpu",
             )
             return
@@ -81,7 +82,10 @@ class MonitoringEnded(Rule):
         other_series = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(other_series) <= 1:
             yield NotJudged(
-                kind=_KIND, device=None, reason="nothing else was recorded to compare the end with", recording=_COMPARED
+                kind=_KIND,
+                device=None,
+                reason="nothing else was recorded to compare the end of the log with",
+                recording=_COMPARED,
             )
             return
         later_series = {}

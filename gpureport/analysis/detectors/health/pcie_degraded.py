@@ -153,7 +153,7 @@ def _report_resting(device: str, samples: int) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,
-        template="{} of the link while the GPU was busy; it slows down at rest",
+        template="{} of the PCIe link while the GPU was busy; at rest the link slows down",
         amounts=(missing_metrics.count_of(samples, "sample"),),
         recording="a log of the job at work, with at least 5 samples",
     )

@@ -31,12 +31,12 @@ class HollowUtil(Rule):
     """Utilisation of at least 80% in 85% of the samples, and next to no work, over 15 s or eleven samples.
 
     Next to no work: mean power above idle below 36% of what the limit in force leaves, unless DCGM saw memory busy;
-    where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than
-    15% of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power cap
-    hold the clock down, nor at a clock below 75% of the highest, which accounts for low power by itself.
-    Causes: hang (a GPU of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not
-    recorded, and the busiest core pegged or, with that unknown, other GPUs alike), straggler (another GPU worked hard
-    meanwhile), else launch-bound; none is named where a hang and kernels that only wait look the same.
+    where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than 15%
+    of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power limit
+    lower the clock, nor at a clock below 75% of the highest, which explains low power by itself. Causes: hang (a GPU
+    of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not recorded, and the
+    busiest core pegged or, with that unknown, other GPUs alike), straggler (another GPU worked hard meanwhile), else
+    launch-bound; none is named where a hang and kernels that only wait look the same.
     """
 
     name = _KIND
@@ -123,7 +123,7 @@ class HollowUtil(Rule):
             elif not series.is_recorded(POWER):
                 yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
-                reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
+                reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
     def _find_episodes(self, context: Context, scales: Mapping[str, PowerOfLimit | None]) -> "list[HollowGroup]":
@@ -191,7 +191,7 @@ class HollowUtil(Rule):
         ):
             if not np.isnan(value):
                 yield Evidence(metric=metric, statistic="mean", observed=value, unit="1")
-        yield compare_with_limit("duration", "sum of episodes", seconds, ">=", self.shortest)
+        yield compare_with_limit("duration", "total", seconds, ">=", self.shortest)
 
 
 def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerOfLimit | None], readings: int) -> Confidence:

@@ -29,7 +29,7 @@ DEAD = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
 """Utilisation up to which a peer does nothing."""
 HARD = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
 """Power above idle, of what the limit leaves, from which a peer works hard."""
-TOGETHER = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
+TOGETHER = pragmatic(0.8, "1", "share of the stretch; ranks enter a collective seconds apart")
 """Share of the time in which others must be hollow as well."""
 
 

@@ -24,7 +24,7 @@ _UNKNOWN = (
 )
 _PERIODIC = (
     "See what the job does at this pace (checkpoints, ends of epochs, evaluation, logging): write checkpoints "
-    "asynchronously and less often, keep loader workers alive, and log the stage or the metric that would tell."
+    "asynchronously and less often, keep loader workers alive, and log the stage or a metric that shows the cause."
 )
 _CHECKPOINT = (
     "Write checkpoints asynchronously (copy to host memory, write in the background), to local disk first, sharded "
@@ -44,11 +44,11 @@ _PEERS = (
 )
 _HANG = (
     "The other GPUs spin, as ranks do that wait in a collective: look for the rank of this GPU (its process, a stack "
-    "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of holding the GPUs."
+    "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of blocking the GPUs."
 )
 _UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
 _NO_PROCESS = (
-    "No process held the GPU for most of this time: start the next one sooner, or let one process do the work of both."
+    "No process used the GPU for most of this time: start the next one sooner, or let one process do the work of both."
 )
 ADVICE_BY_CAUSE = {
     NO_PROCESS: _NO_PROCESS,

@@ -71,12 +71,12 @@ class IdleGap(Rule):
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
     low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
-    about as long as the sampling interval. Low samples within an episode of waiting for input are part of it. Rows that
+    about as long as the sampling interval. Low samples while the GPU waits for input are part of that wait. Rows that
     repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
 
     Causes:
 
-    - data: within an episode of waiting for input.
+    - data: while the GPU waits for input.
     - unused: this GPU never worked while another did.
     - hang: at least a minute in which the other GPUs are at 99% and draw less than 90% of what they do at work, or
       draw an unknown power.
@@ -91,13 +91,13 @@ class IdleGap(Rule):
       cause only where they take half of the job.
     - unknown: none of these.
 
-    Gaps of a fifth of the job are a problem, unless the GPU never worked, or waited for requests or input, or nothing
-    tells a cause and it works less than half of the time between them. Signs of training are checkpoints, epochs, and
-    params, metrics and stages that only training has.
+    Gaps of a fifth of the job are a problem. They are not if the GPU never worked, or waited for requests or input,
+    or if the cause is unknown and it works less than half of the time between them. Signs of training are
+    checkpoints, epochs, and params, metrics and stages that only training has.
 
-    periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
-    starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
-    are its consequences.
+    periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out,
+    whose starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps.
+    Its gaps are its consequences.
     """
 
     name = "idle_gap"

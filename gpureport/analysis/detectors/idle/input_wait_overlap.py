@@ -17,7 +17,7 @@ from gpureport.findings import Interval
 
 _LONE = 1.5
 """Intervals a single sample may speak for, with jitter."""
-_OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are the texture of waiting for input")
+_OWN_GAP = pragmatic(4.0, "rows", "fewer idle readings in a row are usual while waiting for input")
 """Readings from which on an idle run within an episode of waiting is a gap of its own."""
 
 

@@ -30,10 +30,11 @@ _STARTUP = (
     "Shorten the way to the first step: cache compiled kernels and preprocessed data, import lazily, load weights "
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
-_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
+_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without it."
 _NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
 _NEVER = (
-    "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
+    "Check that the job uses the GPU at all (which GPU the code selects, CUDA_VISIBLE_DEVICES, the installed "
+    "framework build)."
 )
 _LITTLE = (
     "The GPU does a little all along: see which part of the work runs on the CPU, and whether the model or the batch "
@@ -45,15 +46,15 @@ _LITTLE = (
 class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
-    The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
-    Time at the end of the log in which no job holds a GPU is reported, but not lost. Start-up and tail are measured for
-    the job as a whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute
-    after the first is still starting up. Lost is the time at a utilisation of at most 12%. A job in which no GPU ever
-    has sustained work above 12% is named as such: what it lost is its time at 5% and less, and the unused share of
-    the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest and
-    longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s from the
-    next makes no finding. Fewer than five readings of a GPU, or less than 10 s with samples, do not tell that a job
-    never worked.
+    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
+    the log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a
+    whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
+    first is still starting up. The time lost is the time at a utilisation of at most 12%. If no GPU ever has
+    sustained work above 12%, the finding says so: the time lost is then the time at 5% and less, and the unused share
+    of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest
+    and longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s
+    from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job is
+    said to have never worked.
     """
 
     name = "startup_idle"
@@ -93,7 +94,7 @@ class StartupIdle(Rule):
     )
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5% and less; with less of it the job does use the GPU")
     blurred: ClassVar[Threshold] = pragmatic(
-        0.1, "1", "share of the length; an edge less sure than that is said with its limits"
+        0.1, "1", "share of the length; where its end is less certain, both limits are given"
     )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -16,7 +16,7 @@ from gpureport.findings import Finding, NotJudged, Threshold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUseRule(Rule):
-    """One finding at most, over all GPUs that work only part of the time and whose cause the kind may name."""
+    """One finding at most, over all GPUs that work only part of the time and whose cause the check may name."""
 
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = low_use.EXPLAINING_KINDS

@@ -15,18 +15,18 @@ from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Finding, Severity
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_command([low_use.CPU])}."
+_ADVICE = f"Log the CPU as well to learn why: {missing_metrics.recording_command([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUtilCauseUnknown(LowUseRule):
     """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and no CPU series.
 
-    An episode ends when the mean rises above 72%. Log gaps, idle gaps and start-up inside it are not part of it. Where
-    samples are points far apart, the mean of a whole episode lies below 70% by three standard errors. A job too
-    short for an episode is judged by the mean of all its work, from 30 s on, with low confidence; with fewer than 30
-    samples that mean, too, must lie below 70% by three standard errors.
-    Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
+    The time of low use ends when the mean rises above 72%. Log gaps, idle gaps and start-up are not part of it. Where
+    samples are far apart, the mean of the whole time must lie below 70% by three standard errors. A shorter job, from
+    30 s on, is assessed by the mean of all its work, with low confidence. With fewer than 30 samples that mean, too,
+    must lie below 70% by three standard errors. Without a CPU series a wait for data looks like any other, so no
+    cause is named. With a CPU series, `underutilised` covers this case.
     """
 
     name = _KIND

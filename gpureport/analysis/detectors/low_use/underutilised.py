@@ -38,11 +38,12 @@ _SERVING = (
 class Underutilised(LowUseRule):
     """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and no wait explains it.
 
-    An episode ends when the mean rises above 72%. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
-    storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
-    mean of a whole episode lies below 70% by three standard errors. It takes a CPU series: without one the kind is
-    low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
-    A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
+    The time of low use ends when the mean rises above 72%. Log gaps, idle gaps, start-up and waits for the CPU, one
+    core, storage or copies are not part of it, nor is a job whose GPUs work unevenly. Where samples are far apart,
+    the mean of the whole time must lie below 70% by three standard errors. A CPU series is needed: without one the
+    finding is `low_util_cause_unknown`. The finding says which causes were looked for, since one core and storage
+    need series of their own. A shorter job, from 30 s on, is assessed by the mean of all its work, with low
+    confidence.
     """
 
     name = _KIND

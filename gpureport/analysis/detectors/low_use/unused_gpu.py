@@ -33,9 +33,8 @@ class UnusedGpu(Rule):
     """No sustained utilisation above 12% in the whole recording, while another GPU of it worked for a minute.
 
     A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
-    stray readings look like work. A GPU that drew power or was used at times all the same is not judged, nor is one
-    with only a handful of samples. Time in log gaps is not counted as lost, and confidence is low with samples
-    a minute or more apart.
+    stray readings look like work. A GPU that drew power or was used at times is not assessed, nor is one with only a
+    few samples. Time in log gaps is not counted as lost, and confidence is low with samples a minute or more apart.
     """
 
     name = _KIND

@@ -58,12 +58,12 @@ class _Growth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemLeak(Rule):
-    """Memory that grows by more than 2% of what is installed, and in every quarter, after the job has settled.
+    """After start-up, memory in use grows by more than 2% of what is installed, and in every quarter of the time.
 
-    Judged is the longest stretch in which memory was held (it never falls by half), its first fifth and what lies
-    outside the job left out, by the medians of 40 blocks: the rate is the median slope between any two of them, and
-    each quarter must grow at 35% of the mean rate or more. An allocator that warms up, and the running maximum of
-    varying lengths, grow at first and then rest. Not judged where memory was preallocated.
+    The check looks at the longest stretch of the job in which memory never falls by half, without its first fifth. It
+    takes the medians of 40 blocks. The rate is the median slope between any two of them, and each quarter must grow
+    at 35% of the mean rate or more. An allocator that warms up, or the high-water mark of varying input lengths,
+    grows at first and then stops. Not assessed where memory was preallocated.
     """
 
     name = _KIND
@@ -81,10 +81,10 @@ class MemLeak(Rule):
     wants = ("gpu_utilization_ratio", "gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
-    growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
+    growth: Threshold = pragmatic(0.02, "1", "of the memory; library contexts grow by less")
     quarter: Threshold = pragmatic(0.35, "1", "of the mean rate; what fills up grows slower and slower")
     fewest: ClassVar[Threshold] = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
-    released: Threshold = pragmatic(0.5, "1", "of what was held; another process or a restart begins below it")
+    released: Threshold = pragmatic(0.5, "1", "of the memory in use; another process or a restart begins below it")
     soon: Threshold = pragmatic(86_400.0, "s", "a job that goes on for a day runs out of memory")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -106,7 +106,7 @@ class MemLeak(Rule):
             yield NotJudged(
                 kind=_KIND,
                 device=series.device.id,
-                template=f"{{}} of the memory of the settled job, fewer than {self.fewest.value:g}",
+                template=f"only {{}} of GPU memory after start-up; at least {self.fewest.value:g} are needed",
                 amounts=(missing_metrics.count_of(readings, "sample"),),
                 recording="a longer log of the whole job, or more frequent samples",
             )
@@ -145,7 +145,7 @@ class MemLeak(Rule):
             samples=growth.samples,
             ruled_out=(
                 "an allocator that warms up: the first fifth of the job is left out",
-                "a running maximum: every quarter grows",
+                "a high-water mark: memory grows in every quarter",
                 "preallocation: memory did not rise in one step and stay",
             ),
             summary=(
@@ -207,7 +207,7 @@ def _report_preallocated(device: str) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,
-        reason="memory was preallocated, and what the job uses of it cannot be seen",
+        reason="memory was reserved at once, so what the job uses of it is not known",
         recording=(
             "a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
             "TF_FORCE_GPU_ALLOW_GROWTH=true)"

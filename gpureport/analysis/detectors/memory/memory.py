@@ -18,8 +18,8 @@ from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _ROOM = (
-    "There is room for a larger batch: raise it in steps, scale the learning rate, and watch the loss curve and the "
-    "work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
+    "There is room for a larger batch: raise it step by step, scale the learning rate, and watch the loss curve and "
+    "the work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
 )
 _TIGHT = (
     "A longer sequence or a fragmented allocator can run out of memory: lower the batch and keep its effective size "
@@ -35,10 +35,10 @@ _HIDDEN = (
 class Memory(Rule):
     """The peak below 70% of what a job can get (headroom), or at 95% and more (pressure), unless preallocated.
 
-    Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released.
-    Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
-    medium where fewer than five readings tell of the fullest GPU. Of samples a minute or more apart nobody can say
-    that memory was taken in one step, and confidence in preallocation is low.
+    Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released. Memory
+    that keeps its first value may have been preallocated before the log began; confidence is low then, and medium
+    with fewer than five readings of the fullest GPU. With samples a minute or more apart, one step cannot be seen,
+    and confidence in preallocation is low.
     """
 
     name = "memory"
@@ -76,14 +76,14 @@ class Memory(Rule):
     wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     roomy: Threshold = pragmatic(
-        0.70, "1", "published advice raises the batch where memory is low; less is no full step"
+        0.70, "1", "published advice: raise the batch where memory use is low; with less free, there is no room for it"
     )
     used: Threshold = pragmatic(0.05, "1", "a context alone takes less; such a GPU is unused")
-    full: Threshold = pragmatic(0.95, "1", "what is left is less than a workspace or a longer sequence takes")
+    full: Threshold = pragmatic(0.95, "1", "a workspace or a longer sequence takes more than what is left")
     step: Threshold = literature(
         0.60, "1", "JAX documentation: 75% is taken at once by default; TensorFlow takes nearly all"
     )
-    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
+    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "library contexts still grow after the step")
     trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")
     shortest: Threshold = pragmatic(60.0, "s", "shorter holding is no policy of an allocator")
 

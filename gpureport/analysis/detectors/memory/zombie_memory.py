@@ -20,17 +20,17 @@ _USED = "gpu_memory_used_bytes"
 _CORE = "cpu_busiest_core_ratio"
 _CPU = "cpu_utilization_ratio"
 _ADVICE = (
-    "See who holds it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it when "
-    "its kernel is shut down. While it is held, nobody else can use the GPU."
+    "See which process has it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it "
+    "when its kernel is shut down. Until then nobody else can use the GPU."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZombieMemory(Rule):
-    """A GPU that worked holds over half of its peak memory at the last sample, two minutes after any GPU worked.
+    """A GPU that worked keeps over half of its peak memory at the last sample, two minutes after any GPU worked.
 
-    Not memory that was there before the work began, nor while the CPU still works for the job: its busiest core
-    full, or its mean load at least half of that during the job.
+    Memory that was in use before the work began does not count. Nor does memory while the CPU still works for the
+    job: one core is full, or the mean load is at least half of that during the job.
     """
 
     name = _KIND

@@ -38,13 +38,13 @@ class _SmallerGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OversizedGpu(Rule):
-    """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
+    """Peak memory and busy time of the job would fit a smaller GPU of the GPU table.
 
-    The peak takes less than 60% of the memory here and at most 80% of it there, and mean utilisation within the job,
-    times how much slower the smaller kind is by memory bandwidth or by 16-bit matrix arithmetic, whichever falls
-    more, stays at or below 80%. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
-    higher, of at least 8.0 as well. The GPU with the highest figures decides. Not from preallocated memory, and not
-    for jobs of less than ten minutes.
+    The peak takes less than 60% of this GPU's memory and at most 80% of the smaller GPU's. The smaller GPU is slower
+    in memory bandwidth or 16-bit matrix arithmetic, whichever falls more: at that speed, mean utilisation within the
+    job stays at or below 80%. A smaller GPU has less memory and a lower power limit. For a GPU of compute capability
+    8.0 or higher, it also has at least 8.0. The GPU with the highest figures decides. Not assessed where memory was
+    preallocated, nor for jobs of less than ten minutes.
     """
 
     name = _KIND
@@ -63,7 +63,7 @@ class OversizedGpu(Rule):
 
     roomy: Threshold = pragmatic(0.60, "1", "more may have been preallocated before the log began")
     fits: Threshold = pragmatic(0.80, "1", "of the smaller memory; a library may take more on another GPU")
-    busy: Threshold = pragmatic(0.80, "1", "busy time there, with room for bursts and for the error of a mean")
+    busy: Threshold = pragmatic(0.80, "1", "busy time there, with room for bursts and errors")
     shortest: Threshold = pragmatic(600.0, "s", "shorter runs are trials, not the job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -83,7 +83,7 @@ class OversizedGpu(Rule):
         if seconds < self.shortest.value:
             yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
-            yield _report_unjudged("memory was preallocated, which hides what the job needs")
+            yield _report_unjudged("memory was reserved at once, so the real need is not known")
         elif known is None or _look_up_size(known) is None:
             yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
         elif any(peak is None for peak in peaks) or not all(totals):

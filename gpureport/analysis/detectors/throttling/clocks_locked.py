@@ -28,9 +28,8 @@ _KIND = "clocks_locked"
 _SETTINGS = ("applications_clocks_setting", "display_clock_setting")
 _HELD = ("sw_power_cap", "hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _ADVICE = (
-    "Set clocks are a choice that costs speed for steadiness or power: where nobody made it for this job, give the "
-    "highest back (nvidia-smi -rac for application clocks, -rgc for locked ones), and keep them equal between runs "
-    "that are compared."
+    "A locked clock trades speed for steadiness or power. If nobody chose it for this job, unlock it (nvidia-smi -rac "
+    "for application clocks, -rgc for locked ones). Keep clocks equal between runs that you compare."
 )
 
 
@@ -64,11 +63,11 @@ class _ClockSetting:
 class ClocksLocked(Rule):
     """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
 
-    The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
-    half a step of 15 MHz in 98 of 100 busy samples, below 90% of the highest, and held neither by power nor by heat,
-    looks so. Where neither log nor GPU table tells the highest clock, it is the highest of the log: a GPU is seldom
-    faster at rest than at work. It is said once a run, as information: throttling is judged against the clock of the
-    run, and speed compares only between runs with the same setting.
+    The bits 0x2 and 0x100 of the clock event reasons say so. Without them, the clock looks locked if it stays within
+    half a step of 15 MHz in 98 of 100 busy samples, below 90% of the highest, and neither power nor heat sets it. If
+    neither log nor GPU table gives the highest clock, it is the highest of the log: a GPU is seldom faster at rest
+    than at work. It is reported once a run, as information. Slowdowns are measured against the clock of the run, and
+    only runs with the same setting can be compared by speed.
     """
 
     name = _KIND
@@ -85,10 +84,12 @@ class ClocksLocked(Rule):
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
     fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")
-    steady: ClassVar[Threshold] = pragmatic(30.0, "rows", "without a bit: so many busy samples alike are no chance")
+    steady: ClassVar[Threshold] = pragmatic(
+        30.0, "rows", "without the driver's word: so many equal samples are not chance"
+    )
     step: ClassVar[Threshold] = vendor(7.5e6, "Hz", "half a step of NVIDIA's clocks, which are 15 MHz apart")
     below: Threshold = pragmatic(0.9, "1", "of the highest; many boards never reach that for want of voltage")
-    highest: Threshold = pragmatic(0.98, "1", "of the highest; a setting that costs nothing is none to speak of")
+    highest: Threshold = pragmatic(0.98, "1", "of the highest; a setting above it costs nothing")
     power_free: Threshold = pragmatic(0.9, "1", "of the power limit; nearer to it power sets the clock")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -103,7 +104,7 @@ class ClocksLocked(Rule):
                 yield NotJudged(
                     kind=_KIND,
                     device=device,
-                    template="{}; the clock of a GPU at rest tells nothing",
+                    template="{}; the clock of an idle GPU says nothing",
                     amounts=(missing_metrics.count_of(busy, "busy sample"),),
                     recording="a log of the job at work, with at least 5 samples",
                 )
@@ -154,7 +155,7 @@ class ClocksLocked(Rule):
             evidence=tuple(self._build_evidence(lowest)),
             lost_gpu_seconds=None,
             samples=sum(one.samples for one in settings),
-            ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
+            ruled_out=("the power limit and heat, which the driver reports separately or which would move the clock",),
             summary=(
                 f"The clock of {phrases.gpu_names(devices, tuple(context.gpus()))} was "
                 f"{'' if is_told else 'probably '}locked{_describe_clock(lowest, len(settings))}."

@@ -37,8 +37,8 @@ from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _NORMAL = (
-    "Power-bound at full load is not a fault; a raised limit (nvidia-smi -pl), where the board allows it, buys clock "
-    "for heat."
+    "Running at the power limit under full load is no fault. Where the board allows it, a higher limit (nvidia-smi "
+    "-pl) gives a higher clock and more heat."
 )
 _SLOW = (
     "The power limit the board ships with holds the clock far below its highest: choose a board with a higher limit "
@@ -61,12 +61,11 @@ _ALL = 0.995
 class PowerLimits(Rule):
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90% of the default.
 
-    power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least
-    5% of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
-    30 s. It is information, since modern
-    GPUs run so by design, and a warning where the default limit holds the median clock below 70% of the highest,
-    unless NVIDIA's own diagnostics leave such events of the model aside. A lowered limit is a choice: no time is
-    counted lost.
+    power_cap: the software power cap bit, or power within 2% of the limit where bits were not logged, for at least 5%
+    of the busy time, as counted by the driver where it counts. Samples at most 20 s apart count as one stretch, which
+    lasts at least 30 s. It is information, since modern GPUs run so by design. It is a warning where the default
+    limit keeps the median clock below 70% of the highest, unless NVIDIA's own diagnostics ignore such events of the
+    model. A lowered limit is a choice: no time is counted lost.
     """
 
     name = "power_limits"
@@ -95,7 +94,7 @@ class PowerLimits(Rule):
     )
     wants = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
 
-    merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
+    merge: Threshold = pragmatic(20.0, "s", "at its power limit a GPU slows and recovers with every step")
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")
     at_limit: Threshold = pragmatic(0.98, "1", "regulation keeps power within 2% of the limit")
     lowered: Threshold = pragmatic(0.9, "1", "below it somebody set the limit")
@@ -190,7 +189,7 @@ class PowerLimits(Rule):
         limits = signals.power_limit[signals.power_limit > 0]
         default = find_default_limit(series)
         if len(limits) == 0 or default is None:
-            reason = "the power limit in force or the default one is not known"
+            reason = "the power limit or its default is not known"
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
             yield missing_metrics.unjudged("power_limited", device, reason, metrics)
             return

@@ -27,7 +27,7 @@ _BRAKE = (
 )
 _EITHER = (
     "Check both cooling (airflow, fans, filters) and power delivery (power supply, cabling, power brake), and record "
-    "all clock event reasons, which tell the two apart."
+    "all clock event reasons, which show which of the two it is."
 )
 HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
 """All that may be recommended against either."""

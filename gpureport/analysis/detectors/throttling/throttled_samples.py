@@ -25,15 +25,15 @@ REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 _SETTLED_SAMPLES = 5
 
 
-COOL = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
+COOL = pragmatic(4.0, "Cel", "cooler than this, heat no longer slows the GPU")
 """Degrees below the temperature limit at which heat cannot lower clocks."""
-POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3% more power: a cap would grant it")
+POWER_FREE = pragmatic(0.975, "1", "the next clock step takes 2 to 3% more power, which the limit would allow")
 """Mean power, of the limit, below which the power cap does not act."""
-POWER_CAPPED = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
+POWER_CAPPED = pragmatic(0.99, "1", "this near the limit there is no power for a higher clock")
 """Mean power, of the limit, from which on the cap acts and heat no longer does."""
 CLOCK_BACK = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
 """Mean clock, of the cool reference, from which on heat no longer lowers it."""
-SETTLED = pragmatic(10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least")
+SETTLED = pragmatic(10.0, "s", "power and clock vary with the load; at least 5 samples")
 """Time over which these means are taken, at least."""
 HW_CLOCK_MAX = vendor(0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too")
 """Clock, of the highest, below which a hardware slowdown is real."""
@@ -137,11 +137,11 @@ def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str
         (signals.power_limit, "power limit"),
     ):
         if np.isnan(column).all():
-            return f"no clock event reasons, and without {name} other reasons for a low clock cannot be excluded"
+            return f"without clock event reasons or the {name}, other causes of a low clock cannot be excluded"
     return (
         ""
         if not np.isnan(signals.temperature_limit)
-        else "no clock event reasons, and this GPU's temperature limit is unknown"
+        else "clock event reasons were not recorded, and this GPU's temperature limit is not known"
     )
 
 

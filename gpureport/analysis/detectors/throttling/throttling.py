@@ -42,17 +42,16 @@ _DETECTORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttling(Rule):
-    """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
+    """Heat lowers the clock (thermal_throttle), or the hardware does for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
     thermal one while the GPU is busy and its clock below 75% of the highest. Without them: a busy GPU at its
-    temperature limit whose clock is below that of its cool samples, while the means over 10 s (or 5 samples) of clock
-    and power are below what a power cap would set; until one of the means is back, or it cools. Or a clock far below
-    that of cool samples on a GPU that is cool and far from its power limit. Samples at most 10 s (or 2.5 intervals)
-    apart are one episode.
-    Where the driver counts the time of a reason, what it counted is the throttled time, at any sampling and also where
-    no sample shows the bit; from 0.1 s a run on.
-    The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
+    temperature limit whose clock is below that of its cool samples, while the means of clock and power over 10 s (or
+    5 samples) are too low for the power limit to be the cause. It lasts until one of the means is back, or the GPU
+    cools. Or a clock far below that of cool samples on a GPU that is cool and far from its power limit. Samples at
+    most 10 s (or 2.5 intervals) apart count as one stretch. Where the driver counts the time of a reason, its count
+    is the time slowed, even where no sample shows the bit, from 0.1 s a run on. The time lost follows from how far
+    the clock fell below that of the other busy samples, or below the highest.
     """
 
     name = "throttling"
@@ -81,13 +80,11 @@ class Throttling(Rule):
     )
     wants = (*SIGNALS, *list_event_metrics(*throttled_samples.REASONS), "gpu_memory_temperature_celsius")
 
-    merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
-    shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
-    counted: ClassVar[Threshold] = pragmatic(
-        0.1, "s", "the driver's counters are exact; less in a whole run costs nothing"
-    )
+    merge: Threshold = pragmatic(10.0, "s", "at its limit a GPU slows and recovers every few seconds")
+    shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is not enough")
+    counted: ClassVar[Threshold] = pragmatic(0.1, "s", "the driver counts exactly; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
-    near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
+    near_limit: Threshold = pragmatic(2.0, "Cel", "the driver keeps the core a degree or two below the limit")
     cool: ClassVar[Threshold] = throttled_samples.COOL
     power_free: ClassVar[Threshold] = throttled_samples.POWER_FREE
     power_capped: ClassVar[Threshold] = throttled_samples.POWER_CAPPED
@@ -99,10 +96,8 @@ class Throttling(Rule):
     hotter: ClassVar[Threshold] = pragmatic(
         8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
     )
-    problem: Threshold = pragmatic(0.05, "1", "lost share of the job, worth a repair")
-    lasting: ClassVar[Threshold] = pragmatic(
-        0.5, "1", "slowed share of the job above which cooling does not suffice for it"
-    )
+    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
+    lasting: ClassVar[Threshold] = pragmatic(0.5, "1", "slowed share of the job above which its cooling is too weak")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
@@ -228,7 +223,7 @@ class Throttling(Rule):
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         yield compare_with_limit(
             "duration",
-            "counted by the driver" if is_counted else "sum of episodes",
+            "counted by the driver" if is_counted else "total",
             episodes.seconds,
             ">=",
             self.counted if is_counted else self.shortest,

@@ -32,8 +32,8 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
-    Tensor cores active in less than 1% of the busy time (DCGM), over a minute at least; or, where they were not
-    counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
+    Tensor cores are active in less than 1% of at least a minute of busy time (DCGM). Where they were not counted, a
+    param of the run (precision, amp, fp16, bf16, dtype) says 32 bits and none says less.
     """
 
     name = _KIND
@@ -52,7 +52,7 @@ class FullPrecision(Rule):
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
-    busy: Threshold = pragmatic(60.0, "s", "busy time that tells one phase of a job from the job")
+    busy: Threshold = pragmatic(60.0, "s", "less busy time is one phase of a job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for the GPUs that could do better."""
@@ -77,7 +77,7 @@ class FullPrecision(Rule):
             if inactive:
                 yield self._build_finding(context, inactive, max(tensor[name] for name in inactive), precision)
         elif precision is None:
-            yield _report_unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
+            yield _report_unjudged(None, "neither tensor activity nor the precision was recorded")
         elif precision[1]:
             yield self._build_finding(context, tuple(able), None, precision)
 

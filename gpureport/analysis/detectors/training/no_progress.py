@@ -24,11 +24,12 @@ _RECORD = "a validation metric such as val_loss, by a tracker or with --training
 class NoProgress(Rule):
     """No validation metric improved in the last fifth of the job or more, with at least 10 evaluations.
 
-    A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way it
-    gets better: losses, perplexity and errors fall, accuracy, F1, AUC, BLEU and the like rise. The time counts from
-    the last moment at which any of them reached its best value, to the end of the work or, where evaluations stopped
-    before, to when the next one was due. A value that is no number is no improvement, and a smallest improvement is
-    one: a noisy metric that no longer learns may still have a better value by chance, which shortens what is found.
+    A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way
+    it gets better: losses, perplexity and errors fall, accuracy, F1, AUC, BLEU and the like rise. The time counts
+    from the last moment at which any of them reached its best value, to the end of the work or, where evaluations
+    stopped before, to when the next one was due. A value that is not a number is no improvement. The smallest
+    improvement counts: a noisy metric that no longer learns may still improve by chance, which shortens the time
+    found.
     """
 
     name = _KIND
@@ -45,7 +46,7 @@ class NoProgress(Rule):
     )
     recording = _RECORD
 
-    fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress cannot be told from its end")
+    fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress looks like its end")
     stands: Threshold = pragmatic(0.2, "1", "share of the job; a noisy metric may rest as long before it improves")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

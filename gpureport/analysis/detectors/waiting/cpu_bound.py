@@ -34,10 +34,10 @@ _ADVICE = (
 class CpuBound(Rule):
     """Mean utilisation of the GPUs below 70% and median CPU use of at least 75% over 30 s or nine samples.
 
-    An episode lasts until the mean exceeds 80%. The GPUs are taken together by their median, those that never
-    work left out. Only within the job window, for at least 30 s and three intervals; holes of 30 s or nine samples
-    are closed. Where the GPUs are well fed in part of the job, the CPU must be busier in an episode than there, by
-    5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
+    A wait lasts until the mean exceeds 80%. The median GPU counts, without those that never work. Only within the
+    job, for at least 30 s and three intervals; interruptions of 30 s or nine samples are bridged. Where the GPUs are
+    busy in part of the job, the CPU must be busier in a wait than there, by 5 points and four standard errors: a CPU
+    as busy beside busy GPUs is not the cause.
     """
 
     name = "cpu_bound"
@@ -56,17 +56,15 @@ class CpuBound(Rule):
     wants = (core_count.CORES,)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
-    leave: Threshold = pragmatic(
-        0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
-    )
-    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90% misses most such phases")
+    leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
+    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores free; a limit of 90% would miss most waits")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
-    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait counts as a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
     fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back"
+        0.90, "1", "GPUs that work this much get their data in time: the CPU is not the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")

@@ -36,13 +36,13 @@ _ADVICE = (
 class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64%, one core busy for 96%, all cores together less than 75%.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
-    The cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between
-    0.96 and 1.1 cores busy. Only within the job window, outside episodes that are CPU-bound or wait for storage, for
-    at least a minute and three intervals. Where samples are points far apart, the mean of a whole episode lies below
-    70% by three standard errors. A thread that waits for the GPU may spin and look the same: where the GPUs are well
-    fed in part of the job, the core must be busier in an episode than there, by 5 points and four standard errors;
-    without such a part it is no more than a warning.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
+    cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between 0.96
+    and 1.1 cores busy. Only within the job, outside waits for the whole CPU or for storage, for at least a minute and
+    three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three standard
+    errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part of the job,
+    the core must therefore be busier in a wait than there, by 5 points and four standard errors; without such a part
+    the finding is at most a warning.
     """
 
     name = _KIND
@@ -76,17 +76,17 @@ class CpuBoundSingle(Rule):
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
-    cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
-    core: Threshold = pragmatic(0.96, "1", "a thread that never waits, with room for the sampling")
+    cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
+    core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
     shortest: Threshold = waiting_gpus.SHORTEST_ONE_CORE_WAIT
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
     fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much lack nothing: there no core holds them back"
+        0.90, "1", "GPUs that work this much get their data in time: no core is the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(
         0.05, "1", "a core of a machine at work is this much less busy than one that is full"
@@ -162,7 +162,7 @@ class CpuBoundSingle(Rule):
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("a core that is as busy", comparison),
-                "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
+                "a CPU that is busy as a whole, and waiting for storage: that time is left out",
             ),
             summary=(
                 f"{who} while {phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}; "

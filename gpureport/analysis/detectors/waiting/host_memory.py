@@ -40,9 +40,9 @@ _FEWER = (
 class HostMemory(Rule):
     """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
 
-    workers_headroom: the p95 is below 70% of what is installed, and the median CPU use below 90%, so that some core
-    is free. host_memory_pressure: the p95 is at least 90%. The page cache does not count as used where the recorder
-    tells the two apart. There is no room where params say that each process has a worker for every core already.
+    workers_headroom: the p95 is below 70% of what is installed, and the median CPU use below 90%, so that a core is
+    free. host_memory_pressure: the p95 is at least 90%. The page cache does not count as used where it was recorded
+    separately. There is no room if params say that each process already has a worker for every core.
     """
 
     name = "host_memory"
@@ -70,8 +70,10 @@ class HostMemory(Rule):
     after = _WAITS
     wants = (RATIO, TOTAL, core_count.CORES)
 
-    roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
-    full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")
+    roomy: Threshold = literature(
+        0.70, "1", "published advice: add workers where the GPU waits and host memory is free"
+    )
+    full: Threshold = pragmatic(0.90, "1", "hardly any page cache is left")
     cores: Threshold = pragmatic(0.90, "1", "above it no core is left for another worker")
     shortest: Threshold = pragmatic(60.0, "s", "a shorter wait does not call for other settings")
 

@@ -30,11 +30,11 @@ _ADVICE = (
 class IoBound(Rule):
     """Mean utilisation of the GPUs of at most 64%, and at least 15% of CPU time waiting for storage.
 
-    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72%.
-    The wait for storage is the mean over 30 s or three samples. Only within the job window, outside CPU-bound
-    episodes, for at least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode
-    lies below 70% by three standard errors. Where the GPUs are well fed in part of the job, the wait must be longer
-    in an episode than there, by 5 points and four standard errors.
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
+    wait for storage is the mean over 30 s or three samples. Only within the job, outside waits for the CPU, for at
+    least 30 s and three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three
+    standard errors. Where the GPUs are busy in part of the job, the CPU must wait for storage longer than there, by 5
+    points and four standard errors.
     """
 
     name = _KIND
@@ -56,16 +56,16 @@ class IoBound(Rule):
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     iowait: Threshold = pragmatic(
-        0.15, "1", "the share is of all cores: a few loaders that wait are little of a large machine"
+        0.15, "1", "a few waiting loaders are a small share of all the cores of a large machine"
     )
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(3.0, "rows", "each sample of the machine is a mean since the one before it")
-    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait counts as a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the machine was not watched")
     fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "GPUs that work this much lack nothing: there storage holds nothing back"
+        0.90, "1", "GPUs that work this much get their data in time: storage is not the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
@@ -127,7 +127,7 @@ class IoBound(Rule):
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("a wait for storage that is as long", comparison),
-                "a busy CPU: its episodes are left out",
+                "a busy CPU: that time is left out",
             ),
             summary=(
                 f"The host waited on storage while {phrases.gpu_names(devices, tuple(context.gpus()))} "

@@ -38,7 +38,7 @@ _LANE = {
 }
 """Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
 _ADVICE = (
-    "Copies hold the GPU up: pin host memory and copy without blocking while the step before computes, send smaller "
+    "The GPU waits for copies: pin host memory and copy without blocking while the step before computes, send smaller "
     "types (uint8 images, fp16), decode and augment on the GPU, and keep on it what is used again."
 )
 
@@ -56,12 +56,11 @@ class _Link:
 class TransferBound(Rule):
     """Mean utilisation of a GPU of at most 64% beside PCIe traffic of at least 60% of what its link carries one way.
 
-    Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
-    utilisation exceeds 72% or the traffic falls below 30%. What the link carries follows from the highest
-    generation and width it ran at. Only within the job window, outside episodes that wait for CPU or storage, for at
-    least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode lies below 70% by
-    three standard errors. Where the GPU is well fed in part of the job, the traffic must be higher in an episode than
-    there, by 5 points and four standard errors.
+    Both are means over 30 s and 30 samples, the traffic of the busier direction; a wait lasts until the utilisation
+    exceeds 72% or the traffic falls below 30%. What the link carries follows from the highest generation and width it
+    ran at. Only within the job, outside waits for CPU or storage, for at least 30 s and three intervals. Where
+    samples are far apart, the mean of a whole wait must lie below 70% by three standard errors. Where the GPU is busy
+    in part of the job, the traffic must be higher in a wait than there, by 5 points and four standard errors.
     """
 
     name = _KIND
@@ -95,16 +94,16 @@ class TransferBound(Rule):
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90% at best")
-    pause: ClassVar[Threshold] = pragmatic(0.30, "1", "an episode goes on while the link happens to carry less")
+    pause: ClassVar[Threshold] = pragmatic(0.30, "1", "a wait goes on through a moment in which the link carries less")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(
         30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms"
     )
     shortest: Threshold = pragmatic(30.0, "s", "loading a model or a checkpoint fills the link for less")
-    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "an interruption as long as the mean is taken over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the link was not watched")
     fed: ClassVar[Threshold] = pragmatic(
-        0.90, "1", "a GPU that works this much lacks nothing: there its link holds nothing back"
+        0.90, "1", "a GPU that works this much gets its data in time: the link is not the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "traffic drifts by less")
     problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
@@ -180,7 +179,7 @@ class TransferBound(Rule):
             samples=cost.samples,
             ruled_out=(
                 *wait_cost.list_ruled_out("traffic that is as dense", comparison),
-                "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
+                "waiting for CPU and storage, as far as recorded: that time is left out",
             ),
             summary=(
                 f"Copies used {phrases.percent(used)} of the {link.description} PCIe link while "

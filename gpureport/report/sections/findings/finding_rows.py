@@ -52,6 +52,9 @@ def _row(
 ) -> FindingRow:
     """Return a row without what depends on other rows: its number, its title and its relations."""
     several = len(runs) > 1
+    history = build_finding_history(group.worst.run, group.worst.findings)
+    if history is not None and several:
+        history = replace(history, title=f"{history.title}, worst run: {group.worst.run.label}")
     worst_first = sorted(cards, key=lambda card: -(card.lost_seconds or 0.0))
     return FindingRow(
         id="",
@@ -66,7 +69,7 @@ def _row(
         advice=_describe_advice(group, row_groups.find_stopped_gpus(group, groups)),
         caveats=finding_caveats.list_caveats(group),
         marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
-        history=build_finding_history(group.worst.run, group.worst.findings),
+        history=history,
         cards=tuple(card.id for card in worst_first),
     )
 
