@@ -116,7 +116,7 @@ function said({metric, device, shift, low, mean, high}, time) {
  if (!(time < end[row]) || mean[row] === NONE) return 'no sample';
  const text = code => value(metric, code).toFixed(metric.digits);
  const range = low[row] < high[row] ? ` (${text(low[row])} to ${text(high[row])})` : '';
- return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range} ${metric.unit}`;
+ return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range}${metric.unit === '%' ? '' : '\u00a0'}${metric.unit}`;
 }
 
 function clock(seconds, tenths) {

@@ -72,5 +72,5 @@ def test_no_table_scrolls_sideways(
         assert page.evaluate("document.documentElement.scrollWidth") == width
     page.goto((folder / "nights.html").as_uri())
     name = page.evaluate("getComputedStyle(document.querySelector('td.n'), '::before').content")
-    assert name == ('"Mean GPU utilisation"' if width < 1200 else "none")
+    assert name == ('"GPU utilisation"' if width < 1200 else "none")
     page.close()
