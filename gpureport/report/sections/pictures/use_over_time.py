@@ -19,7 +19,7 @@ from gpureport.report.wording import display
 
 _UTILISATION = "gpu_utilization_ratio"
 _BUCKETS = 240
-_CAPTION = "{runs}, on one time scale; height: 0 to 100% utilisation. The band below has the colours from above."
+_CAPTION = "{runs}. The band has the colours from above."
 
 
 def build_use_over_time(
@@ -47,7 +47,7 @@ def build_use_over_time(
     rows = [_build_row(step, runs[place], histories[place], seconds) for step, place in chosen]
     several = any(len(step.runs) > 1 for step in comparison.steps)
     return UseOverTime(
-        caption=_CAPTION.format(runs="The middle run of each step by GPU time" if several else "Each step"),
+        caption=_CAPTION.format(runs="The middle run of each step" if several else "Each step"),
         rows=tuple(rows),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),
