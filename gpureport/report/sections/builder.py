@@ -16,6 +16,7 @@ from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.head import Tile
+from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
@@ -24,6 +25,7 @@ from gpureport.report.sections.data import data_quality, fold_lines, method, pol
 from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
 from gpureport.report.sections.head import finding_headlines, step_tiles, tiles, verdict
+from gpureport.report.sections.head.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
@@ -63,13 +65,15 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     bars = gpu_time.build_time_bars(inputs)
     next_steps = actions.build_actions(inputs, rows, comparison, study.best_label if study else None)
     worst = finding_headlines.find_worst(inputs)
+    shown = worst.group.findings if worst else ()
+    history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
     histories = {place: class_history.trace_classes(run, rules) for place, run in enumerate(inputs)}
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=verdict.add_next_step(verdict.build_verdict(comparison, inputs, findings, study), next_steps),
-        tiles=_build_tiles(comparison, findings, study, worst.group.worst.kind if worst else ""),
+        tiles=_build_tiles(comparison, findings, study, worst, history),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
@@ -91,17 +95,21 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         rows=rows,
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=use_over_time.build_use_over_time(comparison, inputs, histories),
-        worst=signal_history.build_worst_history(inputs[0], worst.group.findings if worst else ())
-        if len(inputs) == 1
-        else None,
+        worst=history,
     )
     return replace(report, folds=fold_lines.build_fold_lines(report))
 
 
-def _build_tiles(comparison: Comparison, findings: Findings, study: Study | None, worst: str) -> tuple[Tile, ...]:
+def _build_tiles(
+    comparison: Comparison,
+    findings: Findings,
+    study: Study | None,
+    worst: FindingFacts | None,
+    history: SignalHistory | None,
+) -> tuple[Tile, ...]:
     """Return the figures at the head: of the last step, of groups those of the best first."""
     if study is None:
-        return tiles.build_tiles(comparison, findings, worst)
+        return tiles.build_tiles(comparison, findings, worst, history)
     of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
     return study_tiles.build_study_tiles(comparison, study, of_best)
 

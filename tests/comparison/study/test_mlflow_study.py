@@ -175,7 +175,7 @@ def test_every_format_says_the_best_and_the_effects(command: Program, store: Pat
 
 
 def test_the_command_says_the_same(command: Program, store: Path, document: Any) -> None:  # noqa: ANN401 - JSON
-    """`compare` groups as the API does, and prints the best setting: on one screen by GPU time, in full by each figure."""
+    """`compare` groups as the API does, and prints the best setting: on one screen, and in full by each figure."""
     asked = ("compare", f"mlflow:{store}", "--experiment", "sweep", "--by", BY)
     assert json.loads(command(*asked, "--format", "json").out)["study"] == document["study"]
     short, full = command(*asked), command(*asked, "--detail", "full")

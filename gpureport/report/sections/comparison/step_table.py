@@ -58,11 +58,14 @@ def build_step_table(comparison: Comparison) -> Table:
     """
     columns = _choose_columns(comparison)
     rows = []
+    # the quiet line says the number of runs where every step has the same
+    is_uneven = len({len(step.analyses) for step in comparison.steps}) > 1
     for place, step in enumerate(comparison.steps):
         before = comparison.steps[place - 1] if place else None
         deltas = {delta.metric: delta for delta in comparison.between(before.label, step.label)} if before else {}
-        runs = len(step.analyses)
-        head = Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else "")
+        head = Cell(
+            text=display.clean(step.label), small=display.plural(len(step.analyses), "run") if is_uneven else ""
+        )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
     table = Table(
         columns=("Step", *(column.title for column in columns)),

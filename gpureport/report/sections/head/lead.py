@@ -20,6 +20,7 @@ from gpureport.report.sections.head.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
+_SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
 REPEAT = "Repeat every step before you rely on it."
 _TIMES = 2.0
 """Ratio from which training is as many times as fast, rather than faster by per cent."""
@@ -45,7 +46,7 @@ def write_run_lead(
     yield from rejected[:1]
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
-    lost = describe_loss(analyses)
+    lost = (_describe_cost(told) if told is not None else "") or describe_loss(analyses)
     if told is None and sentence.endswith(f"{OF_GPU_TIME}, all of it {lost.rpartition('all of it ')[2]}"):
         lost = ""
     if told is None or len(runs) == 1:
@@ -58,6 +59,17 @@ def write_run_lead(
         yield "The log shows this only coarsely, so confidence is low."
     if sentence.startswith(HEALTHY):
         yield describe_checks(findings)
+
+
+def _describe_cost(told: FindingFacts) -> str:
+    """Return what a slowed clock cost the GPU and the run; empty of other findings, and where it is not known."""
+    seconds, share = told.group.lost, told.share
+    if told.finding.kind not in _SLOWED or not seconds or share is None or share < loss_wording.NOTABLE:
+        return ""
+    time = display.duration(seconds)
+    if told.is_plural or len(told.group.run.run.gpus) == 1:
+        return f"That cost {display.percent(share)} of all GPU time."
+    return f"That cost {told.gpus} {time} of computing, {display.percent(share)} of all GPU time."
 
 
 def describe_checks(findings: Findings) -> str:

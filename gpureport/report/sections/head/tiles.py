@@ -6,9 +6,12 @@ from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules import phrases
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.head import Tile
+from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss
+from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head.finding_tiles import list_finding_tiles
+from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.sections.head.memory_tile import build_memory_tile
 from gpureport.report.sections.head.step_tiles import build_step_tiles
 from gpureport.report.wording import display, terms
@@ -20,27 +23,39 @@ _HIGH_LOSS = 0.1
 """Share of GPU time from which a loss has a tile even where no finding explains it."""
 _TEMPERATURE = "gpu_temperature_celsius"
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
-_HEAT_KINDS = frozenset(("thermal_throttle", "hw_throttle"))
 
 
-def build_tiles(comparison: Comparison, findings: Findings, worst: str = "") -> tuple[Tile, ...]:
+def build_tiles(
+    comparison: Comparison,
+    findings: Findings,
+    worst: FindingFacts | None = None,
+    history: SignalHistory | None = None,
+) -> tuple[Tile, ...]:
     """Return four figures.
 
     Args:
         comparison: the steps; one for a single run.
         findings: those of the last step.
-        worst: the kind of finding that the headline is about; empty where all is well.
+        worst: the findings that the headline tells of; None where all is well.
+        history: the picture of the GPU that they are about; None where there is none.
     """
     if len(comparison.steps) > 1:
         return build_step_tiles(comparison)
     step = comparison.steps[-1]
     computing, lost = _build_computing_tile(step, findings), _build_lost_tile(step, findings)
     hottest, memory = _build_hottest_tile(step), build_memory_tile(comparison)
-    if worst in _HEAT_KINDS:
-        return hottest, computing, lost, memory
-    if worst in _MEMORY_KINDS:
-        return memory, computing, lost, hottest
-    if worst or _lost_ratio(step) >= _HIGH_LOSS:
+    if memory.value == display.NOT_RECORDED:
+        memory = _build_energy_tile(step)
+    told = list(list_finding_tiles(worst, history)) if worst is not None else []
+    kind = worst.finding.kind if worst is not None else ""
+    if kind == "thermal_throttle":
+        told = [hottest, *told]
+    if kind in _MEMORY_KINDS:
+        first = [*told, memory, computing] if len(told) > 1 else [memory, computing, *told]
+        return (*first[:2], lost, memory if memory not in first[:2] else hottest)
+    if told:
+        return (*[*told, computing][:2], lost, memory)
+    if worst is not None or _lost_ratio(step) >= _HIGH_LOSS:
         return computing, lost, hottest, memory
     return computing, hottest, _build_energy_tile(step), memory
 
@@ -87,13 +102,18 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     is_partly_seen = unseen > loss_wording.MOST
     base = held * (1 - unseen) if is_partly_seen else held
     named = [name for name in lost if lost[name] / base >= loss_wording.NOTHING][:_NAMED]
-    parts = [f"{display.lower_first(terms.CLASSES[name])} {display.percent(lost[name] / base)}" for name in named]
+    parts = [f"{_name_class(name, step.analyses)} {display.percent(lost[name] / base)}" for name in named]
     return Tile(
         label=label,
         value=display.percent(sum(lost.values()) / base),
         unit=f"of {display.gpu_time(base)}{' observed' if is_partly_seen else ''}",
         context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
     )
+
+
+def _name_class(name: str, analyses: Sequence[Analysis]) -> str:
+    """Return a class of lost time within a sentence: slowed clocks by what slowed them, where that is known."""
+    return name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
 
 
 def _build_hottest_tile(step: Step) -> Tile:

@@ -106,7 +106,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
     metric, value = _rate_metric(is_per_work=unit.is_per_work), step.value(_rate_metric(is_per_work=unit.is_per_work))
     return SpentBar(
         label=display.clean(step.label),
-        small=f"{len(step.runs)} runs" if len(step.runs) > 1 else "",
+        small=display.plural(len(step.runs), "run") if len({len(each.runs) for each in comparison.steps}) > 1 else "",
         segments=build_segments(
             {key: amount * share for key, amount in classes.items()}, f"{{:,.{decimals}f}}".format, causes
         ),

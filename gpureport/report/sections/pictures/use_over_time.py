@@ -19,7 +19,7 @@ from gpureport.report.wording import display
 
 _UTILISATION = "gpu_utilization_ratio"
 _BUCKETS = 240
-_CAPTION = "{runs}. The band below has the colours from above."
+_CAPTION = "{runs}. The band has the colours from above."
 
 
 def build_use_over_time(

@@ -83,7 +83,7 @@ def test_shares_of_the_loss_add_up() -> None:
     assert content.verdict.details[0].replace(GAP, " ") == (
         "33% of 20.0 GPU-min was lost: idle 17, slowed clocks 10, start-up 3.3 and other 3.3%."
     )
-    assert content.tiles[1].context == "Idle 17%, slowed by heat or hardware 10%, start-up 3.3%"
+    assert content.tiles[1].context == "Idle 17%, slowed clocks 10%, start-up 3.3%"
 
 
 @pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost; how much")])

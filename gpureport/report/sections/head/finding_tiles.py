@@ -1,0 +1,148 @@
+"""The tiles on the finding of the headline: its worst fact, then its effect."""
+
+from collections.abc import Callable, Iterator
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.report.model.head import Change, Tile
+from gpureport.report.model.pictures import SignalHistory
+from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.sections.pictures.signals import CLOCK, POWER
+from gpureport.report.wording import display
+
+_USED = "gpu_memory_used_bytes"
+_WAITED_FOR = {
+    "cpu_bound": ("CPU use meanwhile", "cpu_utilization_ratio", "Median of all cores"),
+    "cpu_bound_single": ("Busiest CPU core meanwhile", "cpu_busiest_core_ratio", "Median"),
+    "io_bound": ("CPU waiting for storage", "cpu_iowait_ratio", "On average meanwhile"),
+    "transfer_bound": ("PCIe bandwidth used", "PCIe traffic", "Of the busier direction"),
+}
+"""Of each kind the label of its second tile, the metric in its evidence, and what to know of it."""
+
+
+def list_finding_tiles(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile]:
+    """Yield the worst fact of a finding and its effect, where evidence or pictures hold them; at most two.
+
+    Args:
+        facts: the findings that the headline tells of.
+        history: the picture of the GPU concerned; None where there is none.
+    """
+    maker = _MAKERS.get(facts.finding.kind)
+    if maker is not None:
+        yield from (tile for tile in maker(facts, history) if tile is not None)
+
+
+def _list_slowed(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield the clock before and while slowed."""
+    left, note = facts.observed("gpu_sm_clock_hertz", "mean, of that"), _find_note(history, CLOCK.label)
+    before, arrow, rest = note.removesuffix(" while shaded").partition(" → ")
+    value, _, unit = rest.partition(display.GAP)
+    when = "hot" if facts.finding.kind == "thermal_throttle" else "slowed"
+    if history is None or left is None or not arrow:
+        return
+    yield Tile(
+        label=f"Clock of {history.title.removesuffix(' over time')} while {when}",
+        before=before,
+        value=value,
+        unit=unit,
+        change=Change(text=f"\N{MINUS SIGN}{display.percent(1 - left)}", arrow="down"),
+        context=f"For {format_length(facts.seconds)}",
+    )
+
+
+def _list_waiting(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield how busy GPUs were, and how busy was what they waited for."""
+    yield _build_use_tile(facts)
+    label, metric, context = _WAITED_FOR[facts.finding.kind]
+    busy = facts.observed(metric)
+    if busy is not None:
+        yield Tile(label=label, value=display.percent(busy), context=context)
+
+
+def _list_low_use(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    yield _build_use_tile(facts)
+
+
+def _list_low_power(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield how busy GPUs look, and the power that one of them draws meanwhile."""
+    yield _build_use_tile(facts)
+    power = _find_note(history, POWER.label).removesuffix(" while shaded")
+    if power and history is not None and "on average" not in power:
+        value, _, unit = power.partition(display.GAP)
+        limit = next((panel.limit_text for panel in history.panels if panel.label.startswith(POWER.label)), "")
+        name = history.title.removesuffix(" over time")
+        yield Tile(label=f"Power of {name} meanwhile", value=value, unit=unit, context=phrases.capitalize(limit))
+
+
+def _list_full_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield how full memory is, and what is left."""
+    share, left = facts.observed(_USED, "max"), facts.observed(_USED, "free at the peak")
+    if share is not None and left is not None:
+        used, free = display.percent(share), display.memory(left)
+        yield Tile(label="GPU memory used", value=used, unit=_name(facts), context="At its peak, reserved memory aside")
+        value, _gap, unit = free.partition(display.GAP)
+        yield Tile(label="Memory left", value=value, unit=unit, context="At the peak")
+
+
+def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield how fast memory grows, and when it would be full."""
+    rate, full = facts.observed(_USED, "growth a second"), facts.observed("time until memory is full")
+    if rate is not None and full is not None:
+        value, _gap, unit = display.memory(60 * rate).partition(display.GAP)
+        yield Tile(label="Memory growth", value=value, unit=f"{unit} a minute", context=_name(facts))
+        yield Tile(label="Time until it is full", value=format_length(full), context="At this rate")
+
+
+def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield the share of the job in gaps, and the longest of them."""
+    share = facts.observed("idle time of this GPU in gaps")
+    if share is not None:
+        yield Tile(label="Idle in gaps", value=display.percent(share), unit="of the job", context=_name(facts))
+    spans = [span.seconds for found in facts.group.findings for span in found.intervals]
+    if spans:
+        context = display.plural(len(spans), "gap")
+        yield Tile(label="Longest gap", value=display.duration(max(spans)), context=f"Of {context}")
+
+
+def _list_stalls(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
+    """Yield the share of the job in stalls, and how long one takes."""
+    share, idle = facts.observed("idle time", "share of the job"), facts.observed("idle time", "mean")
+    period = facts.observed("period")
+    if share is not None and idle is not None:
+        yield Tile(label="Idle in stalls", value=display.percent(share), unit="of the job", context=_name(facts))
+        often = f"Every {format_length(period)}" if period is not None else "Again and again"
+        yield Tile(label="One stall", value=display.duration(idle), context=often)
+
+
+def _build_use_tile(facts: FindingFacts) -> Tile | None:
+    mean = facts.observed(UTILISATION, "mean")
+    if mean is None:
+        return None
+    return Tile(
+        label="GPU use", value=display.percent(mean), unit=_name(facts), context=f"For {format_length(facts.seconds)}"
+    )
+
+
+def _name(facts: FindingFacts) -> str:
+    """Return the GPUs concerned, as in the headline."""
+    return phrases.capitalize(facts.gpus)
+
+
+def _find_note(history: SignalHistory | None, label: str) -> str:
+    """Return what a picture says of a quantity; empty where it does not show it."""
+    panels = history.panels if history is not None else ()
+    return next((panel.note for panel in panels if panel.label.startswith(f"{label},")), "")
+
+
+_MAKERS: dict[str, Callable[[FindingFacts, SignalHistory | None], Iterator[Tile | None]]] = {
+    "thermal_throttle": _list_slowed,
+    "hw_throttle": _list_slowed,
+    **dict.fromkeys(_WAITED_FOR, _list_waiting),
+    "underutilised": _list_low_use,
+    "low_util_cause_unknown": _list_low_use,
+    "hollow_util": _list_low_power,
+    "mem_pressure": _list_full_memory,
+    "mem_leak": _list_growing_memory,
+    "idle_gap": _list_gaps,
+    "periodic_stall": _list_stalls,
+}
