@@ -72,7 +72,7 @@ def _describe_limit(kind: str, entry: Evidence) -> str:
     special = next((text for start, text in _WAITS.items() if entry.statistic.startswith(start)), "")
     if kind in _EDGES and special:
         return special.format(limit)
-    if kind in _SLOWDOWNS and entry.statistic == "sum of episodes":
+    if kind in _SLOWDOWNS and entry.statistic == "total":
         return _SHORTEST.format("Slowdowns", limit)
     quantity = f"{terms.column_title(display.clean(entry.metric))}, {display.clean(entry.statistic)},"
     first = (
