@@ -90,7 +90,7 @@ def _stands(leaf: Leaf, words: str) -> bool:
     text, head = _squeeze(leaf.text), _squeeze(leaf.head)
     if leaf.path.endswith(".columns"):
         # a terminal stacks titles over two lines
-        return all(_squeeze(word) in words for word in leaf.text.replace(",", "").split())
+        return all(_squeeze(word.strip(",")) in words for word in leaf.text.split())
     if not head:
         # a headline is parted from the sentences after it
         return text in words or all(_squeeze(part) in words for part in _SENTENCE.split(leaf.text))
