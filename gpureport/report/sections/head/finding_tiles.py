@@ -96,12 +96,11 @@ def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterat
 def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield the share of the job in gaps, and the longest of them."""
     share = facts.observed("idle time of this GPU in gaps")
-    if share is not None:
-        yield Tile(label="Idle in gaps", value=display.percent(share), unit="of the job", context=_name(facts))
     spans = [span.seconds for found in facts.group.findings for span in found.intervals]
-    if spans:
-        context = display.plural(len(spans), "gap")
-        yield Tile(label="Longest gap", value=display.duration(max(spans)), context=f"Of {context}")
+    if share is not None and spans:
+        yield Tile(label="Idle in gaps", value=display.percent(share), unit="of the job", context=_name(facts))
+        context = f"Of {display.plural(len(spans), 'gap')}"
+        yield Tile(label="Longest gap", value=display.duration(max(spans)), context=context)
 
 
 def _list_stalls(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
