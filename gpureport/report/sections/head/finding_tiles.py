@@ -1,5 +1,6 @@
 """The tiles on the finding of the headline: its worst fact, then its effect."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from gpureport.analysis.job.phases import UTILISATION
@@ -11,6 +12,9 @@ from gpureport.report.sections.pictures.signals import CLOCK, POWER
 from gpureport.report.wording import display
 
 _USED = "gpu_memory_used_bytes"
+_SINCE = re.compile(r" (?:while \w+|meanwhile)$")
+"""What the note of a picture says of the time that it is about."""
+
 _WAITED_FOR = {
     "cpu_bound": ("CPU use meanwhile", "cpu_utilization_ratio", "Median of all cores"),
     "cpu_bound_single": ("Busiest CPU core meanwhile", "cpu_busiest_core_ratio", "Median"),
@@ -35,7 +39,7 @@ def list_finding_tiles(facts: FindingFacts, history: SignalHistory | None) -> It
 def _list_slowed(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield the clock before and while slowed."""
     left, note = facts.observed("gpu_sm_clock_hertz", "mean, of that"), _find_note(history, CLOCK.label)
-    before, arrow, rest = note.removesuffix(" while shaded").partition(" → ")
+    before, arrow, rest = _SINCE.sub("", note).partition(" → ")
     value, _, unit = rest.partition(display.GAP)
     when = "hot" if facts.finding.kind == "thermal_throttle" else "slowed"
     if history is None or left is None or not arrow:
@@ -66,7 +70,7 @@ def _list_low_use(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile
 def _list_low_power(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield how busy GPUs look, and the power that one of them draws meanwhile."""
     yield _build_use_tile(facts)
-    power = _find_note(history, POWER.label).removesuffix(" while shaded")
+    power = _SINCE.sub("", _find_note(history, POWER.label))
     if power and history is not None and "on average" not in power:
         value, _, unit = power.partition(display.GAP)
         limit = next((panel.limit_text for panel in history.panels if panel.label.startswith(POWER.label)), "")

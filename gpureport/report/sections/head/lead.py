@@ -58,7 +58,7 @@ def write_run_lead(
     if told is not None and told.finding.confidence is Confidence.LOW:
         yield "The log shows this only coarsely, so confidence is low."
     if sentence.startswith(HEALTHY):
-        yield describe_checks(findings)
+        yield f"Nothing needs doing; {describe_checks(findings)}"
 
 
 def _describe_cost(told: FindingFacts) -> str:
@@ -76,7 +76,7 @@ def describe_checks(findings: Findings) -> str:
     """Return how many checks were assessed, and that the data does not allow the others."""
     whole = findings.judged + findings.missing
     if not findings.missing:
-        return f"All {whole} checks were assessed."
+        return f"all {whole} checks were assessed."
     return f"{findings.judged} of {whole} checks were assessed; the other {findings.missing} need more data."
 
 

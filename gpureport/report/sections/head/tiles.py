@@ -127,7 +127,7 @@ def _build_hottest_tile(step: Step) -> Tile:
         return Tile(label=label, value=display.temperature(celsius), context=name)
     low, high = display.temperature(others[0]), display.temperature(others[-1])
     span = low if low == high else f"{low.removesuffix(f'{display.GAP}°C')} to {high}"
-    return Tile(label=label, value=display.temperature(celsius), unit=name, context=f"Others at most {span}")
+    return Tile(label=label, value=display.temperature(celsius), unit=name, context=f"Others {span}")
 
 
 def _list_peaks(analyses: Sequence[Analysis]) -> list[tuple[str, float]]:
