@@ -188,8 +188,8 @@ def test_figures_are_those_of_the_samples(known: Report) -> None:
     seconds = metrics["gpureport_gpu_time_seconds"]
     held = sum(value for labels, value in seconds.items() if ("of", "all GPUs") in labels)
     assert held == pytest.approx(2 * 1200, abs=1e-6)
-    tiles = {tile.label: plain(tile.context) for tile in known.tiles}
-    assert tiles["GPU time computing"].startswith("Of 40.0 GPU-min")
+    tiles = {tile.label: plain(f"{tile.value} {tile.unit}") for tile in known.tiles}
+    assert tiles["GPU time lost"].endswith("of 40.0 GPU-min")
     for extension in (".html", ".txt"):
         text = plain(shown(known, extension))
         figures = [
