@@ -25,7 +25,8 @@ from gpureport.comparison.steps.training_rate import TrainingBasis, TrainingSour
 from gpureport.findings import Finding
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_content
-from gpureport.report.sections.head import lead, step_headline
+from gpureport.report.sections.head import lead
+from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from gpureport.report.charts import canvas
-from gpureport.report.charts.class_patterns import find_fill
 from gpureport.report.charts.palette import BUSY, GRID, INK, MUTED
+from gpureport.report.charts.vector.class_patterns import find_fill
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent, UseOverTime
 from gpureport.report.wording import display

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from gpureport.report.charts import canvas, event_marks, hero_pictures, interval_charts, spent_bars, timeline_strips
+from gpureport.report.charts import canvas, event_marks, hero_pictures, interval_charts, timeline_strips
 from gpureport.report.charts.palette import INK, MUTED
+from gpureport.report.charts.vector import spent_bars
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import Report

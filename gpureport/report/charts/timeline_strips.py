@@ -12,8 +12,8 @@ from matplotlib.path import Path
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts import canvas, event_marks
-from gpureport.report.charts.class_patterns import find_fill
 from gpureport.report.charts.palette import BUSY, GRID, INK, MUTED, SEVERITY, TRACK
+from gpureport.report.charts.vector.class_patterns import find_fill
 from gpureport.report.model.pictures import ClassStretch
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.wording import display

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gpureport.report.charts import class_patterns, signal_panels, spent_bars, use_rows
+from gpureport.report.charts.vector import class_patterns, signal_panels, spent_bars, use_rows
 from gpureport.report.model.report_content import Report
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from gpureport.report.charts import fonts, report_figures, timeline_pages
-from gpureport.report.charts.class_patterns import draw_swatch, find_fill
-from gpureport.report.charts.signal_panels import draw_signal_panels
-from gpureport.report.charts.spent_bars import draw_spent_bars
-from gpureport.report.charts.use_rows import draw_use_rows
+from gpureport.report.charts.vector.class_patterns import draw_swatch, find_fill
+from gpureport.report.charts.vector.signal_panels import draw_signal_panels
+from gpureport.report.charts.vector.spent_bars import draw_spent_bars
+from gpureport.report.charts.vector.use_rows import draw_use_rows
 from gpureport.report.model.report_content import Report
 
 _WIDTH = 680.0

@@ -7,8 +7,9 @@ from typing import Any
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Severity
 from gpureport.recording import Run
-from gpureport.report.charts import class_patterns, plotted_metrics
+from gpureport.report.charts import plotted_metrics
 from gpureport.report.charts.plotted_metrics import PlottedMetric
+from gpureport.report.charts.vector import class_patterns
 from gpureport.report.model.time_charts import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.samples.quantisation import CodeScale

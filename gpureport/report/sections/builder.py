@@ -22,11 +22,15 @@ from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chai
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_content, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
-from gpureport.report.sections.findings import actions, finding_cards, finding_rows, judgement, kind_answers
+from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
+from gpureport.report.sections.findings.next_actions import actions
+from gpureport.report.sections.findings.rows import finding_rows
 from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
-from gpureport.report.sections.head import finding_headlines, step_tiles, tiles, verdict
-from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head import verdict
+from gpureport.report.sections.head.headlines import finding_headlines
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.head.tiles import head_tiles, step_tiles
 from gpureport.report.sections.pictures import signal_history, time_spent, use_over_time
 from gpureport.report.sections.study import study_tiles
 from gpureport.report.wording import display
@@ -109,7 +113,7 @@ def _build_tiles(
 ) -> tuple[Tile, ...]:
     """Return the figures at the head: of the last step, of groups those of the best first."""
     if study is None:
-        return tiles.build_tiles(comparison, findings, worst, history)
+        return head_tiles.build_tiles(comparison, findings, worst, history)
     of_best = step_tiles.build_step_tiles(study_tiles.choose_best(comparison, study))
     return study_tiles.build_study_tiles(comparison, study, of_best)
 

@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from gpureport.report.charts.class_patterns import draw_swatch
 from gpureport.report.charts.palette import CLASSES
-from gpureport.report.charts.signal_panels import draw_signal_panels
-from gpureport.report.charts.spent_bars import draw_spent_bars
-from gpureport.report.charts.use_rows import draw_use_rows
-from gpureport.report.charts.vector_elements import NARROW, TEXT, WIDE
+from gpureport.report.charts.vector.class_patterns import draw_swatch
+from gpureport.report.charts.vector.signal_panels import draw_signal_panels
+from gpureport.report.charts.vector.spent_bars import draw_spent_bars
+from gpureport.report.charts.vector.use_rows import draw_use_rows
+from gpureport.report.charts.vector.vector_elements import NARROW, TEXT, WIDE
 from gpureport.report.model.pictures import (
     ClassName,
     ClassStretch,

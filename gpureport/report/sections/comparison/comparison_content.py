@@ -32,7 +32,8 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.gains import gain_table
-from gpureport.report.sections.head import change_notes, lead, notes, step_headline, verdict
+from gpureport.report.sections.head import change_notes, lead, notes, verdict
+from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import (

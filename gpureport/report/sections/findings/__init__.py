@@ -1,1 +1,1 @@
-"""Findings as cards, their advice, and what could not be judged."""
+"""Findings: rows and cards, what to do next, and what could not be judged."""

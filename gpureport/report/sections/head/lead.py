@@ -13,10 +13,11 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head import excluded_data, step_headline
-from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head import excluded_data
+from gpureport.report.sections.head.headlines import step_headline
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
+from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss, name_loss
-from gpureport.report.sections.head.run_headline import HEALTHY, OF_GPU_TIME
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 

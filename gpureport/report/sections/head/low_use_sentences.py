@@ -9,7 +9,7 @@ from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head.finding_facts import format_length
+from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"

@@ -8,7 +8,8 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import Action, Verdict
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head import lead, notes, run_headline, step_headline
+from gpureport.report.sections.head import lead, notes
+from gpureport.report.sections.head.headlines import run_headline, step_headline
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording import display, numbered_labels

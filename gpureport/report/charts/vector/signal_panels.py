@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts.palette import ALERT, BUSY, GRID, HOST, MUTED, SPAN
-from gpureport.report.charts.vector_elements import (
+from gpureport.report.charts.vector.vector_elements import (
     HorizontalScale,
     Plot,
     draw_axis,

@@ -2,7 +2,7 @@
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
-from gpureport.report.sections.head.finding_facts import FindingFacts, format_length, name_gpus
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length, name_gpus
 from gpureport.report.sections.head.low_use_sentences import describe_computing, measure_computing_ratio
 from gpureport.report.wording import display
 

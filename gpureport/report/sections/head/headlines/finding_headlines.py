@@ -7,8 +7,8 @@ from gpureport.findings import Severity
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
-from gpureport.report.sections.head import hardware_headlines, idle_headlines, use_headlines
-from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head.headlines import hardware_headlines, idle_headlines, use_headlines
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.wording import display
 
 _SEVERITIES = list(Severity)

@@ -1,6 +1,6 @@
 """Headlines on the GPU itself: heat, clocks, power, memory, its link, and its loss."""
 
-from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
 
 _CLOCK = "gpu_sm_clock_hertz"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
 
 _CPU = "cpu_utilization_ratio"

@@ -9,11 +9,11 @@ from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head.finding_facts import FindingFacts
-from gpureport.report.sections.head.finding_tiles import list_finding_tiles
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
-from gpureport.report.sections.head.memory_tile import build_memory_tile
-from gpureport.report.sections.head.step_tiles import build_step_tiles
+from gpureport.report.sections.head.tiles.finding_tiles import list_finding_tiles
+from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
+from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording import display, terms
 
 _CANNOT = "cannot be told"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.findings import Confidence, Evidence, Finding, Provenance
-from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, terms
 
 _RELATIONS = {">=": "counts from {} on", ">": "counts above {}", "<=": "counts up to {}", "<": "counts below {}"}

@@ -7,8 +7,10 @@ from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import action_wording, advice_steps, finding_caveats, range_wording, row_groups
-from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.findings import advice_steps
+from gpureport.report.sections.findings.next_actions import action_wording
+from gpureport.report.sections.findings.rows import finding_caveats, range_wording, row_groups
+from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.sections.pictures.signal_history import build_finding_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders

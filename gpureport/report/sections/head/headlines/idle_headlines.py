@@ -1,7 +1,7 @@
 """Headlines on GPU time in which no work was done, and on time of which nothing is known."""
 
 from gpureport.analysis.job.phases import NO_WORK
-from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
 
 _GAP_SHARE = "idle time of this GPU in gaps"

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head.finding_headlines import describe_finding, find_worst
+from gpureport.report.sections.head.headlines.finding_headlines import describe_finding, find_worst
 from gpureport.report.wording.headlines import LONGEST, count_words
 from tests.report import examples
 

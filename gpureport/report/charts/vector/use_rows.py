@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.charts.class_patterns import define_patterns, paint_shape
 from gpureport.report.charts.palette import BUSY, GRID
-from gpureport.report.charts.vector_elements import (
+from gpureport.report.charts.vector.class_patterns import define_patterns, paint_shape
+from gpureport.report.charts.vector.vector_elements import (
     HorizontalScale,
     Plot,
     draw_axis,

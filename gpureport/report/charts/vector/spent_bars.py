@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from html import escape
 
-from gpureport.report.charts.class_patterns import define_patterns, find_fill, paint_shape
 from gpureport.report.charts.palette import INK, PAPER
-from gpureport.report.charts.vector_elements import (
+from gpureport.report.charts.vector.class_patterns import define_patterns, find_fill, paint_shape
+from gpureport.report.charts.vector.vector_elements import (
     NARROW,
     TEXT,
     HorizontalScale,

@@ -6,8 +6,9 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head import finding_headlines, low_use_sentences
-from gpureport.report.sections.head.finding_facts import FindingFacts
+from gpureport.report.sections.head import low_use_sentences
+from gpureport.report.sections.head.headlines import finding_headlines
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.loss_sentence import Findings, explain_unknown_loss, name_loss
 from gpureport.report.wording import display
 

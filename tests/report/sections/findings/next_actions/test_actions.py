@@ -11,7 +11,7 @@ from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.model.head import Action
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.findings import action_wording
+from gpureport.report.sections.findings.next_actions import action_wording
 from gpureport.report.wording import display, terms
 from tests.report import examples, sample_reports
 

@@ -12,7 +12,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.head.memory_tile import build_memory_tile
+from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.changes import build_change, build_plain_change

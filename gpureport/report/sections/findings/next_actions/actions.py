@@ -9,15 +9,10 @@ from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import (
-    action_wording,
-    measurement_actions,
-    range_wording,
-    row_groups,
-    startup_memory,
-)
-from gpureport.report.sections.findings.action_wording import UNKNOWN_GAIN, ActionWording
-from gpureport.report.sections.findings.row_groups import RowGroup
+from gpureport.report.sections.findings.next_actions import action_wording, measurement_actions, startup_memory
+from gpureport.report.sections.findings.next_actions.action_wording import UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.rows import range_wording, row_groups
+from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display
 
 MOST = 3

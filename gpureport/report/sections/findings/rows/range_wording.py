@@ -3,8 +3,8 @@
 from functools import partial
 from string import Formatter
 
-from gpureport.report.sections.findings.range_table import LOST, RANGES, Figure, RangeWording
-from gpureport.report.sections.findings.row_groups import RowGroup, list_devices
+from gpureport.report.sections.findings.rows.range_table import LOST, RANGES, Figure, RangeWording
+from gpureport.report.sections.findings.rows.row_groups import RowGroup, list_devices
 from gpureport.report.wording import display
 from gpureport.report.wording.ranges import format_gpu_time_range, format_range
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, ClassFill
-from gpureport.report.charts.vector_elements import write_document
+from gpureport.report.charts.vector.vector_elements import write_document
 
 _TILES = {
     "////": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5", 1.4),

@@ -7,7 +7,7 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.report.model.head import Change, Tile
 from gpureport.report.model.pictures import SignalHistory
-from gpureport.report.sections.head.finding_facts import FindingFacts, format_length
+from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.sections.pictures.signals import CLOCK, POWER
 from gpureport.report.wording import display
 

@@ -1,0 +1,1 @@
+"""The four tiles of the first screen: of steps, of one run, and of the finding in its headline."""
