@@ -1,0 +1,81 @@
+"""The folder that `gpureport record` writes: the names of its files, and what its `run.json` says."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+GPU_LOG = "gpu.csv"
+"""Rows of `nvidia-smi --query-gpu`."""
+DMON_LOG = "dmon.log"
+"""Rows of `nvidia-smi dmon`, what --query-gpu has no field for."""
+HOST_LOG = "host.csv"
+"""The load of the machine and of the job's processes."""
+RUN_FILE = "run.json"
+"""What the run was: see `RecordedRun`."""
+
+SCHEMA = "gpureport.record/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRun:
+    """What `run.json` says; it is written when recording begins, and again when it ends.
+
+    Attributes:
+        command: the job's command line with its secrets replaced; empty when none was given.
+        host: name of the machine.
+        timezone: zone of the stamps in the logs, as an IANA name or an offset such as `+02:00`.
+        started: when recording began, in microseconds since 1970 (UTC).
+        ended: when it ended; None while it goes on, and when the recorder was killed.
+        exit_code: exit code of the job; None without a job, and while it runs.
+        interval: seconds between two samples.
+        params: what could be seen of the configuration, such as versions of packages, by name.
+        notes: what could not be recorded, and why; each a whole sentence.
+    """
+
+    command: tuple[str, ...] = ()
+    host: str = ""
+    timezone: str = ""
+    started: int
+    ended: int | None = None
+    exit_code: int | None = None
+    interval: float = 1.0
+    params: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def format_run_file(run: RecordedRun) -> str:
+    """Return a run as the text of its `run.json`."""
+    content = {
+        "schema": SCHEMA,
+        "command": list(run.command),
+        "host": run.host,
+        "timezone": run.timezone,
+        "started": run.started,
+        "ended": run.ended,
+        "exit_code": run.exit_code,
+        "interval": run.interval,
+        "params": dict(run.params),
+        "notes": list(run.notes),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def parse_run_file(text: str) -> RecordedRun | None:
+    """Return what a `run.json` says; None when the text is none."""
+    try:
+        content: Any = json.loads(text)
+        if content["schema"] != SCHEMA:
+            return None
+        return RecordedRun(
+            command=tuple(map(str, content["command"])),
+            host=str(content["host"]),
+            timezone=str(content["timezone"]),
+            started=int(content["started"]),
+            ended=None if content["ended"] is None else int(content["ended"]),
+            exit_code=None if content["exit_code"] is None else int(content["exit_code"]),
+            interval=float(content["interval"]),
+            params=tuple((str(name), str(value)) for name, value in content["params"].items()),
+            notes=tuple(map(str, content["notes"])),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
