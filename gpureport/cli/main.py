@@ -58,7 +58,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one."""
         name = args[0]
-        if name in COMMANDS:
+        if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
 

@@ -10,6 +10,7 @@ import click
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_baseline_sources, complete_sources
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks
@@ -42,8 +43,13 @@ class _Outputs:
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True)
-@click.option("--baseline", metavar="NAME|SOURCE", help="Baseline to compare with.")
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.option(
+    "--baseline",
+    metavar="NAME|SOURCE",
+    help="Baseline to compare with.",
+    shell_complete=complete_baseline_sources,
+)
 @click.option(
     "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
 )

@@ -8,6 +8,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options import night_date
+from gpureport.cli.options.completion import complete_limits
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 fail_on = click.option(
     "--fail-on",
     multiple=True,
-    metavar="LIMIT",
-    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
+    metavar="RULE",
+    shell_complete=complete_limits,
+    help="Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
 )
 """The option that states a limit."""
 
