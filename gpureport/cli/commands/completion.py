@@ -45,7 +45,7 @@ _SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "f
 @click.command()
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 def completion(*, shell: str | None) -> None:
-    """Print the script that completes commands, options, checks, runs and files on Tab.
+    r"""Print the script that completes commands, options, checks, runs and files on Tab.
 
     Without SHELL it prints the line that installs it.
 

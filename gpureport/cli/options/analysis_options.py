@@ -23,7 +23,11 @@ _OPTIONS = (
         help="Make only this check, such as idle_gap (repeatable).",
     ),
     click.option(
-        "--ignore", multiple=True, metavar="CHECK", shell_complete=complete_kinds, help="Leave out this check (repeatable)."
+        "--ignore",
+        multiple=True,
+        metavar="CHECK",
+        shell_complete=complete_kinds,
+        help="Leave out this check (repeatable).",
     ),
     click.option(
         "--gpu-hour-price",
