@@ -1,34 +1,23 @@
 """Checks of analysed runs against the limits of the settings and the command line."""
 
-from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options import night_date
-from gpureport.cli.options.completion import complete_limits
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-fail_on = click.option(
-    "--fail-on",
-    multiple=True,
-    metavar="RULE",
-    shell_complete=complete_limits,
-    help="Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
-)
-"""The option that states a limit."""
-
-NO_BASELINE_HERE = "gpureport check --baseline checks changes"
+NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
 """Why a command without a baseline judges none."""
 
 
