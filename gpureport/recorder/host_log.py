@@ -1,15 +1,16 @@
 """The host log: the load of the machine and of the job's processes, a CSV line a sample."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from gpureport.recorder.process_tree import ProcessTree
+from gpureport.recorder.process_tree import Load, ProcessTree
 
 _BLOCK_DEVICES = Path("/sys/block")
 _MIB = 2**20
@@ -41,14 +42,18 @@ class HostLog:
     Shares and rates cover the time since the sample before. A value that is not known is an empty cell.
     """
 
-    def __init__(self, job: int | None = None) -> None:
-        """Begin; `job` is the number of the job's first process, None without one."""
-        self._tree = None if job is None else ProcessTree(job)
+    def __init__(self, *, has_job: bool) -> None:
+        """Begin; `has_job` is whether a job is to be watched, from `watch_job` on."""
+        self._has_job = has_job
+        self._tree: ProcessTree | None = None
         self._last = read_counters()
-        if self._tree:
-            self._tree.load()
         self._core_count = len(self._last.cores)
         self._has_iowait = any("iowait" in core for core in self._last.cores)
+
+    def watch_job(self, pid: int) -> None:
+        """Log the process of this number from now on, and all that it starts."""
+        self._tree = ProcessTree(pid)
+        self._tree.load()
 
     def header(self) -> str:
         """Return the headings, without a line end."""
@@ -64,7 +69,7 @@ class HostLog:
                 "memory_percent",
                 *(f"disk_{way}_bytes_per_second" for way in ("read", "write") if self._last.disks is not None),
                 *(f"network_{way}_bytes_per_second" for way in ("receive", "transmit") if self._last.network),
-                *(_JOB if self._tree else ()),
+                *(_JOB if self._has_job else ()),
             ]
         )
 
@@ -93,8 +98,8 @@ class HostLog:
         if last.network is not None:
             rates = measure_rates(last.network, now.network, seconds)
             cells += [_format_cell(rate, 0) for rate in rates]
-        if self._tree:
-            load = self._tree.load()
+        if self._has_job:
+            load = self._tree.load() if self._tree else Load(None, None, None)
             held = None if load.memory is None else load.memory / _MIB
             cells += [_format_cell(load.cores, 2), _format_cell(load.busiest, 2), _format_cell(held, 0)]
         return ",".join(cells)
@@ -102,14 +107,8 @@ class HostLog:
 
 def read_counters() -> HostCounters:
     """Return the counters of the machine as they stand."""
-    try:
-        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
-    except (OSError, RuntimeError, NotImplementedError):
-        disks = None
-    try:
-        network = psutil.net_io_counters(nowrap=False)
-    except OSError:
-        network = None
+    disks = _read(psutil.disk_io_counters, perdisk=True, nowrap=False)
+    network = _read(psutil.net_io_counters, nowrap=False)
     return HostCounters(
         at=time.monotonic(),
         cores=tuple(each._asdict() for each in psutil.cpu_times(percpu=True)),
@@ -120,9 +119,17 @@ def read_counters() -> HostCounters:
     )
 
 
+def _read(function: Callable[..., Any], **options: bool) -> Any:  # noqa: ANN401 - psutil has a type for each system
+    """Return what psutil counts, None where the system does not let it."""
+    try:
+        return function(**options)
+    except (OSError, RuntimeError, NotImplementedError):
+        return None
+
+
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a disk: no partition, and none made of others, which count its bytes."""
+    """Return whether a block device is a disk: no partition, and not made of others, whose bytes would count twice."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")

@@ -41,18 +41,20 @@ def _samples(log: HostLog, count: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("job", [None, os.getpid()])
-def test_all_of_it_is_read_back(tmp_path: Path, job: int | None) -> None:
+@pytest.mark.parametrize("has_job", [False, True])
+def test_all_of_it_is_read_back(tmp_path: Path, *, has_job: bool) -> None:
     """Each column becomes a metric, and none is left over."""
-    log = HostLog(job)
+    log = HostLog(has_job=has_job)
+    if has_job:
+        log.watch_job(os.getpid())
     found = text(tmp_path, lines(log.header(), *_samples(log, 3)))
     assert found.outcome.quality.notes == ()
     assert found.outcome.quality.rejected == ()
     assert len(found.table) == 3
     columns = set(found.table.column_names)
-    assert columns >= HOST | (JOB if job else set())
+    assert columns >= HOST | (JOB if has_job else set())
     assert not [name for name in columns if name.startswith("extra_")]
-    assert job or not columns & JOB
+    assert has_job or not columns & JOB
 
 
 def test_every_column_on_linux(tmp_path: Path) -> None:
@@ -80,9 +82,11 @@ def test_every_column_on_linux(tmp_path: Path) -> None:
 
 def test_stamps_and_cells() -> None:
     """A line has a cell for each heading, and a stamp as nvidia-smi writes it."""
-    log = HostLog(os.getpid())
+    log = HostLog(has_job=True)
     (line,) = _samples(log, 1)
     assert len(line.split(",")) == len(log.header().split(","))
+    # no job has begun
+    assert line.endswith(",,,")
     assert re.match(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},", line)
 
 
