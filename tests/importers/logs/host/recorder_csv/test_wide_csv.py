@@ -69,7 +69,9 @@ def test_headings(heading: str, metric: str, scale: float) -> None:
     assert (found.metric, found.scale) == (metric, scale)
 
 
-@pytest.mark.parametrize("heading", ["cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "net_recv_mb", "gpu", "loss", "swap"])
+@pytest.mark.parametrize(
+    "heading", ["cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "net_recv_mb", "gpu", "loss", "swap"]
+)
 def test_other_headings_are_not_guessed(heading: str) -> None:
     """Counters that only rise, clocks and words of another kind are no metric."""
     assert interpret_heading(heading) is None
