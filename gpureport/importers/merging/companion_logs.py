@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -139,9 +140,7 @@ class CompanionLogs:
         each.own[device.id] = name
         return name
 
-    def _join_columns(
-        self, each: _Companion, whole: pa.Table, rows: pa.Table, rates: tuple[float, float]
-    ) -> pa.Table:
+    def _join_columns(self, each: _Companion, whole: pa.Table, rows: pa.Table, rates: tuple[float, float]) -> pa.Table:
         """Return rows of a GPU with the metrics of the companion that they lack."""
         every = [max(round(rate * 1e6), 1) for rate in rates]
         times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
@@ -150,7 +149,7 @@ class CompanionLogs:
         each.joined += int(near.sum())
         _count(each.rejected, NO_MAIN_ROW, int((~near).sum()))
         source, far = _find_nearest(times, others)
-        picks = pa.array(source, mask=far > every[1])
+        picks: Any = pa.array(source, mask=far > every[1])
         for name in rows.column_names:
             if name in KEYS or rows.column(name).null_count == len(rows):
                 continue
@@ -158,7 +157,7 @@ class CompanionLogs:
                 each.held += len(rows) - rows.column(name).null_count
                 continue
             each.added[name] = None
-            values = rows.column(name).take(picks)
+            values: Any = rows.column(name).take(picks)
             if _is_averaged(name, values.type):
                 values = _average(values, columns.floats(rows.column(name)), nearest, near)
             if name in whole.column_names:
@@ -215,12 +214,14 @@ def _find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray
 
 
 def _is_averaged(name: str, kind: pa.DataType) -> bool:
-    """Return whether the mean of several readings says what one says: of shares and rates, not of counters or states."""
+    """Return whether the mean of several readings says what one says: not of counters and states."""
     metric = BY_NAME.get(name)
     return pa.types.is_floating(kind) and metric is not None and metric.kind is MetricKind.GAUGE
 
 
-def _average(picked: pa.ChunkedArray, values: "columns.FloatArray", places: IntArray, near: BoolArray) -> pa.Array:
+def _average(
+    picked: "pa.ChunkedArray[Any]", values: columns.FloatArray, places: IntArray, near: BoolArray
+) -> "pa.Array[Any]":
     """Return picked values, or the mean where several readings lie nearest to a row."""
     known = near & ~np.isnan(values)
     counts = np.bincount(places[known], minlength=len(picked))

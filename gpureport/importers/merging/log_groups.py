@@ -74,9 +74,10 @@ def group_logs(
             if may_join(group.main, log)
             and (zone_known or (group.main.outcome.timezone is None) == (log.outcome.timezone is None))
         ]
-        chosen = _choose_groups(comparable, log) or [
-            group for group in comparable if may_add_gpus(group.main, log) and _adds_gpus(group, log)
-        ][:1]
+        chosen = (
+            _choose_groups(comparable, log)
+            or [group for group in comparable if may_add_gpus(group.main, log) and _adds_gpus(group, log)][:1]
+        )
         for group in chosen:
             group.companions.append(log)
         if not chosen:
@@ -87,9 +88,7 @@ def group_logs(
 def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]:
     """Return the runs that a log belongs to; none where it may be of either of two at the same time."""
     matches = [
-        (max(match_logs(each, log) for each in group.logs), group)
-        for group in groups
-        if _shares_time(group.main, log)
+        (max(match_logs(each, log) for each in group.logs), group) for group in groups if _shares_time(group.main, log)
     ]
     best = max((match for match, _ in matches), default=Match.NONE)
     if best is Match.NONE:

@@ -1,14 +1,15 @@
 """What one log holds, learned by reading it once: its devices, their times and metrics."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.decoding.raw_file import FileState, RawFile
 from gpureport.importers.merging.shared_devices import Span
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions
 from gpureport.importers.recorders.same_gpu import METRICS, Series
@@ -76,8 +77,20 @@ class LogSurvey:
         return -len(self.metrics & CORE_METRICS), round(self.interval, 1), -len(self.metrics), self.sha256
 
 
+_known: dict[tuple[Path, FileState, str, str], LogSurvey | None] = {}
+"""Surveys of this process: sources are grouped before each is read as a run."""
+
+
 def survey_log(given: Input, options: ReadOptions) -> LogSurvey | None:
     """Return what a log holds, None where it cannot be read or has no time stamps."""
+    key = given.path.resolve(), FileState.from_path(given.path), given.importer.kind, repr(options)
+    if key not in _known:
+        _known[key] = _survey(given, options)
+    found = _known[key]
+    return found and replace(found, given=given)
+
+
+def _survey(given: Input, options: ReadOptions) -> LogSurvey | None:
     file = RawFile(given.path)
     try:
         extraction = given.importer.extract(file, options)
@@ -123,7 +136,5 @@ def _read_series(table: pa.Table) -> Series:
     none = np.full(len(table), np.nan)
     return Series(
         times=columns.integers(table.column("timestamp")),
-        values={
-            name: columns.floats(table.column(name)) if name in table.column_names else none for name in METRICS
-        },
+        values={name: columns.floats(table.column(name)) if name in table.column_names else none for name in METRICS},
     )

@@ -60,9 +60,11 @@ class Reading:
         self._merged = as_one_run and len(self._inputs) > 1
         self._companions: CompanionLogs | None = None
         if len(self._inputs) < len(inputs):
-            from gpureport.importers.merging.companion_logs import CompanionLogs  # noqa: PLC0415 - most runs have none
+            from gpureport.importers.merging import companion_logs  # noqa: PLC0415 - most runs have none
 
-            self._companions = CompanionLogs([each for each in inputs if each.companion_of is not None], options)
+            self._companions = companion_logs.CompanionLogs(
+                [each for each in inputs if each.companion_of is not None], options
+            )
         self._options = options
         self.labels = labels
         self._extractions: list[Extraction] = []

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.merging.log_groups import LogGroup, group_logs, match_devices, shared_time
 from gpureport.importers.merging.log_survey import LogSurvey, survey_log
-from gpureport.importers.merging.shared_devices import Span
 from gpureport.importers.protocol.importer import Input, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from gpureport.importers.protocol.time_bases import format_span
 from gpureport.importers.reading.folders import find_hosts_in_folder, find_logs_in_folder
 from gpureport.importers.reading.shared_times import RunTimes, choose_runs, read_host_times, read_training_times
 from gpureport.importers.reading.sources import identify
@@ -42,7 +41,7 @@ class _GivenLog:
     folder: Path | None
 
 
-def find_source_runs(  # noqa: PLR0913 - each is given by name
+def find_source_runs(
     sources: Sequence[str | Path],
     host: Sequence[str | Path] = (),
     *,
@@ -129,7 +128,9 @@ def _group(
     groups = group_logs(
         known,
         zone_known=options.tz is not None,
-        may_join=lambda one, other: one.sha256 != other.sha256 and _may_join(by_input[one.given], by_input[other.given]),
+        may_join=lambda one, other: (
+            one.sha256 != other.sha256 and _may_join(by_input[one.given], by_input[other.given])
+        ),
         may_add_gpus=lambda one, other: not steps and one.given.path.parent == other.given.path.parent,
     )
     groups = _attach_named(groups, by_input)
@@ -166,10 +167,10 @@ def _attach_named(groups: list[LogGroup], by_input: dict[Input, _GivenLog]) -> l
     for log in (log for group in own for log in group.logs):
         near = [group for group in runs if shared_time(group.main.span, log.span) >= 0]
         if not near:
-            times = f"it covers {_format_span(log.span)}, and {runs[0].main.given.locator} covers "
+            times = f"it covers {format_span(log.span)}, and {runs[0].main.given.locator} covers "
             raise SourceError(
                 log.given.locator,
-                f"{times}{_format_span(runs[0].main.span)}",
+                f"{times}{format_span(runs[0].main.span)}",
                 "check its clock, give --tz, or leave it out",
             )
         alike = [group for group in near if match_devices(group.main.gpus, log.gpus)]
@@ -178,11 +179,6 @@ def _attach_named(groups: list[LogGroup], by_input: dict[Input, _GivenLog]) -> l
             raise SourceError(log.given.locator, what, _AS_SOURCE)
         alike[0].companions.append(log)
     return runs
-
-
-def _format_span(span: Span) -> str:
-    start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
-    return f"{start} to {end}"
 
 
 class _HostLogs:
@@ -214,9 +210,7 @@ class _HostLogs:
                     for place in chosen:
                         inside[place].append(host)
 
-    def _choose(
-        self, hosts: Sequence[Input], runs: Sequence[list[Input]]
-    ) -> Iterator[tuple[Input, "list[int] | str"]]:
+    def _choose(self, hosts: Sequence[Input], runs: Sequence[list[Input]]) -> Iterator[tuple[Input, "list[int] | str"]]:
         """Yield each host log with the places of its runs, or why it has none; a single run has all."""
         if len(runs) == 1:
             yield from ((host, [0]) for host in hosts)

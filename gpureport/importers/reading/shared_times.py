@@ -44,7 +44,9 @@ def choose_runs(
     found = []
     for place, run in enumerate(runs):
         outcome = outcome_for(run)
-        comparable = outcome is not None and (zone_known or (outcome.timezone is None) == (run.outcome.timezone is None))
+        comparable = outcome is not None and (
+            zone_known or (outcome.timezone is None) == (run.outcome.timezone is None)
+        )
         if outcome is not None and comparable and shared_time(run.outcome.span, outcome.span) >= 0:
             found.append(place)
     if not found:
