@@ -18,6 +18,7 @@ ROAD = {
     "protocol.registry",
     "logs.nvidia_smi.importer",
     "logs.nvidia_smi.query.non_data_lines",
+    "reading.run_files",
     "reading.run_reading",
     "logs.nvidia_smi.query.extraction",
     "decoding.raw_file",
