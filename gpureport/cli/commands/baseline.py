@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options.completion import complete_baselines, complete_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.chosen_store import open_store, store_option
@@ -32,8 +33,8 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @baseline.command("set")
-@click.argument("baseline_name", metavar="NAME")
-@click.argument("source", nargs=-1, required=True)
+@click.argument("baseline_name", metavar="NAME", shell_complete=complete_baselines)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @source_options
 @click.pass_context
 def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, ...], options: SourceOptions) -> None:
@@ -81,7 +82,7 @@ def list_baselines(*, store: Path | None) -> None:
 
 
 @baseline.command()
-@click.argument("name", nargs=-1, required=True)
+@click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
 @store_option
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""
