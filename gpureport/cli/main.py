@@ -19,6 +19,7 @@ from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
 COMMANDS = {
+    "record": "Record GPUs and machine while a job runs.",
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
     "analyze": "Say where the GPU time of a run went, and why.",
@@ -95,10 +96,13 @@ def main(args: list[str] | None = None) -> None:
     The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
     """
     arguments = sys.argv[1:] if args is None else args
-    debug = "--debug" in arguments
-    level = next((FLAGS[argument] for argument in reversed(arguments) if argument in FLAGS), Verbosity.NORMAL)
+    # what follows -- belongs to the job that is recorded
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in own
+    level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
     session = Session(level=level, debug=debug)
-    rest = [argument for argument in arguments if argument != "--debug" and argument not in FLAGS]
+    rest = [argument for argument in own if argument != "--debug" and argument not in FLAGS]
+    rest += arguments[len(own) :]
     _prepare()
     try:
         result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
