@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
@@ -33,7 +34,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
     help="full: everything in a PDF or text, every sample in a page; auto: what fits; a number: means over seconds.",
 )
 @report_output.open_option
-@limit_checks.fail_on
+@fail_on_option
 @step_options
 @analysis_options
 @source_options

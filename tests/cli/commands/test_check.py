@@ -89,7 +89,7 @@ def test_a_missing_source_is_not_green(gpureport: Program) -> None:
     """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
     done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5%")
     assert done.code == 4
-    assert "NOT ASSESSED: the source can be read (gone.csv): " in done.out
+    assert "NOT ASSESSED: the run has data (gone.csv): " in done.out
     assert gpureport("check", "gone.csv").code == 4
     assert gpureport("check", "nobody").code == 4
     assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5%").code == 1
