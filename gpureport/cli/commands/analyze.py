@@ -3,6 +3,7 @@
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
@@ -10,7 +11,7 @@ from gpureport.cli.runs import analyses, named_runs, run_sampling
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @fail_on_option

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options.completion import complete_baselines, complete_runs
 from gpureport.cli.runs.chosen_store import open_store, store_option
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,8 +26,8 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @baseline.command("set")
-@click.argument("name")
-@click.argument("run", nargs=-1, required=True)
+@click.argument("name", shell_complete=complete_baselines)
+@click.argument("run", nargs=-1, required=True, shell_complete=complete_runs)
 @store_option
 def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
     """Copy stored runs as the baseline NAME. Several runs are repetitions of one step."""
@@ -54,7 +55,7 @@ def list_baselines(*, store: Path | None) -> None:
 
 
 @baseline.command()
-@click.argument("name", nargs=-1, required=True)
+@click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
 @store_option
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""

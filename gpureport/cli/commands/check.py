@@ -9,6 +9,7 @@ import click
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @gate_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option("--notify", is_flag=True, help="Print the result on one line, for a chat.")

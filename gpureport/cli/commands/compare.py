@@ -7,6 +7,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import run_sampling
@@ -27,7 +28,7 @@ _SIDES = 2
 
 
 @click.command()
-@click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @click.option(

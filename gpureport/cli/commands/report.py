@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.source_options import SourceOptions, source_options
@@ -14,7 +15,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
 
 
 @click.command()
-@click.argument("source", nargs=-1)
+@click.argument("source", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option(
     "-o",
     "--output",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from gpureport.cli.options.completion import complete_baseline_sources, complete_limits
 from gpureport.cli.options.option_groups import Command, add_options, take_values
 
 _FILE = click.Path(path_type=Path)
@@ -12,21 +13,27 @@ _FILE = click.Path(path_type=Path)
 fail_on_option = click.option(
     "--fail-on",
     multiple=True,
-    metavar="LIMIT",
-    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
+    metavar="RULE",
+    shell_complete=complete_limits,
+    help="Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
 )
-"""The option that states a limit."""
+"""The option that states a rule."""
 
 _OPTIONS = (
     click.option(
-        "--baseline", metavar="NAME|SOURCE", help="Baseline to compare with (default: [baseline] of the settings)."
+        "--baseline",
+        metavar="NAME|SOURCE",
+        shell_complete=complete_baseline_sources,
+        help="Baseline to compare with (default: [baseline] of the settings).",
     ),
     click.option(
-        "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
+        "--policy", type=_FILE, metavar="FILE", help="File with the rules (default: [[policy]] of the settings)."
     ),
     fail_on_option,
-    click.option("--junit", type=_FILE, metavar="FILE", help="Write the checks as JUnit XML."),
-    click.option("--summary", type=_FILE, metavar="FILE", help="Write the checks as Markdown, for a job summary."),
+    click.option("--junit", type=_FILE, metavar="FILE", help="Write what became of each rule as JUnit XML."),
+    click.option(
+        "--summary", type=_FILE, metavar="FILE", help="Write what became of each rule as Markdown, for a job summary."
+    ),
 )
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from gpureport.errors import SettingsError, StoreError
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
+from gpureport.store.stored_names import BASELINES
 
-FOLDER = "baselines"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -73,7 +73,7 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
 
 def list_baselines(store: Store) -> tuple[Baseline, ...]:
     """Return the baselines of a store by name."""
-    folders = sorted((store.folder / FOLDER).glob("[!.]*/")) if (store.folder / FOLDER).is_dir() else []
+    folders = sorted((store.folder / BASELINES).glob("[!.]*/")) if (store.folder / BASELINES).is_dir() else []
     return tuple(
         Baseline(name=folder.name, runs=tuple(entry.run for entry in Store(folder).entries())) for folder in folders
     )
@@ -109,4 +109,4 @@ def _baseline_folder(store: Store, name: str) -> Path:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise SettingsError(name, "no name of a baseline", hint)
-    return store.folder / FOLDER / name
+    return store.folder / BASELINES / name
