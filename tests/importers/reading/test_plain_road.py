@@ -20,6 +20,7 @@ ROAD = {
     "logs.nvidia_smi.query.non_data_lines",
     "reading.run_files",
     "reading.run_reading",
+    "protocol.named_models",
     "logs.nvidia_smi.query.extraction",
     "decoding.raw_file",
     "decoding.pieces",
