@@ -69,9 +69,10 @@ class ProcessTree:
     def load(self) -> Load:
         """Return what the processes use, and have used since the last call."""
         now = time.monotonic()
-        known = self._last.members if self._last else {}
+        first = read_usage(self._root) if self._last is None else None
+        known = self._last.members if self._last else {self._root: first} if first else {}
         if now >= self._next_search:
-            members = find_members(self._root, known, read_all())
+            members = find_members(known, read_all())
             self._next_search = now + (time.monotonic() - now) / _SEARCH_SHARE
             searched, self._searched = self._searched, now
         else:
@@ -83,13 +84,12 @@ class ProcessTree:
         return measure_load(last, look, searched)
 
 
-def find_members(root: int, known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
-    """Return the job's processes: its first one, those known already, and all that these started."""
+def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
+    """Return the job's processes: those known already that still run, and all that they started."""
     started: dict[int, list[int]] = {}
     for pid, usage in everyone.items():
         started.setdefault(usage.parent, []).append(pid)
-    known_alive = (pid for pid, usage in known.items() if pid in everyone and everyone[pid].start == usage.start)
-    open_pids = [*known_alive, *([root] if root in everyone and (root in known or not known) else [])]
+    open_pids = [pid for pid, usage in known.items() if pid in everyone and everyone[pid].start == usage.start]
     members: dict[int, Usage] = {}
     while open_pids:
         pid = open_pids.pop()
@@ -128,7 +128,7 @@ def measure_load(last: Look | None, now: Look, searched: float) -> Load:
     return Load((sum(own) + ended) / seconds, max(own) / seconds, memory)
 
 
-def _parse_stat(text: str, tick: int, page: int) -> Usage:
+def parse_stat(text: str, tick: int, page: int) -> Usage:
     """Return what a line of /proc/PID/stat says; the name of the program in it may hold blanks and brackets."""
     fields = text[text.rindex(")") + 2 :].split()
     return Usage(
@@ -144,12 +144,13 @@ def _read_proc(pid: int) -> Usage | None:
     try:
         with (_PROC / str(pid) / "stat").open(encoding="utf-8", errors="replace") as file:
             text = file.read()
-        return _parse_stat(text, _TICK, _PAGE)
+        return parse_stat(text, _TICK, _PAGE)
     except (OSError, ValueError, IndexError):
         return None
 
 
-def _read_psutil(pid: int) -> Usage | None:
+def read_with_psutil(pid: int) -> Usage | None:
+    """Return what a process has used, on a system without /proc; None where it cannot be read."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -164,7 +165,7 @@ def _read_psutil(pid: int) -> Usage | None:
 _IS_LINUX = psutil.LINUX and _PROC.is_dir()
 _TICK, _PAGE = (os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")) if _IS_LINUX else (1, 1)
 # one file says all that is asked for, at a quarter of what psutil takes
-read_usage: Callable[[int], Usage | None] = _read_proc if _IS_LINUX else _read_psutil
+read_usage: Callable[[int], Usage | None] = _read_proc if _IS_LINUX else read_with_psutil
 
 
 def read_all(pids: Iterable[int] | None = None) -> dict[int, Usage]:
