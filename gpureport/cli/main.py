@@ -35,7 +35,7 @@ COMMANDS = {
     "completion": "Complete commands and options in the shell.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
-_USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 2, 3, 130, 143
+_BROKEN, _USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 1, 2, 3, 130, 143
 _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
 
@@ -146,8 +146,8 @@ def main(args: list[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
         _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
-    # a run left out because of a bug neither breaks a limit nor keeps it
-    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
+    # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
+    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpureport.errors import SettingsError
 
-_SIGNAL_BASE = 128
+SIGNAL_BASE = 128
 """What shells add to the number of the signal that ended a program."""
 
 
@@ -34,7 +34,7 @@ class JobProcess:
     def exit_code(self) -> int | None:
         """Its exit code as shells give it; None while it runs."""
         code = self._process.poll()
-        return _SIGNAL_BASE - code if code is not None and code < 0 else code
+        return SIGNAL_BASE - code if code is not None and code < 0 else code
 
     def send(self, number: int) -> None:
         """Send it a signal."""

@@ -8,6 +8,7 @@ class LineFile:
     """A log being written.
 
     Attributes:
+        name: name of the file.
         failure: why writing ended early, such as a full disk; empty while it goes on.
         lines: lines written.
     """
@@ -18,7 +19,7 @@ class LineFile:
         Raises:
             OSError: when it cannot be made.
         """
-        self._name = path.name
+        self.name = path.name
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         self._pending = b""
         self.failure = ""
@@ -50,7 +51,7 @@ class LineFile:
             reason = "the file takes no more"
         except OSError as error:
             reason = error.strerror or "it cannot be written"
-        self.failure = f"{self._name} ends early: {reason}."
+        self.failure = f"{self.name} ends early: {reason}."
         os.ftruncate(self._file, self._end_of_whole_lines(before, text))
 
     def _end_of_whole_lines(self, before: int, text: bytes) -> int:

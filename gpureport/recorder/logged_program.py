@@ -18,6 +18,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 """Seconds before a program that ended is started again: so many at first, twice as many each time."""
 _PATIENCE = 2.0
 """Seconds that a program has to end once it was asked to."""
+_LONG_SILENCE = 90.0
+"""Seconds without a line that are worth a note: more than the longest interval and than the longest pause."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -40,6 +42,8 @@ class LoggedProgram:
         self._words = words
         self._pause = _FIRST_PAUSE
         self._next_start = 0.0
+        self._last_text = time.monotonic()
+        self.descriptor: int | None = None
         self._start()
 
     def _start(self) -> None:
@@ -57,7 +61,7 @@ class LoggedProgram:
             )
         finally:
             os.close(theirs)
-        self.descriptor: int | None = ours
+        self.descriptor = ours
 
     def copy_output(self) -> None:
         """Copy what it has printed; call it when `descriptor` can be read."""
@@ -69,23 +73,34 @@ class LoggedProgram:
             # Linux says so where others say that there is no more
             text = b""
         if text:
+            self._last_text = time.monotonic()
             self.log.write(text)
             return
         os.close(self.descriptor)
         self.descriptor = None
         self.log.end_line()
-        self._process.kill()
-        self._process.wait()
-        self._next_start = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._kill()
+        self._wait_before_next_start()
 
     def start_again(self) -> bool:
         """Start it again if it ended some seconds ago; return whether it was started."""
         if self.descriptor is not None or time.monotonic() < self._next_start:
             return False
+        try:
+            self._start()
+        except OSError:
+            # a driver being replaced, or no process to be had
+            self._wait_before_next_start()
+            return False
         self.restarts += 1
-        self._start()
         return True
+
+    def describe_silence(self) -> str:
+        """Return a sentence on how long it has printed nothing; empty where that is not long."""
+        silent = time.monotonic() - self._last_text
+        if silent < _LONG_SILENCE:
+            return ""
+        return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi gave no more rows."
 
     def stop(self) -> None:
         """Ask it to end as Ctrl-C does, and copy its last lines."""
@@ -94,14 +109,23 @@ class LoggedProgram:
         self._process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
-        self._process.kill()
-        self._process.wait()
+        self._kill()
         os.set_blocking(self.descriptor, False)
         with contextlib.suppress(OSError):
             while text := os.read(self.descriptor, _CHUNK):
                 self.log.write(text)
         os.close(self.descriptor)
         self.descriptor = None
+
+    def _kill(self) -> None:
+        self._process.kill()
+        # what hangs in a driver that lost its GPU cannot be killed, and the job's exit code must not wait for it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+
+    def _wait_before_next_start(self) -> None:
+        self._next_start = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
 
 def _end_with_parent() -> None:

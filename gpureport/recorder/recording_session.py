@@ -2,11 +2,10 @@
 
 import contextlib
 import os
-import selectors
+import shutil
 import socket
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recorder import nvidia_smi
 from gpureport.recorder.host_log import HostLog
-from gpureport.recorder.job_process import JobProcess
+from gpureport.recorder.job_process import SIGNAL_BASE, JobProcess
 from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
+from gpureport.recorder.recording_loop import RecordingLoop
 from gpureport.recorder.secrets import hide_secrets
 from gpureport.recorder.seen_params import collect_params
-from gpureport.recorder.signals import ENDING, SignalPipe, reaches_whole_group
+from gpureport.recorder.signals import SignalPipe
 
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
@@ -60,9 +60,11 @@ class RecordingSession:
 
         Raises:
             SourceError: when GPUs are to be recorded and nvidia-smi is missing or does not answer.
-            SettingsError: when the folder holds a recording, or cannot be made.
+            SettingsError: when the folder holds a recording or cannot be made, or there is no such job.
         """
         self._plan = plan
+        if plan.command and shutil.which(plan.command[0]) is None:
+            raise SettingsError(plan.command[0], "no such program", "check the command after --")
         self._words: dict[str, list[str]] = {}
         self._missing: list[str] = []
         if not plan.host_only:
@@ -104,7 +106,7 @@ class RecordingSession:
         log.write(f"{host.header()}\n".encode())
         for name, words in self._words.items():
             self._programs.append(LoggedProgram(name, words, self._open_log(name)))
-        loop = _Loop(host=host, log=log, programs=self._programs, interval=self._plan.interval)
+        loop = RecordingLoop(host=host, log=log, programs=self._programs, interval=self._plan.interval)
         code: int | None = None
         signals = SignalPipe()
         try:
@@ -112,6 +114,7 @@ class RecordingSession:
                 loop.listen(signals)
                 code = self._run_job(loop) if self._plan.command else loop.run_until_asked()
         finally:
+            self._missing += filter(None, (loop.failure, *(each.describe_silence() for each in self._programs)))
             for program in self._programs:
                 program.stop()
             for file in self._files:
@@ -119,10 +122,13 @@ class RecordingSession:
             self._finish(code if self._plan.command else None)
         return code
 
-    def _run_job(self, loop: "_Loop") -> int:
+    def _run_job(self, loop: RecordingLoop) -> int:
         if self._programs:
             first = self._programs[0].log
             loop.run(_FIRST_ROWS, until=lambda: first.lines >= _HEADER_AND_ROW)
+        if loop.asked is not None:
+            self._missing.append("The job was not started: recording was asked to end before.")
+            return SIGNAL_BASE + loop.asked
         job = JobProcess(self._plan.command)
         loop.watch_job(job)
         loop.run(None, until=lambda: job.exit_code is not None)
@@ -160,82 +166,6 @@ class RecordingSession:
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Loop:
-    """Waits for lines of programs, for the time of the next sample of the machine, and for signals."""
-
-    host: HostLog
-    log: LineFile
-    programs: Sequence[LoggedProgram]
-    interval: float
-    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-    _next_sample: float = 0.0
-    _signals: SignalPipe | None = None
-    _job: JobProcess | None = None
-    _is_asked_to_end: bool = False
-
-    def listen(self, signals: SignalPipe) -> None:
-        """Begin to wait for signals and for the programs."""
-        self._signals = signals
-        self._selector.register(signals.descriptor, selectors.EVENT_READ)
-        for program in self.programs:
-            self._register(program)
-
-    def watch_job(self, job: JobProcess) -> None:
-        """Send signals on to the job, and log its processes."""
-        self._job = job
-        self.host.watch_job(job.pid)
-
-    def run_until_asked(self) -> int:
-        """Run until a signal asks to end."""
-        self.run(None, until=lambda: self._is_asked_to_end)
-        return 0
-
-    def run(self, seconds: float | None, until: Callable[[], bool] = lambda: False) -> None:
-        """Run for a time, without end if it is None, or until something has happened."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while not until() and (end is None or time.monotonic() < end):
-            self._wait(end)
-
-    def _wait(self, end: float | None) -> None:
-        """Wait for the next event, and do what it asks for."""
-        now = time.monotonic()
-        if now >= self._next_sample:
-            self._sample_host(now)
-        wait = min(self._next_sample, self._next_sample if end is None else end) - time.monotonic()
-        for key, _ in self._selector.select(max(0.0, wait)):
-            if isinstance(key.data, LoggedProgram):
-                self._copy(key.data, key.fd)
-            else:
-                self._handle_signals()
-        for program in self.programs:
-            if program.start_again():
-                self._register(program)
-
-    def _sample_host(self, now: float) -> None:
-        sample = self.host.sample()
-        if sample is not None:
-            self.log.write(f"{sample}\n".encode())
-        # late samples are not made up for
-        self._next_sample = max(self._next_sample + self.interval, now + self.interval / 2)
-
-    def _register(self, program: LoggedProgram) -> None:
-        if program.descriptor is not None:
-            self._selector.register(program.descriptor, selectors.EVENT_READ, program)
-
-    def _copy(self, program: LoggedProgram, descriptor: int) -> None:
-        program.copy_output()
-        if program.descriptor is None:
-            self._selector.unregister(descriptor)
-
-    def _handle_signals(self) -> None:
-        asked = self._signals.take_signals() & set(ENDING) if self._signals else set()
-        for number in asked:
-            if self._job is not None and not reaches_whole_group(number):
-                self._job.send(number)
-        self._is_asked_to_end |= bool(asked)
 
 
 def name_local_zone() -> str:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.progress import show_progress
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.runs import analyses, named_runs, source_joining, source_names
-from gpureport.cli.runs.run_storing import store_run
-from gpureport.errors import SettingsError, SourceError, StoreError
+from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
+from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,21 +46,21 @@ class CapturedNight:
                 self.add_missing(source, recording.run.step or "", fault.what, run=fault.where)
         self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
 
-    def add_missing(self, source: str, step: str, what: str, hint: str = "", run: str = "") -> None:
+    def add_missing(self, source: str, step: str, what: str, reason: str = "", run: str = "") -> None:
         """Add a part without data.
 
         Args:
             source: the source, as named.
             step: label of the step its run would have had.
-            what: why there are no data.
-            hint: what to do about it.
+            what: why there are no data, for the history.
+            reason: the same for its check, with what to do about it; `what` when empty.
             run: what its check calls the run; the source when empty.
         """
         from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
         from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
 
         self.parts.append(capture_missing(source, step, what))
-        self.missing.append(build_missing_check(run or source, f"{what}; {hint}" if hint else what))
+        self.missing.append(build_missing_check(run or source, reason or what))
 
 
 def read_night(
@@ -77,7 +78,8 @@ def read_night(
                 tonight.add_missing(found.where, step, found.what)
                 report_internal_error(found)
             elif isinstance(found, SourceError):
-                tonight.add_missing(found.where, step, found.what, found.hint)
+                what = "no such file or run" if any(map(source_names.is_missing, group)) else found.what
+                tonight.add_missing(found.where, step, what, f"{found.what}; {found.hint}")
                 click.echo(f"gpureport: {make_printable(str(found))}", err=True)
             elif (first := first_night_of_run(recorded, found.run.id)) not in {None, date}:
                 what = f"this is the log of the night {first}, not a new one"
@@ -95,7 +97,7 @@ def _read_group(
     whole = ", ".join(group)
     try:
         if len(group) == 1 and not source_names.is_source(group[0], options):
-            yield _read_stored(store, group[0], options)
+            yield store.read(relabel_stored_run(store, group[0], options))
             return
         readings = named_runs.find_readings(group, options)
     except (SourceError, StoreError) as error:
@@ -103,7 +105,7 @@ def _read_group(
         return
     for reading in readings:
         try:
-            with internal_errors(reading.locator):
+            with internal_errors(reading.locator), show_progress(reading):
                 entry, _ = store_run(store, reading, force=False)
         except SourceError as error:
             yield error if len(readings) > 1 else error.at(whole)
@@ -111,21 +113,6 @@ def _read_group(
             yield error
         else:
             yield store.read(entry)
-
-
-def _read_stored(store: "Store", name: str, options: SourceOptions) -> "Recording":
-    """Return a run of the store, which keeps the labels that the options give.
-
-    Raises:
-        SettingsError: when an option only matters while a log is read.
-        StoreError: when there is no such run, or it is damaged.
-    """
-    entry = store.named(name)
-    option = options.reading_option or (options.window.window and "--from and --to") or (options.window.job and "--job")
-    if option:
-        raise SettingsError(str(option), f"{name} is stored, and it is recorded whole", "name its log instead")
-    run = options.labels.labels().applied(entry.run)
-    return store.read(entry if run == entry.run else store.relabel(entry, run))
 
 
 def measure_runs(

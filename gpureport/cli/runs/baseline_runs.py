@@ -26,7 +26,7 @@ def read_baseline_runs(name: str, options: "SourceOptions") -> "list[Recording]"
         unlabelled_source = replace(unlabelled, input=replace(options.input, host=(), training=()))
         return named_runs.read_recordings([name], unlabelled_source)
     try:
-        return read_baseline(source_names.find_store(options), name)
+        return read_baseline(source_names.find_store(options), name.removeprefix(source_names.BASELINE))
     except (StoreError, SettingsError) as error:
         if not source_names.is_stored(name, options):
             raise StoreError(error.where, error.what, error.hint) from error

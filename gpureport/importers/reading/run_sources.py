@@ -297,7 +297,7 @@ def _with_companions(logs: Sequence[Input], options: ReadOptions) -> list[Input]
     groups = group_logs(
         surveys,
         zone_known=options.tz is not None,
-        may_join=lambda one, other: one.sha256 != other.sha256 and not other.is_complete,
+        may_join=lambda one, other: not other.is_complete and bool(other.metrics - one.metrics),
         may_add_gpus=lambda *_: False,
     )
     joined = {each.given: group.main.given for group in groups for each in group.companions}

@@ -73,7 +73,7 @@ def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
     assert done.err.startswith("gpureport: gone.csv: no such file")
     unassessed = "NOT ASSESSED: the run has data (gone.csv): no such file; check the path."
     assert done.out == f"1 Mar: no data from gone.csv.\n{unassessed}\n"
-    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file")]
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run")]
     assert nightly("no-such-run", "--date", "2026-03-02").code == 4
 
 
@@ -190,7 +190,7 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
     assert done.code == 4
     assert "the run has data (node1/gpu.csv, node2/gpu.csv): no such file" in done.out
     assert nightly(*names, "--date", "2026-03-01").code == 4
-    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file no such file")]
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
     for number in (1, 2):
         (tmp_path / names[number]).write_text(log(120 + number))
     assert nightly(*names, "--date", "2026-03-01").code == 0
