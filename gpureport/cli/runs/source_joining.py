@@ -30,17 +30,24 @@ def pair_sources(
         steps: whether the sources are steps to compare, which stay apart where they would be one run.
 
     Raises:
+        SettingsError: when options are not as many as sources.
         SourceError: when a training log belongs to none of the runs, or may belong to several.
     """
     logs, hosts, training = split_companions(sources, options)
+    named = options
+    if len(logs) > 1 and len(options.input.training) not in {0, len(logs)}:
+        # not one for each source in their order: each goes to the run whose time it shares
+        training = [*training, *map(str, options.input.training)]
+        options = replace(options, input=replace(options.input, training=()))
     every = options.for_each(logs)
     files = [place for place, (source, own) in enumerate(every) if _is_log(source, own)]
     if len(sources) < _FEWEST or not files or len(files) + len(hosts) + len(training) < _FEWEST:
-        return every
+        return named.for_each(logs)
     labelled = max(len(options.labels.step), len(options.labels.work)) > 1
     try:
         joined = _join([every[place] for place in files], hosts, training, steps=steps or labelled)
     except SourceError:
+        named.for_each(logs)
         if hosts or training:
             raise
         # each source then says itself what is wrong with it

@@ -12,6 +12,7 @@ from gpureport.importers.merging.shared_devices import spans_overlap
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 
 NO_SHARED_TIME = "shares no time with a GPU log"
+OTHER_ZONE = "names a time zone where the GPU logs name none, or the other way round (--tz)"
 SEVERAL_RUNS = "may belong to any of several runs"
 
 
@@ -41,7 +42,7 @@ def choose_runs(
         outcome_for: what is known of the file when it is read beside a run; None where it has no time.
         zone_known: whether stamps without a zone have one.
     """
-    found = []
+    found, meets = [], False
     for place, run in enumerate(runs):
         outcome = outcome_for(run)
         comparable = outcome is not None and (
@@ -50,7 +51,7 @@ def choose_runs(
         if outcome is not None and comparable and shared_time(run.outcome.span, outcome.span) >= 0:
             found.append(place)
     if not found:
-        return NO_SHARED_TIME
+        return OTHER_ZONE if meets else NO_SHARED_TIME
     spans = [runs[place].outcome.span for place in found]
     if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
         return found
