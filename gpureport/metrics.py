@@ -139,6 +139,7 @@ METRICS: tuple[Metric, ...] = (
     host("host_disk_write_bytes_per_second", "By/s", "float64", "sar -b", "Bytes written to all disks in a second.", covers=_SINCE),
     host("cpu_power_watts", "W", "float32", "AMDuProfCLI timechart --event power", "Power of the processors, all sockets together.", covers=_SINCE, otel="hw.power"),
     host("process_cpu_cores", "", "float32", "pidstat -u -p PID 1", "Cores the watched process kept busy, 1 for a whole core; of several processes, that of the busiest.", covers=_SINCE),
+    host("job_cpu_cores", "", "float32", "gpureport record", "Cores that all processes of the job kept busy together, 1 for a whole core.", covers=_SINCE),
     host("process_memory_used_bytes", "By", "int64", "pidstat -r -p PID 1", "Resident memory of the watched process; of several processes, that of the largest.", covers=MOMENT, otel="process.memory.usage"),
     host("host_disk_used_bytes", "By", "int64", "psutil.disk_usage('/').used", "Space in use on the root file system; how full it is, not how much is read or written.", covers=MOMENT, otel="system.filesystem.usage"),
     host("host_disk_free_bytes", "By", "int64", "psutil.disk_usage('/').free", "Space left on the root file system.", covers=MOMENT),

@@ -9,7 +9,7 @@ from gpureport.errors import SettingsError
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "carbon", "policy", "prices", "rules", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 

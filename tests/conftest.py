@@ -1,7 +1,12 @@
 """Options every test may use, and what runs beside what."""
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
+
+from tests.recorder.stand_in import install_stand_in
 
 settings.register_profile("side by side", deadline=None)
 # how long an example takes says nothing while other tests run
@@ -34,3 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether expectations are to be rewritten rather than compared with."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def stand_in_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a stand-in for nvidia-smi on PATH, which plays the log that STAND_IN_LOG names; return its path."""
+    program = install_stand_in(tmp_path / "driver")
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return program

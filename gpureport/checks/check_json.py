@@ -1,24 +1,23 @@
 """The JSON of `gpureport check` (schema `gpureport.check/1`): it grows, it never renames."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 
-from gpureport.checks import check_results
+from gpureport.checks.gate_verdict import Verdict
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording.display import GAP
 
 SCHEMA = "gpureport.check/1"
 
 
-def render(checks: Sequence[Check]) -> str:
+def render(verdict: Verdict) -> str:
     """Return the checks as JSON text; null is what is not known."""
     document = {
         "schema": SCHEMA,
-        "exit_code": check_results.exit_code(checks),
-        "line": check_results.format_result_line(checks),
-        "counts": {outcome.value: check_results.count_outcome(checks, outcome) for outcome in CheckOutcome},
-        "checks": [_check(check) for check in checks],
+        "exit_code": verdict.exit_code,
+        "line": f"gpureport check {verdict.line}",
+        "counts": {outcome.value: verdict.count(outcome) for outcome in CheckOutcome},
+        "checks": [_check(check) for check in verdict.checks],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.checks import check_results, check_wording
+from gpureport.checks import check_wording, gate_verdict
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.formats.text.markdown_syntax import escape
 from gpureport.report.wording import display
@@ -12,24 +12,32 @@ _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
 
 _CELL = 300
+_GRAVE = {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
 _OTHERS = {CheckOutcome.ACKNOWLEDGED: "Acknowledged", CheckOutcome.NOT_APPLIED: "Does not apply"}
 
 
-def render_markdown(checks: Sequence[Check]) -> str:
-    """Return the checks as Markdown: the line for a chat as heading, then a table, the gravest first."""
-    return "\n".join(_lines(checks)) + "\n"
+def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
+    """Return the checks as Markdown: a heading, then a table, the gravest first.
+
+    Args:
+        checks: the checks.
+        heading: how the gate ended, as the line for a chat says it.
+        state: what else to say below the heading, each line a paragraph.
+    """
+    return "\n".join(_lines(checks, heading, state)) + "\n"
 
 
-def _lines(checks: Sequence[Check]) -> Iterator[str]:
-    yield from (
-        f"## {escape(check_results.format_result_line(checks))}",
-        "",
-        "| Outcome | Run | Rule | Observed | |",
-        "|---|---|---|---|---|",
-    )
-    ordered = check_results.sort_by_gravity(checks)
+def _lines(checks: Sequence[Check], heading: str, state: Sequence[str]) -> Iterator[str]:
+    yield f"## {escape(display.plain(heading))}"
+    yield ""
+    for line in state:
+        yield from (escape(display.plain(line)), "")
+    if not checks:
+        return
+    yield from ("| Outcome | Run | Rule | Observed | |", "|---|---|---|---|---|")
+    ordered = list(gate_verdict.sort_by_gravity(checks))
     for check in ordered[:_ROWS]:
-        bold = "**" if check.outcome in check_results.GRAVE else ""
+        bold = "**" if check.outcome in _GRAVE else ""
         cells = (check.run, check.limit, check.observed, check.reason)
         yield f"| {bold}{OUTCOME_WORDS[check.outcome]}{bold} | {' | '.join(map(_cell, cells))} |"
     if len(ordered) > _ROWS:

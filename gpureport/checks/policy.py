@@ -113,10 +113,6 @@ class Policy:
         """Whether any limit needs a baseline."""
         return any(entry.needs_baseline for entry in self.entries)
 
-    def without_baseline_limits(self) -> "Policy":
-        """Return this policy without the limits that need a baseline."""
-        return replace(self, entries=tuple(entry for entry in self.entries if not entry.needs_baseline))
-
     def with_limits(self, limits: Sequence[str]) -> "Policy":
         """Return this policy and limits of the command line.
 

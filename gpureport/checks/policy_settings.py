@@ -29,6 +29,18 @@ def read_policy(settings: Settings) -> Policy:
     )
 
 
+def read_baseline_name(settings: Settings) -> str | None:
+    """Return the baseline that `[baseline]` of the settings names; None where it names none.
+
+    Raises:
+        SettingsError: with the line of the first mistake.
+    """
+    section = settings.section("baseline")
+    section.only({"name"})
+    name = section.text("name")
+    return name or None
+
+
 def _read_entry(section: Section) -> PolicyEntry:
     section.only({"limit", "for", "unless", "confidence"})
     return PolicyEntry(

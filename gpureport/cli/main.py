@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -14,25 +15,27 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
-from gpureport.cli.messages.styled_text import print_error
+from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
 COMMANDS = {
-    "ingest": "Read logs into the store and say what was kept.",
-    "runs": "List, show, label, export or remove stored runs.",
+    "record": "Record GPUs and machine while a job runs.",
+    "report": "Write the report of one or more runs.",
     "analyze": "Say where the GPU time of a run went, and why.",
     "compare": "Compare runs, step by step.",
-    "report": "Write the report of one or more runs.",
-    "check": "Check runs against limits, as a gate in a pipeline.",
-    "baseline": "Set, list or remove named baselines.",
+    "check": "Check runs against rules, as a gate in a pipeline.",
     "nightly": "Keep a history of nights, and write its pages.",
+    "ingest": "Read logs into the store and say what was kept.",
+    "runs": "List, show, label, export or remove stored runs.",
+    "baseline": "Set, list or remove named baselines.",
     "publish": "Put reports and figures where people look.",
-    "explain": "Explain a kind, a metric, or what to record.",
+    "explain": "Explain a check, a metric, or what to record.",
     "demo": "Analyse the sample logs: a first look.",
+    "completion": "Complete commands and options in the shell.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
-_USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 2, 3, 130, 143
+_BROKEN, _USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 1, 2, 3, 130, 143
 _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
 
@@ -58,7 +61,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one."""
         name = args[0]
-        if name in COMMANDS:
+        if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
 
@@ -74,19 +77,32 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    epilog="Complete commands with Tab: gpureport completion prints the one line that installs it.",
+)
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors on standard error.")
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
+@click.pass_context
+def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
-    Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
+    Without a command it says which recordings and logs this folder holds, and what to do next.
+
+    Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read; 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug
+    if ctx.invoked_subcommand is None:
+        from gpureport.cli.messages.folder_overview import describe_folder  # noqa: PLC0415 - only without a command
+
+        for line in describe_folder(Path.cwd()):
+            click.echo(make_printable(line))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -95,16 +111,16 @@ def main(args: list[str] | None = None) -> None:
     The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
     """
     arguments = sys.argv[1:] if args is None else args
-    debug = "--debug" in arguments
-    level = next((FLAGS[argument] for argument in reversed(arguments) if argument in FLAGS), Verbosity.NORMAL)
+    # what follows -- belongs to the job that is recorded
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in own
+    level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
     session = Session(level=level, debug=debug)
-    rest = [argument for argument in arguments if argument != "--debug" and argument not in FLAGS]
+    rest = [argument for argument in own if argument != "--debug" and argument not in FLAGS]
+    rest += arguments[len(own) :]
     _prepare()
     try:
         result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(_USAGE)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _called(rest)
@@ -130,8 +146,8 @@ def main(args: list[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
         _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
-    # a run left out because of a bug neither breaks a limit nor keeps it
-    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
+    # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
+    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:

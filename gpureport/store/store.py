@@ -15,8 +15,8 @@ from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes, run_json, series_file
 from gpureport.store.readable_run import ReadableRun
 from gpureport.store.run_json import StoredRun
+from gpureport.store.stored_names import find_store_folder
 
-FOLDER = ".gpureport"
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
 _RUN, _SERIES, _TRAINING, _REJECTS = "run.json", "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
@@ -55,8 +55,7 @@ class Store:
     @classmethod
     def find(cls, start: Path) -> "Store":
         """Return the store of a folder or of the nearest one above it, else a new one in it."""
-        above = next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), start)
-        return cls(above / FOLDER)
+        return cls(find_store_folder(start))
 
     @staticmethod
     def _check(marker: Path) -> None:

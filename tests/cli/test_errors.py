@@ -120,13 +120,6 @@ def test_debug_shows_the_traceback(gpureport: Program) -> None:
         assert outcome.err.endswith("gpureport: absent.csv: no such file; check the path\n")
 
 
-def test_without_a_command_the_help_is_shown(gpureport: Program) -> None:
-    """The bare program shows its commands, readable, and that something was missing."""
-    outcome = gpureport()
-    assert outcome.code == 2
-    assert "\n  ingest    Read logs into the store" in outcome.err
-
-
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     """What cannot be written is said in one line."""
     (tmp_path / "good.csv").write_text(log(60))

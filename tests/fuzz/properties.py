@@ -14,6 +14,7 @@ from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.results import Analysis
 from gpureport.checks import check_json, policy_evaluation
+from gpureport.checks.gate_verdict import Verdict
 from gpureport.checks.policy import Policy
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
@@ -116,7 +117,7 @@ def limited(number: int) -> None:
         _POLICY, policy_evaluation.CheckInput(analyses=(run.analysis,), selected_kinds=kinds, today=date(2026, 3, 14))
     )
     assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
-    _strict(check_json.render(checks))
+    _strict(check_json.render(Verdict(checks=checks)))
     for form, render_one in figure_exports.FORMATS.items():
         text = render_one(figure_exports.export_figures([run]), checks)
         _sound(".prom" if form == "openmetrics" else ".json", text.encode())

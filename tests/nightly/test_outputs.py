@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.checks import check_json, check_junit, check_results, check_summary
+from gpureport.checks import check_json, check_junit, check_summary
+from gpureport.checks.gate_verdict import Verdict
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.site import figure_exports
 from gpureport.report.wording import terms
@@ -35,17 +36,17 @@ PASSED, BROKEN, CANNOT = CHECKS[:3]
 )
 def test_the_exit_code_is_that_of_the_gravest(checks: tuple[Check, ...], code: int) -> None:
     """Broken is 1, cannot judge 4, and 1 wins; no check at all is no success."""
-    assert check_results.exit_code(checks) == code
+    assert Verdict(checks=checks).exit_code == code
 
 
 def test_the_line_says_how_it_ended_and_why() -> None:
     """One line with what is grave, safe to paste, and not too long for a chat."""
-    line = check_results.format_result_line(CHECKS)
-    assert line.startswith("gpureport check FAILED: Idle gaps (1 run). Allowed: none; cost <= 3 EUR (")
+    line = Verdict(checks=CHECKS).line
+    assert line.startswith("FAILED: Idle gaps (1 run). Allowed: none; cost <= 3 EUR (")
     assert line.isprintable()
-    assert len(check_results.format_result_line(CHECKS * 50)) <= 280
-    assert check_results.format_result_line((PASSED,)) == "gpureport check PASSED (1 passed)"
-    assert check_results.format_result_line(()) == "gpureport check NOT ASSESSED (no rule is set)"
+    assert len(Verdict(checks=CHECKS * 50).line) <= 280
+    assert Verdict(checks=(PASSED,)).line == "PASSED (1 passed)"
+    assert Verdict(checks=()).line == "NOT ASSESSED (no rule is set)"
 
 
 def test_junit_is_xml_with_a_case_a_check() -> None:
@@ -63,7 +64,7 @@ def test_junit_is_xml_with_a_case_a_check() -> None:
 
 def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
     """Markdown: heading, then a row a check, the gravest first, hostile text escaped."""
-    lines = check_summary.render_markdown(CHECKS).splitlines()
+    lines = check_summary.render_markdown(CHECKS, f"gpureport check {Verdict(checks=CHECKS).line}").splitlines()
     assert lines[0].startswith("## gpureport check FAILED: Idle gaps (1 run). Allowed: none; ")
     rows = lines[4:]
     assert len(rows) == len(CHECKS)
@@ -75,14 +76,14 @@ def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
 def test_a_summary_makes_no_link_and_calls_nobody() -> None:
     """As in a report: addresses, entities and names after an at sign are text."""
     check = Check(limit="x", run="https://a.example @ada &lt;b&gt; www.b.example", outcome=CheckOutcome.PASSED)
-    row = check_summary.render_markdown((check,)).splitlines()[4]
+    row = check_summary.render_markdown((check,), "PASSED").splitlines()[4]
     assert row.split(" | ")[1] == r"https\://a.example @&#8203;ada \&lt;b\&gt; www\.b.example"
 
 
 def test_a_summary_keeps_the_limit_of_a_job() -> None:
     """Ten thousand checks stay far below the MiB a job may write, and the rest is counted."""
     long = Check(limit="x" * 5000, run="y" * 5000, outcome=CheckOutcome.PASSED, observed="z" * 5000)
-    text = check_summary.render_markdown((long,) * 10_000)
+    text = check_summary.render_markdown((long,) * 10_000, "PASSED")
     assert len(text.encode()) < 300_000
     assert text.endswith("9800 more checks are not listed.\n")
 
@@ -122,7 +123,7 @@ def test_what_failed_is_a_sentence() -> None:
 
 def test_json_holds_every_field() -> None:
     """The document names its schema, the exit code and every check."""
-    document = json.loads(check_json.render(CHECKS))
+    document = json.loads(check_json.render(Verdict(checks=CHECKS)))
     assert (document["schema"], document["exit_code"]) == ("gpureport.check/1", 1)
     assert [check["outcome"] for check in document["checks"]] == [check.outcome.value for check in CHECKS]
     assert document["checks"][0].keys() == set(Check.__slots__)

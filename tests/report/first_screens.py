@@ -97,8 +97,15 @@ def build_use(labels: tuple[str, ...]) -> UseOverTime:
 def build_history(title: str) -> SignalHistory:
     """Return three panels of one GPU with a shaded stretch."""
     mean = np.abs(np.sin(np.linspace(0, 9, 120)))
-    used = SignalPanel(label="GPU utilisation", lines=(SignalLine(label="GPU 2", mean=mean),), low=0, high=1)
+    used = SignalPanel(
+        quantity="GPU utilisation",
+        label="GPU utilisation",
+        lines=(SignalLine(label="GPU 2", mean=mean),),
+        low=0,
+        high=1,
+    )
     hot = SignalPanel(
+        quantity="Temperature",
         label="Temperature",
         lines=(SignalLine(label="GPU 2", mean=60 + 28 * mean), SignalLine(label="others", mean=mean, is_main=False)),
         low=0,
@@ -108,6 +115,7 @@ def build_history(title: str) -> SignalHistory:
         note="88 °C, limit 88 °C",
     )
     return SignalHistory(
+        gpu="GPU 2",
         title=title,
         caption="Thick red: GPU 2. Thin grey: the other three. Shaded: slowed by heat.",
         panels=(hot, replace(used, is_filled=True, note="works 34%")),

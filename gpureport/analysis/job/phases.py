@@ -43,7 +43,7 @@ STRAY_KERNEL = Threshold(
 )
 """Utilisation below which a lone sample at the power of rest may be no work."""
 _FEW_BURSTS = 3
-"""Bursts before sustained activity that are no autotuning; after it there is none, so that one will do."""
+"""Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
 LATE = Threshold(
     value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
@@ -56,8 +56,9 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
     Activity is sustained from an active sample on if at least SHARE of the samples in the SUSTAINED seconds after it
     are active, itself included; the end is found the same way backwards. Bursts after it still belong to the job if
-    they come at least half as often as within it. Bursts before it belong to a job in which fewer than SHARE of the
-    samples are active. Where samples are far apart, power also says which of them are active.
+    they come at least half as often as within it. So do bursts before it, in a job in which fewer than SHARE of the
+    samples are active; fewer than three such samples are autotuning. Where samples are far apart, power also says which
+    of them are active.
 
     Args:
         series: the GPU.
@@ -133,7 +134,13 @@ def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
-    """Return the distance in rows up to which bursts make up at least `share` of the rows, 0 without any."""
+    """Return the distance in rows up to which active rows make up at least `share`, 0 where there are too few of them.
+
+    Args:
+        distances: of the active rows from the sustained activity, rising.
+        share: the least share of active rows.
+        fewest: how many active rows there must be, dense or not.
+    """
     dense = np.arange(1, len(distances) + 1) >= share * distances
     dense &= len(distances) >= fewest
     return int(distances[dense][-1]) if dense.any() else 0

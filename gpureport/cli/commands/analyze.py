@@ -3,16 +3,18 @@
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_sources
+from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses, named_runs, run_sampling
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
-@limit_checks.fail_on
+@fail_on_option
 @analysis_options
 @source_options
 def analyze(  # noqa: PLR0913 - click hands over one argument an option

@@ -1,12 +1,20 @@
 """`gpureport baseline`: named runs to check other runs against."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options.completion import complete_baselines, complete_sources
+from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.chosen_store import open_store, store_option
+from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
+from gpureport.errors import SettingsError
+from gpureport.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,17 +33,37 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @baseline.command("set")
-@click.argument("name")
-@click.argument("run", nargs=-1, required=True)
-@store_option
-def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
-    """Copy stored runs as the baseline NAME. Several runs are repetitions of one step."""
+@click.argument("baseline_name", metavar="NAME", shell_complete=complete_baselines)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@source_options
+@click.pass_context
+def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, ...], options: SourceOptions) -> None:
+    """Copy runs as the baseline NAME. Several runs are repetitions of one step.
+
+    A SOURCE is a run of the store, or a log or folder of logs, which is ingested first.
+    """
     from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
-    place = open_store(store)
-    entries = {entry.run.id: entry for entry in map(place.named, run)}
-    made = set_baseline(place, name, list(entries.values()))
+    if options.anonymise:
+        raise SettingsError("--anonymise", "a baseline keeps the names of runs", "give runs other names with --name")
+    own = replace(options, store=options.store or (ctx.parent.params.get("store") if ctx.parent else None))
+    place = source_names.find_store(own)
+    entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}
+    made = set_baseline(place, baseline_name, list(entries.values()))
     click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
+
+
+def _find_entries(place: Store, sources: tuple[str, ...], options: SourceOptions) -> Iterator[Entry]:
+    """Yield the runs of sources as the store holds them."""
+    if options.input.as_one_run:
+        yield from (store_run(place, reading, force=False)[0] for reading in named_runs.find_readings(sources, options))
+        return
+    for source, own in options.for_each(sources):
+        if source_names.is_source(source, own):
+            for reading in named_runs.find_readings([source], own):
+                yield store_run(place, reading, force=False)[0]
+        else:
+            yield relabel_stored_run(place, source, own)
 
 
 @baseline.command("list")
@@ -47,14 +75,14 @@ def list_baselines(*, store: Path | None) -> None:
     place = open_store(store)
     found = list_baselines(place)
     if not found:
-        click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME RUN")
+        click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME SOURCE")
     for each in found:
         runs = [f"{run.name} ({run.id}, {_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d})" for run in each.runs]
         click.echo(f"{each.name}  {', '.join(map(make_printable, runs)) or 'damaged'}")
 
 
 @baseline.command()
-@click.argument("name", nargs=-1, required=True)
+@click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
 @store_option
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""

@@ -7,6 +7,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import run_sampling
@@ -27,7 +28,7 @@ _SIDES = 2
 
 
 @click.command()
-@click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @click.option(
@@ -50,9 +51,10 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Compare runs, each step with the one before it.
 
-    Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it. A
-    run without a step label is a step of its own. A single run against another shows at most that the two differ:
-    repeat each step three times to know more. A log in a folder that cannot be read is named and left out.
+    Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
+    repetitions of it. A run without a step label is a step of its own. A single run against another shows at most that
+    the two differ: repeat each step three times to know more. A log in a folder that cannot be read is named and left
+    out.
     """
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 

@@ -9,6 +9,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import describe_stored
 from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
+from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.run_storing import store_run
@@ -19,7 +20,7 @@ _SOURCE = 3
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, shell_complete=complete_files)
 @click.option("--force", is_flag=True, help="Read a log again even if the store holds it.")
 @click.option("--explain", is_flag=True, help="Print how each source was understood, and store nothing.")
 @click.option("--list", "listing", is_flag=True, help="Print the runs that a tracker holds, and store nothing.")

@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
+from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
@@ -13,7 +15,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
 
 
 @click.command()
-@click.argument("source", nargs=-1)
+@click.argument("source", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option(
     "-o",
     "--output",
@@ -33,7 +35,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
     help="full: everything in a PDF or text, every sample in a page; auto: what fits; a number: means over seconds.",
 )
 @report_output.open_option
-@limit_checks.fail_on
+@fail_on_option
 @step_options
 @analysis_options
 @source_options
@@ -52,9 +54,9 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Write the report of one run, or of several as steps in the order given.
 
-    A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it. A run without a
-    step label is a step of its own. The report shows whether the limits of the settings ([[policy]]) hold. The exit
-    code is 1 if a limit of --fail-on is broken.
+    A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A
+    run without a step label is a step of its own. The report shows whether the limits of the settings ([[policy]])
+    hold. The exit code is 1 if a limit of --fail-on is broken.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)
     if opened:

@@ -3,12 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options.completion import complete_runs
 from gpureport.cli.runs.chosen_store import open_store, store_option
-from gpureport.store import Entry
+
+if TYPE_CHECKING:
+    from gpureport.store import Entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,7 +55,7 @@ def list_runs(*, store: Path | None) -> None:
 
 
 @runs.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @store_option
 def show(*, store: Path | None, run: str) -> None:
     """Print what is known about a run, as JSON."""
@@ -59,7 +63,7 @@ def show(*, store: Path | None, run: str) -> None:
 
 
 @runs.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.argument("label")
 @store_option
 def step(*, store: Path | None, run: str, label: str) -> None:
@@ -68,7 +72,7 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 
 
 @runs.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.argument("name")
 @store_option
 def rename(*, store: Path | None, run: str, name: str) -> None:
@@ -77,7 +81,7 @@ def rename(*, store: Path | None, run: str, name: str) -> None:
 
 
 @runs.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
 @store_option
 def export(*, store: Path | None, run: str, output: Path) -> None:
@@ -87,7 +91,7 @@ def export(*, store: Path | None, run: str, output: Path) -> None:
 
 
 @runs.command()
-@click.argument("run", nargs=-1, required=True)
+@click.argument("run", nargs=-1, required=True, shell_complete=complete_runs)
 @store_option
 def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
     """Remove runs."""
@@ -103,6 +107,6 @@ def _relabel(store: Path | None, run: str, **labels: str) -> None:
     _echo(place.relabel(entry, replace(entry.run, **labels)))  # type: ignore[arg-type]  # labels are texts
 
 
-def _echo(entry: Entry, before: str = "") -> None:
+def _echo(entry: "Entry", before: str = "") -> None:
     step = f", step {make_printable(entry.run.step)}" if entry.run.step else ""
     click.echo(f"{before}{entry.run.id}  {make_printable(entry.run.name)}{step}")

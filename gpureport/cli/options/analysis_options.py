@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from gpureport.cli.options.completion import complete_kinds
 from gpureport.cli.options.option_groups import FILE, Command, add_options, take_values
 from gpureport.cli.options.option_values import Direction, GpuHourPrice, MoneyPrice, Price, Target
 from gpureport.comparison.steps.training_goals import QualityTarget
@@ -14,8 +15,20 @@ config_option = click.option(
 )
 """The option that names the settings."""
 _OPTIONS = (
-    click.option("--select", multiple=True, metavar="KIND", help="Look only for this kind of finding (repeatable)."),
-    click.option("--ignore", multiple=True, metavar="KIND", help="Leave out this kind of finding (repeatable)."),
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="CHECK",
+        shell_complete=complete_kinds,
+        help="Make only this check, such as idle_gap (repeatable).",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CHECK",
+        shell_complete=complete_kinds,
+        help="Leave out this check (repeatable).",
+    ),
     click.option(
         "--gpu-hour-price",
         type=MoneyPrice(),

@@ -1,8 +1,7 @@
 """Checks of analysed runs against the limits of the settings and the command line."""
 
-from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,22 +10,14 @@ from gpureport.cli.options import night_date
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-fail_on = click.option(
-    "--fail-on",
-    multiple=True,
-    metavar="LIMIT",
-    help="Exit with 1 if this limit is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable).",
-)
-"""The option that states a limit."""
-
-NO_BASELINE_HERE = "gpureport check --baseline checks changes"
+NO_BASELINE_HERE = "gpureport check and nightly compare with a baseline"
 """Why a command without a baseline judges none."""
 
 

@@ -22,7 +22,7 @@ class NightReports:
     store: "Store"
     whole: "Mapping[str, NightlyRecord]"
     options: AnalysisOptions
-    fresh: analyses.AnalysedRuns | None
+    fresh: analyses.AnalysedRuns
 
     def render_night(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
@@ -43,8 +43,8 @@ class NightReports:
             return None
 
     def _analysed(self, wanted: list[str]) -> analyses.AnalysedRuns | None:
-        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
-        if self.fresh is not None and at_hand.keys() >= {*wanted}:
+        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs}
+        if at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
         entries = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
         if len(entries) < len(wanted):

@@ -1,18 +1,23 @@
 """The store that `--store` names, for commands on stored runs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.errors import StoreError
-from gpureport.store import Store
+
+if TYPE_CHECKING:
+    from gpureport.store import Store
 
 store_option = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
 """The option that names the store."""
 
 
-def open_store(folder: Path | None) -> Store:
+def open_store(folder: Path | None) -> "Store":
     """Return the store a person named, else the nearest one."""
+    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+
     if folder is None:
         above = click.get_current_context().find_root().params.get("store")
         parent = click.get_current_context().parent

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,8 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
-    found = list(_whole(sources, options))
+    with progress.show_stage("Looking for runs"):
+        found = list(_whole(sources, options))
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
@@ -171,7 +173,8 @@ def _read_sources(sources: Sequence[str], options: "SourceOptions", *, tolerant:
                 _note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
-                found += job_selection.select_recordings(_stored(source, own), own.window.job)
+                for recording in _read_named(source, own):
+                    found += job_selection.select_recordings(recording, own.window.job)
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -228,12 +231,40 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
     return recording
 
 
-def _stored(name: str, options: "SourceOptions") -> "Recording":
+def _read_named(name: str, options: "SourceOptions") -> "list[Recording]":
+    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
+
+    Raises:
+        StoreError: when there is neither, or what there is is damaged.
+    """
+    from gpureport.nightly.history.baselines import list_baselines, read_baseline  # noqa: PLC0415 - loads pyarrow
+
+    place = source_names.find_store(options)
+    baselines = [each.name for each in list_baselines(place)]
+    plain = name.removeprefix(source_names.BASELINE)
+    entries = place.entries()
+    is_run = plain == name and (name not in baselines or any(name == entry.run.name for entry in entries))
+    if not is_run:
+        found = read_baseline(place, plain)
+        labelled = [replace(one, run=replace(one.run, step=plain)) for one in found]
+        return [_apply_options(one, name, options) for one in labelled]
+    try:
+        entry = place.named(name)
+    except StoreError as error:
+        names = [*baselines, *(entry.run.name for entry in entries)]
+        close = get_close_matches(name, names, n=1)
+        if not close or close[0] not in baselines:
+            raise
+        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
+    if name in baselines:
+        print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
+    return [_apply_options(place.read(entry), name, options)]
+
+
+def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
     """Return a stored run with the labels and the window of the options."""
     from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
 
-    place = source_names.find_store(options)
-    recording = place.read(place.named(name))
     if options.reading_option:
         raise SettingsError(
             options.reading_option,

@@ -18,6 +18,7 @@ def measure_noise(
     analysis: "AnalysisOptions",
     steps: Collection[tuple[object, ...]] | None = None,
     newest: int | None = None,
+    without: Collection[str] = (),
 ) -> "Noise":
     """Return by how much repetitions in the store differ. One run is read after another.
 
@@ -26,9 +27,10 @@ def measure_noise(
         analysis: how runs are analysed. One that gpureport fails on is left out.
         steps: steps to read, as `alike` names them; all when None.
         newest: how many runs to read at most; all when None.
+        without: ids of runs that are compared: what they differ by is no noise.
     """
     place = source_names.find_store(options)
-    entries = [entry for entry in place.entries() if entry.run.step is not None]
+    entries = [entry for entry in place.entries() if entry.run.step is not None and entry.run.id not in without]
     groups = [repetition_key(entry.run) for entry in entries]
     repeated = [
         entry

@@ -3,9 +3,10 @@
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpureport.errors import StoreError
+from gpureport.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:
+    from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.store import Entry, Store
 
@@ -37,6 +38,23 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
     if run == known.run:
         return _describe(known, f"{{}} is stored already{_name_other(known, reading)}")
     return _describe(store.relabel(known, run), "{} is stored already, labels changed")
+
+
+def relabel_stored_run(store: "Store", name: str, options: "SourceOptions") -> "Entry":
+    """Return a run of the store, which keeps the labels that the options give.
+
+    Raises:
+        SettingsError: when an option only matters while a log is read.
+        StoreError: when there is no such run.
+    """
+    entry = store.named(name)
+    window = options.window
+    option = options.reading_option or ("--from, --to" if window.window else "--job" if window.job is not None else "")
+    if option:
+        what = f"{name} is stored, and the option only matters while a log is read"
+        raise SettingsError(option, what, "name its log instead")
+    run = options.labels.labels().applied(entry.run)
+    return entry if run == entry.run else store.relabel(entry, run)
 
 
 def _describe(entry: "Entry", done: str) -> tuple["Entry", str]:

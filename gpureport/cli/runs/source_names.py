@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from gpureport.store import Store
 
 
+BASELINE = "baseline:"
+"""What stands before the name of a baseline where a stored run may have the same name."""
+
+
 def find_store(options: "SourceOptions") -> "Store":
     """Return the store the options name, else the nearest one."""
     from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow

@@ -11,6 +11,7 @@ from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
@@ -198,7 +199,7 @@ class Reading:
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
         quality = replace(quality, notes=(*quality.notes, *zones, *unused))
-        return Run(
+        run = Run(
             id=self.run_id,
             name=self.name,
             step=labels.step,
@@ -213,6 +214,7 @@ class Reading:
             work=labels.work,
             quality=quality,
         )
+        return name_gpu_models(run, labels.gpu_model)
 
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""

@@ -13,6 +13,8 @@ from gpureport.metrics import BY_NAME
 
 INDEX, MODEL, CORE = "index", "model", "core"
 """What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
+CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
+"""Loads that a heading may state in per cent of a core."""
 _LOAD = "percent usage utilization used total average"
 
 
@@ -27,7 +29,7 @@ class _Row:
     @property
     def base(self) -> str:
         """Base unit that a heading may state; a load of cores is stated as a share."""
-        if self.target in {CORE, "process_cpu_cores"}:
+        if self.target in CORE_LOADS:
             return "1"
         return BY_NAME[self.target].unit if self.target in BY_NAME else ""
 
@@ -90,7 +92,9 @@ HOST_COLUMNS = _rows(
         for way in ("read", "write")
         for device in ("disk", "io")
     ),
+    *((f"host_network_{way}_bytes_per_second", f"network {way} second", "per host") for way in ("receive", "transmit")),
     ("process_cpu_cores", "process cpu", f"cores {_LOAD}"),
+    ("job_cpu_cores", "job cpu", f"cores {_LOAD}"),
     ("cpu_power_watts", "cpu power"),
     ("cpu_logical_cores", "cpu count", "core logical"),
     ("cpu_busiest_core_ratio", "cpu max", "core"),

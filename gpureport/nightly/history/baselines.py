@@ -13,8 +13,8 @@ from pathlib import Path
 from gpureport.errors import SettingsError, StoreError
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
+from gpureport.store.stored_names import BASELINES
 
-FOLDER = "baselines"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -37,7 +37,7 @@ def open_baseline(store: Store, name: str) -> Store:
     if not folder.is_dir():
         names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} RUN makes it"
+        hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
         raise StoreError(name, f"no such baseline in {store.folder}", hint)
     return Store(folder)
 
@@ -73,7 +73,7 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
 
 def list_baselines(store: Store) -> tuple[Baseline, ...]:
     """Return the baselines of a store by name."""
-    folders = sorted((store.folder / FOLDER).glob("[!.]*/")) if (store.folder / FOLDER).is_dir() else []
+    folders = sorted((store.folder / BASELINES).glob("[!.]*/")) if (store.folder / BASELINES).is_dir() else []
     return tuple(
         Baseline(name=folder.name, runs=tuple(entry.run for entry in Store(folder).entries())) for folder in folders
     )
@@ -101,7 +101,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     small = open_baseline(store, name)
     entries = small.entries()
     if small.damaged() or not entries:
-        raise StoreError(str(small.folder), "damaged", f"restore it, or gpureport baseline set {name} RUN")
+        raise StoreError(str(small.folder), "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
     return [small.read(entry) for entry in entries]
 
 
@@ -109,4 +109,4 @@ def _baseline_folder(store: Store, name: str) -> Path:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise SettingsError(name, "no name of a baseline", hint)
-    return store.folder / FOLDER / name
+    return store.folder / BASELINES / name

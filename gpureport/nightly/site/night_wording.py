@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from hashlib import sha256
 
-from gpureport.checks import check_results
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_detection import LevelShift
 from gpureport.nightly.changes.change_events import ChangeEvent
@@ -126,7 +125,7 @@ def _describe_most_important(night: LatestNight) -> str:
             f"no data from {display.join_words(sources if len(sources) <= _NAMED else [*sources[:_NAMED], 'others'])}."
         )
     checks = [check for record in night.records for check in record.checks]
-    failed = check_results.count_outcome(checks, CheckOutcome.BROKEN)
+    failed = sum(check.outcome is CheckOutcome.BROKEN for check in checks)
     if failed:
         return f"{display.plural(failed, 'rule')} failed."
     if night.new_events:
@@ -143,8 +142,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     """Return what to know of the latest night beside its headline, the most important first."""
     if not night.date:
         return []
-    lines = [f"{format_label(run.source)}: {display.clean_sentence(run.reason)}." for run in night.missing_runs]
-    lines += list(_describe_unrecorded_figures(night))
+    lines = list(_describe_unrecorded_figures(night))
     lines += [line for event in night.new_events for line in _describe_new_event(night, event)]
     lines += list(_describe_nights_needed(night))
     return lines

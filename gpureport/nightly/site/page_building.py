@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from gpureport.checks import check_results
-from gpureport.findings import Check
+from gpureport.checks import gate_verdict
+from gpureport.checks.gate_verdict import FAILED, NOT_ASSESSED, PASSED, Verdict
+from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_events import ChangeEvent, EventVerdicts, group_changes, judge_events, own_trend
 from gpureport.nightly.changes.latest_night import summarize_latest_night
 from gpureport.nightly.changes.trend import FigureChange, Point, Trend
 from gpureport.nightly.history.night_figures import BY_NAME, FigureKind
+from gpureport.nightly.history.night_verdict import judge_nights, judge_run
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.nightly.site import trend_curve
 from gpureport.nightly.site.night_wording import (
@@ -36,6 +38,7 @@ from gpureport.nightly.site.page_model import (
     NightRow,
     NightTable,
     PointRow,
+    VerdictMark,
 )
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
@@ -49,6 +52,10 @@ KEY_FIGURES = tuple(
 LATEST = 60
 """Nights on the index."""
 
+_STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
+"""How a verdict looks, by its exit code: red is 1 and nothing else."""
+
+_OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
 """Groups whose own figure is drawn on the first page."""
@@ -64,7 +71,7 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
     """
     table = build_night_table(nights, reports)
     tonight = summarize_latest_night(nights, trends)
-    checks = [check for night in tonight.records for check in night.checks]
+    verdict = judge_nights(tonight.records)
     events = group_changes(trends)
     verdicts = judge_events(events)
     return Index(
@@ -72,8 +79,9 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
         headline=describe_headline(tonight),
         state=tuple(describe_latest_night(tonight)),
         main=tuple(_build_main_curves(trends, tonight.groups, verdicts)),
+        verdict=_verdict_mark(verdict),
         limits=tuple(_limit_rows(tonight.records, reports)),
-        limits_said=check_results.format_outcome_counts(checks),
+        limits_said=verdict.counts if verdict else "",
         events=tuple(_event_row(event, named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])),
         unchanged=_explain_no_changes(trends),
         more_events=max(len(events) - _EVENTS, 0),
@@ -92,21 +100,22 @@ def build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str])
     kinds = [kind for kind in KEY_FIGURES if any(run.value(kind.name) is not None for run in runs)]
     return NightTable(
         columns=tuple(kind.title for kind in kinds),
-        limits=any(night.checks for night in nights),
+        limits=any(night.checks or night.missing_runs for night in nights),
         rows=tuple(_night_row(night, run, kinds, reports) for night in reversed(nights) for run in night.runs),
     )
 
 
 def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> Iterator[LimitRow]:
     """Yield every limit of some nights, the gravest first."""
-    held = [(check, night.page) for night in nights for check in night.checks]
+    verdicts = [(judge_nights([night]), night.page) for night in nights]
+    held = [(check, page) for verdict, page in verdicts if verdict for check in verdict.checks]
     pages = {id(check): page for check, page in held}
-    for check in check_results.sort_by_gravity([check for check, _ in held]):
+    for check in gate_verdict.sort_by_gravity([check for check, _ in held]):
         page = pages[id(check)]
         yield LimitRow(
             limit=display.clean(check.limit),
             outcome=OUTCOME_WORDS[check.outcome],
-            grave=check.outcome in check_results.GRAVE,
+            style=_OUTCOME_STYLES.get(check.outcome, "changed"),
             observed=display.clean_sentence(check.observed),
             reason=display.clean_sentence(check.reason),
             run=format_label(check.run),
@@ -114,26 +123,16 @@ def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> It
         )
 
 
-def _checks_of_run(night: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the limits of a run; one of a step, or of no run at all, stands with the first run of it."""
-    first = {other.step: other for other in reversed(night.measured_runs)}
-    names = {other.name for other in night.measured_runs}
-    steps = {other.step for other in night.measured_runs}
-    return [
-        check
-        for check in night.checks
-        if (check.run == run.name)
-        or (
-            check.run not in names
-            and run is first.get(check.run if check.run in steps else night.measured_runs[0].step)
-        )
-    ]
+def _verdict_mark(verdict: Verdict | None) -> VerdictMark:
+    if verdict is None:
+        return VerdictMark(word="", line="", style="")
+    return VerdictMark(word=verdict.word, line=verdict.line, style=_STYLES[verdict.exit_code])
 
 
 def _night_row(
     night: NightlyRecord, run: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
 ) -> NightRow:
-    checks = _checks_of_run(night, run) if run.run_id else []
+    verdict = judge_run(night, run)
     return NightRow(
         date=night.date,
         label=format_label(night.label),
@@ -141,8 +140,8 @@ def _night_row(
         group=format_group(run.step, run.model) if run.run_id else format_label(run.step),
         values=tuple(format_value(kind, run.value(kind.name)) for kind in kinds) if run.run_id else (),
         findings=_format_findings(run) if run.run_id else "",
-        limits=check_results.format_outcome_counts(checks),
-        kept=not any(check.outcome in check_results.GRAVE for check in checks),
+        limits=verdict.counts if verdict else "",
+        verdict=_verdict_mark(verdict),
         reason=display.clean_sentence(run.reason),
         report=night.page if run.run_id and night.page in reports else "",
     )

@@ -79,6 +79,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictMark:
+    """How a gate ended: the word, the whole line, and how it looks; empty where no rule is set."""
+
+    word: str
+    line: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NightRow:
     """A run of a night, or a source without data.
 
@@ -90,7 +99,7 @@ class NightRow:
         values: key figures, in their order; empty without data.
         findings: how many findings of each severity there are.
         limits: how many limits ended how; empty where none was held against it.
-        kept: whether none of these is broken or cannot be judged.
+        verdict: the verdict on the run.
         reason: why there are no data; empty where there are.
         report: name of the report; empty where it is kept no longer.
     """
@@ -102,7 +111,7 @@ class NightRow:
     values: tuple[str, ...]
     findings: str
     limits: str
-    kept: bool
+    verdict: VerdictMark
     reason: str
     report: str
 
@@ -123,7 +132,7 @@ class LimitRow:
     Attributes:
         limit: the limit in words.
         outcome: what became of it.
-        grave: whether it is broken or cannot be judged.
+        style: how the outcome looks.
         observed: what was found; empty where nothing is known.
         reason: what else a reader must know; empty where nothing is.
         run: name of the run, or of the step for a change.
@@ -132,7 +141,7 @@ class LimitRow:
 
     limit: str
     outcome: str
-    grave: bool
+    style: str
     observed: str
     reason: str
     run: str
@@ -157,6 +166,7 @@ class Index:
     headline: str
     state: tuple[str, ...]
     main: tuple[MainCurve, ...]
+    verdict: VerdictMark
     limits: tuple[LimitRow, ...]
     limits_said: str
     events: tuple[EventRow, ...]

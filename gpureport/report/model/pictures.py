@@ -147,10 +147,13 @@ class SignalPanel:
     """One quantity over time.
 
     Attributes:
+        quantity: what it shows: `Temperature`, `GPU utilisation`.
         label: the quantity with the ends of its axis: `Temperature, 30 to 90 °C`, `GPU utilisation, 0 to 100%`.
         lines: the GPU it is about, and the others in grey.
         low: lower end of the axis in the unit of the lines.
         high: upper end.
+        usual: median of the main line outside the shaded stretches, in the unit of the lines; None where not recorded.
+        meanwhile: mean of the main line within them; None without any.
         limit: a line across at this value: the temperature limit, the power limit, installed memory; None for none.
         limit_text: the limit in words, which the note has too.
         is_limit_reached: whether the GPU came to its limit, or near it.
@@ -160,10 +163,13 @@ class SignalPanel:
         note: what to see, in a few words: `up to 88 °C, limit 88 °C`, `1,710 → 1,497 MHz`.
     """
 
+    quantity: str
     label: str
     lines: tuple[SignalLine, ...]
     low: float
     high: float
+    usual: float | None = None
+    meanwhile: float | None = None
     limit: float | None = None
     limit_text: str = ""
     is_limit_reached: bool = False
@@ -178,6 +184,7 @@ class SignalHistory:
     """The signals of one GPU over time, with the stretches that a finding speaks of.
 
     Attributes:
+        gpu: the GPU: `GPU 2`.
         title: `GPU 2 over time`.
         caption: which line is which, and what is shaded.
         panels: one a quantity, on one axis.
@@ -189,6 +196,7 @@ class SignalHistory:
         span_text: what is shaded, in words, which the caption has too: `slowed by heat, 7 min 34 s`.
     """
 
+    gpu: str
     title: str
     caption: str
     panels: tuple[SignalPanel, ...]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
@@ -50,11 +50,19 @@ def test_short_bursts_before_the_first_dense_ones_are_work() -> None:
 _use = st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=40)
 
 
+def _measure_reach(active: list[bool], share: float) -> int:
+    """Return up to which place, counted from the sustained activity, active samples make up at least a share."""
+    bursts = [place for place, one in enumerate(active, 1) if one]
+    return max((place for count, place in enumerate(bursts, 1) if count >= share * place), default=0)
+
+
 @given(_use)
+@example([95, 0, 0, 95, 95, 0, 0, 95, 95, 95, 0, 0, 0, 0, 95, np.nan, 95])
 def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[float]) -> None:
     """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds.
 
-    What is active after the last such sample belongs to the job as long as it comes half as often as within.
+    What is active after the last such sample belongs to the job as long as it comes half as often as within. So do
+    three or more active samples before the first, where fewer than 60 of 100 within are active.
     """
     run = recording(util=use)
     series = build_device_series(run, run.run.devices[0])
@@ -62,17 +70,18 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
     ahead = [[one for at, one in known if second <= at <= second + 3] for second, _ in known]
     behind = [[one for at, one in known if second - 3 <= at <= second] for second, _ in known]
     begun, ended = (
-        [at for (at, one), near in zip(known, beside, strict=True) if one and sum(near) >= 0.6 * max(len(near), 2)]
+        [row for row, near in enumerate(beside) if known[row][1] and sum(near) >= 0.6 * max(len(near), 2)]
         for beside in (ahead, behind)
     )
     found = find_activity(series)
     assert (found is None) == (not begun or not ended)
-    if found is not None:
-        assert found.start == series.start[begun[0]] - series.shift
-        within = [one for at, one in known if begun[0] <= at <= ended[-1]]
-        share = sum(within) / len(within) / 2 if begun[0] < ended[-1] else 0.5
-        later = [(at, one) for at, one in known if at > ended[-1]]
-        bursts = [place for place, (_, one) in enumerate(later, 1) if one]
-        dense = [place for count, place in enumerate(bursts, 1) if count >= share * place]
-        last = later[dense[-1] - 1][0] if dense else ended[-1]
-        assert found.end == max(series.end[last] - series.shift, series.times[known[0][0]] + 1)
+    if found is None:
+        return
+    first, last = begun[0], ended[-1]
+    active = [one for _, one in known]
+    share = sum(active[first : last + 1]) / (last + 1 - first) if first < last else 1.0
+    last += _measure_reach(active[last + 1 :], share / 2)
+    if share < 0.6 and sum(active[:first]) >= 3:
+        first -= _measure_reach(active[:first][::-1], share / 2)
+    assert found.start == series.start[known[first][0]] - series.shift
+    assert found.end == max(series.end[known[last][0]] - series.shift, series.times[known[0][0]] + 1)

@@ -89,7 +89,7 @@ def test_a_missing_source_is_not_green(gpureport: Program) -> None:
     """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
     done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5%")
     assert done.code == 4
-    assert "NOT ASSESSED: the source can be read (gone.csv): " in done.out
+    assert "NOT ASSESSED: the run has data (gone.csv): " in done.out
     assert gpureport("check", "gone.csv").code == 4
     assert gpureport("check", "nobody").code == 4
     assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5%").code == 1
@@ -223,3 +223,38 @@ def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path
     short = gpureport("check", "short.csv", *step)
     assert "no thermal_throttle for GPU 0, 1 unless duration < 10 min (short): " in short.out
     assert "duration < 10 min: 1 min 29 s" in short.out
+
+
+@pytest.mark.usefixtures("logs")
+def test_compare_and_report_know_baselines_by_name(gpureport: Program, tmp_path: Path) -> None:
+    """A file is ingested as a baseline; its name is its step; a stored run of the same name wins and is named."""
+    assert gpureport("baseline", "set", "main", "base.csv", "--work", "100:steps").code == 0
+    found = gpureport("compare", "main", "slow.csv")
+    assert (found.code, "main" in found.out, "slow" in found.out) == (0, True, True)
+    assert gpureport("report", "main", "slow.csv", "-o", "r.html").code == 0
+    assert "main" in (tmp_path / "r.html").read_text()
+    wrong = gpureport("compare", "mian", "slow.csv")
+    assert (wrong.code, "did you mean the baseline 'main'?" in wrong.err) == (3, True)
+    gpureport("ingest", "same.csv", "--name", "main")
+    assert "main: the stored run, not the baseline; that is baseline:main" in gpureport("analyze", "main").err
+    assert gpureport("compare", "baseline:main", "slow.csv").code == 0
+    assert gpureport("check", "slow.csv", "--baseline", "baseline:main").code == 1
+    assert gpureport("baseline", "set", "both", "base.csv", "main").code == 0
+    assert gpureport("baseline", "set", "gone", "gone.csv").code == 3
+
+
+@pytest.mark.usefixtures("logs")
+def test_the_settings_name_the_baseline(gpureport: Program, tmp_path: Path) -> None:
+    """`[baseline]` needs no option; a mistake in it is named with its line."""
+    gpureport("baseline", "set", "main", "base.csv")
+    policy = (tmp_path / "gpureport.toml").read_text()
+    (tmp_path / "gpureport.toml").write_text(f'{policy}\n[baseline]\nname = "main"\n')
+    assert [gpureport("check", f"{name}.csv").code for name in ("same", "slow")] == [0, 1]
+    assert gpureport("check", "slow.csv", "--baseline", "slow.csv").code == 4
+    for wrong, said in (
+        ('[baseline]\nnmae = "main"\n', "unknown key 'nmae' in [baseline]"),
+        ("[baseline]\nname = 3\n", "must be a text"),
+    ):
+        (tmp_path / "gpureport.toml").write_text(f"{policy}\n{wrong}")
+        done = gpureport("check", "same.csv")
+        assert (done.code, said in done.err, "gpureport.toml:8" in done.err) == (2, True, True)

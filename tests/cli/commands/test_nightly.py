@@ -1,13 +1,14 @@
 """`gpureport nightly`: what it records, what it says, and how it exits."""
 
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from gpureport.nightly.history.night_history import History
 from gpureport.store import Store
 from tests.cli.program import Outcome, Program
-from tests.importers.written_logs import log
+from tests.importers.written_logs import HEADER, log, row
 from tests.nightly.made import night, part
 
 UTILISATION = "gpu_utilization_ratio"
@@ -70,16 +71,17 @@ def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
     done = nightly("gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b")
     assert done.code == 4
     assert done.err.startswith("gpureport: gone.csv: no such file")
-    assert done.out == "1 Mar: no data from gone.csv.\n  gone.csv: no such file or run.\n"
+    unassessed = "NOT ASSESSED: the run has data (gone.csv): no such file; check the path."
+    assert done.out == f"1 Mar: no data from gone.csv.\n{unassessed}\n"
     assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run")]
     assert nightly("no-such-run", "--date", "2026-03-02").code == 4
 
 
 def test_a_log_that_cannot_be_read(nightly: Program, tmp_path: Path) -> None:
-    """A log that holds nothing exits with 3, and is a night without data; 3 goes before 4."""
+    """A log that holds nothing exits with 4, and is a night without data."""
     (tmp_path / "bad.csv").write_text("nothing,of,this\n1,2,3\n")
-    assert nightly("bad.csv", "--date", "2026-03-01").code == 3
-    assert nightly("bad.csv", "gone.csv", "--date", "2026-03-02").code == 3
+    assert nightly("bad.csv", "--date", "2026-03-01").code == 4
+    assert nightly("bad.csv", "gone.csv", "--date", "2026-03-02").code == 4
     assert [each[2] for each in shown(tmp_path)] == [0, 0]
 
 
@@ -89,7 +91,7 @@ def test_the_log_of_an_earlier_night(nightly: Program, tmp_path: Path) -> None:
     done = nightly("0.csv", "--date", "2026-03-02")
     assert done.code == 4
     assert "this is the log of the night 2026-03-01" in done.err
-    assert shown(tmp_path)[1] == ("2026-03-02", "", 0, "this is the log of the night 2026-03-01")
+    assert shown(tmp_path)[1] == ("2026-03-02", "", 0, "this is the log of the night 2026-03-01, not a new one")
 
 
 def test_a_gap_is_filled_by_a_retry(nightly: Program, tmp_path: Path) -> None:
@@ -150,7 +152,9 @@ def test_gate(nightly: Program, tmp_path: Path) -> None:
 def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
     """Too few nights cannot be judged, which a gate says with 4."""
     done = nightly("0.csv", "--date", "2026-03-01", "--fail-on-change")
-    assert (done.code, done.out) == (4, "1 Mar: 9 more nights needed before changes show.\n")
+    needed = "9 more nights needed before changes show"
+    said = f"1 Mar: {needed}.\nNOT ASSESSED: no change for the worse (NVIDIA L4): {needed}.\n"
+    assert (done.code, done.out) == (4, said)
 
 
 def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Path) -> None:
@@ -184,7 +188,7 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
     names = [f"node{number}/gpu.csv" for number in range(3)]
     done = nightly(*names, "--date", "2026-03-01")
     assert done.code == 4
-    assert done.out.count("  gpu.csv: no such file or run.") == 2
+    assert "the run has data (node1/gpu.csv, node2/gpu.csv): no such file" in done.out
     assert nightly(*names, "--date", "2026-03-01").code == 4
     assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
     for number in (1, 2):
@@ -253,10 +257,9 @@ def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) 
 
 def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
     """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
-    limits = ("gpu_utilization_ratio mean >= 10%", "change idle_ratio <= 2 points")
-    (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
+    (tmp_path / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio mean >= 10%"\n')
     kept = nightly("0.csv", "--date", "2026-03-01")
-    assert (kept.code, "gpureport check PASSED (1 passed)" in kept.out) == (0, True)
+    assert (kept.code, "Passed: gpu_utilization_ratio mean >= 10%" in kept.out) == (0, True)
     broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100%")
     assert broken.code == 1
     assert "FAILED" in broken.out
@@ -273,3 +276,28 @@ def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: 
     assert nightly("1.csv", "--date", "2026-03-02", "--fail-on", "thermal_throttle").code == 4
     assert [entry[0] for entry in shown(tmp_path)] == ["2026-03-01", "2026-03-02"]
     assert nightly("1.csv", "--fail-on", "no such limit at all").code == 2
+
+
+def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
+    """They are assessed as `check` does; without a baseline they are not, and that is said everywhere."""
+    for number, util in enumerate((90, 90, 70)):
+        rows = [row(second, util=util + (second * 7 + number) % 5 - 2) for second in range(600)]
+        (tmp_path / f"{number}.csv").write_text("\n".join([HEADER, *rows, ""]))
+    gpureport("ingest", "0.csv", "--name", "good")
+    gpureport("baseline", "set", "main", "good")
+    policy = '[[policy]]\nlimit = "change gpu_utilization_ratio >= -4 points"\n'
+    (tmp_path / "gpureport.toml").write_text(policy)
+    files_of_gate = ("--junit", "junit.xml", "--summary", "summary.md")
+    none = nightly("1.csv", "--date", "2026-03-01", *files_of_gate)
+    assert (none.code, "no baseline was named (--baseline)" in none.out) == (4, True)
+    for name in ("site/index.html", "junit.xml", "summary.md"):
+        assert "no baseline was named" in (tmp_path / name).read_text(), name
+    (tmp_path / "gpureport.toml").write_text(f'{policy}[baseline]\nname = "main"\n')
+    assert nightly("1.csv", "--date", "2026-03-01", *files_of_gate).code == 0
+    assert (tmp_path / "summary.md").read_text().startswith("## gpureport nightly PASSED (1 passed)\n\n1 Mar: ")
+    worse = nightly("2.csv", "--date", "2026-03-02", *files_of_gate)
+    assert worse.code == gpureport("check", "2.csv").code == 1
+    assert '<b class="worse">FAILED</b>: ' in (tmp_path / "site" / "index.html").read_text()
+    assert ET.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"  # noqa: S314 - our own
+    assert nightly("2.csv", "--date", "2026-03-02", "--baseline", "mian").code == 4
+    assert nightly("--baseline", "main").code == 2

@@ -49,7 +49,7 @@ def test_a_figure_left_out_for_long_is_no_news() -> None:
     history = [*usual(12), *(night(number, part({SHARE: 0.9}, number)) for number in range(12, 23))]
     assert said(history) == (["23 Jan: no change."], True)
     alone = [*usual(12), night(12, capture_missing("gpu.csv", "", "no such file"))]
-    assert said(alone) == (["13 Jan: no data from gpu.csv.", "gpu.csv: no such file."], False)
+    assert said(alone) == (["13 Jan: no data from gpu.csv."], False)
 
 
 def test_each_group_is_judged_by_its_own_nights() -> None:

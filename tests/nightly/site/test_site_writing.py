@@ -106,7 +106,7 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     )
     assert "no data" in figure.split(day(5))[1][:80]
     last = [*history, night(12, capture_missing("gpu.csv", "", "no such file or run"))]
-    assert "gpu.csv: no such file or run." in build(tmp_path, last)["index.html"].decode()
+    assert "(gpu.csv): no such file or run" in build(tmp_path, last)["index.html"].decode()
 
 
 def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
@@ -125,16 +125,17 @@ def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
     pages = build(tmp_path, history)
     index = pages["index.html"].decode()
     limits = index.split('<h2 id="limits">')[1].split("<h2>")[0]
-    assert "1 failed, 2 not assessed, 1 passed." in limits
+    assert "1 failed, 3 not assessed, 1 passed." in limits
     outcomes = re.findall(r'<b class="(\w+)">([^<]+)</b>', limits)
-    assert outcomes == [("worse", "failed"), *[("worse", "not assessed")] * 2, ("changed", "passed")]
-    assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 4
+    assert outcomes == [("worse", "failed"), *[("unsure", "not assessed")] * 3, ("changed", "passed")]
+    assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 5
+    assert '<b class="worse">FAILED</b>: late: idle share 9%, allowed 5%' in index
     assert "no price is &lt;stated&gt;" in limits.lower()
     for page in (index, pages["nights.html"].decode()):
         rows = page.split("<h2>Nights</h2>")[-1].split("<tr")[2:]
         said = [re.sub(r"<[^>]+>", "", row.split('data-name="Rules">')[-1]).strip() for row in rows]
-        assert said[:2] == ["2 not assessed, 1 passed", "1 failed"]
-        assert said[3:] == ["1 passed", "none stated"]
+        assert said[:2] == ["NOT ASSESSED 2 not assessed, 1 passed", "FAILED 1 failed"]
+        assert said[3:] == ["PASSED 1 passed", "none stated"]
     assert b"Limits" not in build(tmp_path / "none", history[:1])["index.html"]
 
 

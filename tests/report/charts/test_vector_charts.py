@@ -70,10 +70,12 @@ USE = UseOverTime(
     ticks=_TICKS,
 )
 HISTORY = SignalHistory(
+    gpu="GPU 2",
     title="GPU 0 over time",
     caption="",
     panels=(
         SignalPanel(
+            quantity="Temperature",
             label="Temperature, 20 to 90 °C",
             lines=(SignalLine(label="GPU 0", mean=np.array([30.0, 88.0, np.nan, 88.0])),),
             low=20,
@@ -82,6 +84,7 @@ HISTORY = SignalHistory(
             limit_text="limit 88 °C",
         ),
         SignalPanel(
+            quantity="GPU utilisation",
             label="GPU utilisation, 0 to 100%",
             lines=(SignalLine(label="GPU 0", mean=np.array([1.0, 99, 99, np.nan])),),
             low=0,

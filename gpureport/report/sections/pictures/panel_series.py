@@ -68,22 +68,26 @@ def build_panel(shown: PanelSeries, signal: Signal, *, is_alert: bool) -> Signal
     limit = None if signal.is_of_host else find_limit(signal, shown.main)
     low, high = _choose_ends(signal, known, limit[0] if limit else None)
     main = next(line.mean for line in lines if line.is_main)
+    usual, meanwhile = _measure_levels(shown, main)
     label = (
         f"All {count} CPU cores" if signal.label == "All CPU cores" and (count := _count_cores(shown)) else signal.label
     )
     ends = f"{format_number(signal, low)} to {format_value(signal, high)}"
     return SignalPanel(
+        quantity=signal.label,
         label=f"{label}, {ends}",
         lines=lines,
         low=low,
         high=high,
+        usual=usual,
+        meanwhile=meanwhile,
         limit=limit[0] if limit else None,
         limit_text=limit[1] if limit else "",
         is_limit_reached=limit is not None and _peak(shown, signal) >= _NEAR * limit[0],
         is_filled=signal.is_filled,
         is_alert=is_alert,
         is_of_host=signal.is_of_host,
-        note=", ".join(filter(None, (_describe(shown, signal, main), limit[1] if limit else ""))),
+        note=", ".join(filter(None, (_describe(shown, signal, main, usual, meanwhile), limit[1] if limit else ""))),
     )
 
 
@@ -135,7 +139,20 @@ def _count_cores(shown: PanelSeries) -> int:
     return 0
 
 
-def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
+def _measure_levels(shown: PanelSeries, mean: FloatArray) -> tuple[float | None, float | None]:
+    """Return the median of a line outside the shaded stretches and its mean within them; None where not recorded."""
+    known = ~np.isnan(mean)
+    middles = (shown.edges[1:] + shown.edges[:-1]) / 2
+    inside = np.zeros(len(middles), dtype=np.bool_)
+    for start, end in shown.spans:
+        inside |= (middles >= start) & (middles < end)
+    outer, inner = mean[~inside & known], mean[inside & known]
+    return float(np.median(outer)) if len(outer) else None, float(inner.mean()) if len(inner) else None
+
+
+def _describe(
+    shown: PanelSeries, signal: Signal, mean: FloatArray, usual: float | None, meanwhile: float | None
+) -> str:
     """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs.
 
     Empty where nothing was recorded within the axis.
@@ -146,17 +163,12 @@ def _describe(shown: PanelSeries, signal: Signal, mean: FloatArray) -> str:
     if signal in {TEMPERATURE, MEMORY}:
         peak = format_value(signal, _peak(shown, signal))
         return f"{peak} throughout" if peak == format_value(signal, 0.0) else f"up to {peak}"
-    middles = (shown.edges[1:] + shown.edges[:-1]) / 2
-    inside = np.zeros(len(middles), dtype=np.bool_)
-    for start, end in shown.spans:
-        inside |= (middles >= start) & (middles < end)
-    if signal is CLOCK and (inside & known).any() and (~inside & known).any():
-        usual, slowed = float(np.median(mean[~inside & known])), float(mean[inside & known].mean())
-        if slowed < usual:
-            return f"{format_number(signal, usual)} → {format_value(signal, slowed)} {shown.when}"
+    if signal is CLOCK and usual is not None and meanwhile is not None and meanwhile < usual:
+        return f"{format_number(signal, usual)} → {format_value(signal, meanwhile)} {shown.when}"
     average = format_value(signal, float(mean[known].mean()))
-    meanwhile = format_value(signal, float(mean[inside & known].mean())) if (inside & known).any() else average
-    return f"{average} on average" if meanwhile == average else f"{meanwhile} {shown.when}"
+    if meanwhile is None or (then := format_value(signal, meanwhile)) == average:
+        return f"{average} on average"
+    return f"{then} {shown.when}"
 
 
 def _peak(shown: PanelSeries, signal: Signal) -> float:

@@ -87,6 +87,7 @@ def _build(run: ReportRun, findings: Sequence[Finding], *, is_cropped: bool) -> 
     if not panels:
         return None
     return SignalHistory(
+        gpu=shown.label,
         title=f"{shown.label} over time",
         caption=_write_caption(run, shown, panels, findings),
         panels=panels,

@@ -45,6 +45,7 @@ def hot_run() -> Report:
         _panel("GPU utilisation, 0 to 100%", np.full(150, 0.98), ""),
     )
     history = SignalHistory(
+        gpu="GPU 2",
         title="GPU 2 over time",
         caption="",
         panels=panels,
@@ -124,7 +125,9 @@ def five_steps() -> Report:
 
 def _panel(label: str, mean: np.ndarray, note: str, limit: float | None = None) -> SignalPanel:
     lines = (SignalLine(label="others", mean=mean * 0.8, is_main=False), SignalLine(label="GPU 2", mean=mean))
-    return SignalPanel(label=label, lines=lines, low=0.0, high=float(mean.max()), limit=limit, note=note)
+    return SignalPanel(
+        quantity=label, label=label, lines=lines, low=0.0, high=float(mean.max()), limit=limit, note=note
+    )
 
 
 def _action(title: str, gain: str) -> Action:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from gpureport.importers.values.column_names import CORE, HOST_COLUMNS, is_time_heading, recognise_column
+from gpureport.importers.values.column_names import CORE_LOADS, HOST_COLUMNS, is_time_heading, recognise_column
 from gpureport.importers.values.heading_words import DECIMAL_WORDS, heading_words
 from gpureport.units import UNITS
 
 TIME = "timestamp"
-_SHARES = {CORE, "process_cpu_cores"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def interpret_heading(heading: str) -> HostColumn | None:
     if name.unit:
         assumed = name.unit if name.unit_word in DECIMAL_WORDS else ""
         return HostColumn(name.target, UNITS[name.unit].to_base(1), assumed=assumed)
-    if name.target in _SHARES or name.target.endswith("_ratio"):
+    if name.target in CORE_LOADS or name.target.endswith("_ratio"):
         counts_cores = "cores" in heading_words(heading)
         return HostColumn(name.target, 1.0 if counts_cores else 0.01, share=not counts_cores)
     return HostColumn(name.target)

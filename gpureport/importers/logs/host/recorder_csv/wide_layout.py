@@ -14,7 +14,14 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _BUSIEST = "cpu_busiest_core_ratio"
-_LOADS = {"cpu_utilization_ratio", _BUSIEST, "cpu_iowait_ratio", "host_load_average", "process_cpu_cores"}
+_LOADS = {
+    "cpu_utilization_ratio",
+    _BUSIEST,
+    "cpu_iowait_ratio",
+    "host_load_average",
+    "process_cpu_cores",
+    "job_cpu_cores",
+}
 _LONGEST, _LISTED = 64, 8
 """Characters of a heading that is looked at; columns that are named in a note."""
 

@@ -1,19 +1,16 @@
 """The tiles on the finding of the headline: its worst fact, then its effect."""
 
-import re
 from collections.abc import Callable, Iterator
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.report.model.head import Change, Tile
-from gpureport.report.model.pictures import SignalHistory
+from gpureport.report.model.pictures import SignalHistory, SignalPanel
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
-from gpureport.report.sections.pictures.signals import CLOCK, POWER
+from gpureport.report.sections.pictures.signals import CLOCK, POWER, Signal, format_number
 from gpureport.report.wording import display
 
 _USED = "gpu_memory_used_bytes"
-_SINCE = re.compile(r" (?:while \w+|meanwhile)$")
-"""What the note of a picture says of the time that it is about."""
 
 _WAITED_FOR = {
     "cpu_bound": ("CPU use meanwhile", "cpu_utilization_ratio", "Median of all cores"),
@@ -38,17 +35,17 @@ def list_finding_tiles(facts: FindingFacts, history: SignalHistory | None) -> It
 
 def _list_slowed(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield the clock before and while slowed."""
-    left, note = facts.observed("gpu_sm_clock_hertz", "mean, of that"), _find_note(history, CLOCK.label)
-    before, arrow, rest = _SINCE.sub("", note).partition(" → ")
-    value, _, unit = rest.partition(display.GAP)
-    when = "hot" if facts.finding.kind == "thermal_throttle" else "slowed"
-    if history is None or left is None or not arrow:
+    left, clock = facts.observed("gpu_sm_clock_hertz", "mean, of that"), _find_panel(history, CLOCK)
+    if history is None or left is None or clock is None or clock.usual is None or clock.meanwhile is None:
         return
+    if clock.meanwhile >= clock.usual:
+        return
+    when = "hot" if facts.finding.kind == "thermal_throttle" else "slowed"
     yield Tile(
-        label=f"Clock of {history.title.removesuffix(' over time')} while {when}",
-        before=before,
-        value=value,
-        unit=unit,
+        label=f"Clock of {history.gpu} while {when}",
+        before=format_number(CLOCK, clock.usual),
+        value=format_number(CLOCK, clock.meanwhile),
+        unit=CLOCK.unit,
         change=Change(text=f"\N{MINUS SIGN}{display.percent(1 - left)}", arrow="down"),
         context=f"For {format_length(facts.seconds)}",
     )
@@ -70,12 +67,14 @@ def _list_low_use(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile
 def _list_low_power(facts: FindingFacts, history: SignalHistory | None) -> Iterator[Tile | None]:
     """Yield how busy GPUs look, and the power that one of them draws meanwhile."""
     yield _build_use_tile(facts)
-    power = _SINCE.sub("", _find_note(history, POWER.label))
-    if power and history is not None and "on average" not in power:
-        value, _, unit = power.partition(display.GAP)
-        limit = next((panel.limit_text for panel in history.panels if panel.label.startswith(POWER.label)), "")
-        name = history.title.removesuffix(" over time")
-        yield Tile(label=f"Power of {name} meanwhile", value=value, unit=unit, context=phrases.capitalize(limit))
+    power = _find_panel(history, POWER)
+    if history is not None and power is not None and power.meanwhile is not None:
+        yield Tile(
+            label=f"Power of {history.gpu} meanwhile",
+            value=format_number(POWER, power.meanwhile),
+            unit=POWER.unit,
+            context=phrases.capitalize(power.limit_text),
+        )
 
 
 def _list_full_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
@@ -131,10 +130,10 @@ def _name(facts: FindingFacts) -> str:
     return phrases.capitalize(facts.gpus)
 
 
-def _find_note(history: SignalHistory | None, label: str) -> str:
-    """Return what a picture says of a quantity; empty where it does not show it."""
+def _find_panel(history: SignalHistory | None, signal: Signal) -> SignalPanel | None:
+    """Return the panel of a quantity; None where the picture does not show it."""
     panels = history.panels if history is not None else ()
-    return next((panel.note for panel in panels if panel.label.startswith(f"{label},")), "")
+    return next((panel for panel in panels if panel.quantity == signal.label), None)
 
 
 _MAKERS: dict[str, Callable[[FindingFacts, SignalHistory | None], Iterator[Tile | None]]] = {

@@ -53,6 +53,10 @@ def test_stamps(written: str, micros: int | None, *, utc: bool) -> None:
         ("memory_total_mib", "host_memory_total_bytes", 2**20),
         ("load_avg_1m", "host_load_average", 1),
         ("disk_read_mb_s", "host_disk_read_bytes_per_second", 2**20),
+        ("net_recv_mb_s", "host_network_receive_bytes_per_second", 2**20),
+        ("network_transmit_bytes_per_second", "host_network_transmit_bytes_per_second", 1),
+        ("job_cpu_cores", "job_cpu_cores", 1),
+        ("job_cpu_percent", "job_cpu_cores", 0.01),
         ("process_cpu_percent", "process_cpu_cores", 0.01),
         ("process_rss_mib", "process_memory_used_bytes", 2**20),
         ("cpu_utilization_ratio", "cpu_utilization_ratio", 1),
@@ -65,7 +69,9 @@ def test_headings(heading: str, metric: str, scale: float) -> None:
     assert (found.metric, found.scale) == (metric, scale)
 
 
-@pytest.mark.parametrize("heading", ["cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "gpu", "loss", "swap"])
+@pytest.mark.parametrize(
+    "heading", ["cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "net_recv_mb", "gpu", "loss", "swap"]
+)
 def test_other_headings_are_not_guessed(heading: str) -> None:
     """Counters that only rise, clocks and words of another kind are no metric."""
     assert interpret_heading(heading) is None

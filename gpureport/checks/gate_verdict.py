@@ -1,0 +1,82 @@
+"""The verdict of a gate: what the checks of a run or a night amount to, for exit codes, pages and files alike."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpureport.checks import check_wording
+from gpureport.findings import Check, CheckOutcome
+from gpureport.report.wording import display
+from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
+
+FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
+"""Exit codes of a gate."""
+
+HAS_DATA = "the run has data"
+"""The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
+
+_WORDS = {FAILED: check_wording.FAILED, NOT_ASSESSED: check_wording.NOT_ASSESSED, PASSED: check_wording.PASSED}
+_LISTED = 2
+_LONGEST = 280
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it.
+
+    Attributes:
+        checks: the checks it rests on; without any, nothing was assessed.
+    """
+
+    checks: tuple[Check, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a rule is broken, else 4 if one could not be assessed or there is none, else 0."""
+        outcomes = {check.outcome for check in self.checks}
+        if CheckOutcome.BROKEN in outcomes:
+            return FAILED
+        return NOT_ASSESSED if CheckOutcome.CANNOT_JUDGE in outcomes or not outcomes else PASSED
+
+    @property
+    def word(self) -> str:
+        """`FAILED`, `NOT ASSESSED` or `PASSED`."""
+        return _WORDS[self.exit_code]
+
+    @property
+    def counts(self) -> str:
+        """How many checks have each outcome, the gravest first; empty without checks."""
+        counted = [(outcome, self.count(outcome)) for outcome in CheckOutcome]
+        return ", ".join(f"{number} {_outcome_word(outcome, number)}" for outcome, number in counted if number)
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line of plain text, short enough for a chat: the word, and which rules led to it."""
+        named = [*check_wording.describe_failures(self.checks), *check_wording.describe_unassessed(self.checks)]
+        more = f"; and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
+        said = f": {'; '.join(named[:_LISTED])}{more}" if named else f" ({self.counts or 'no rule is set'})"
+        return display.shorten(display.clean(f"{self.word}{said}"), _LONGEST).replace(display.GAP, " ")
+
+    def count(self, outcome: CheckOutcome) -> int:
+        """Return how many checks have an outcome."""
+        return sum(check.outcome is outcome for check in self.checks)
+
+
+def build_missing_check(source: str, reason: str) -> Check:
+    """Return the check of a source that gives no run to assess.
+
+    Args:
+        source: the source, as named.
+        reason: why there is none, in one sentence.
+    """
+    return Check(limit=HAS_DATA, run=source, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason)
+
+
+def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:
+    """Yield the checks by outcome, the gravest first, otherwise in their order."""
+    for outcome in CheckOutcome:
+        yield from (check for check in checks if check.outcome is outcome)
+
+
+def _outcome_word(outcome: CheckOutcome, number: int) -> str:
+    word = OUTCOME_WORDS[outcome]
+    return word.replace("does", "do") if number > 1 else word

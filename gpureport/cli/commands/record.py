@@ -1,0 +1,57 @@
+"""`gpureport record`."""
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import print_note
+
+_FINEST, _COARSEST = 0.1, 60.0
+
+
+@click.command()
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the logs.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(_FINEST, _COARSEST),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two samples.",
+)
+@click.option("--host-only", is_flag=True, help="Record the machine without its GPUs.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def record(*, folder: Path | None, interval: float, host_only: bool, command: tuple[str, ...]) -> int:
+    r"""Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.
+
+    \b
+    gpureport record -o runs/base -- python train.py --epochs 3
+    gpureport report runs/base -o report.html
+
+    The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
+    COMMAND. Passwords and tokens on its command line are not written down.
+    """
+    from gpureport.recorder.recording_session import RecordingPlan, RecordingSession  # noqa: PLC0415 - loads psutil
+
+    folder = folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")  # noqa: DTZ005 - a name in local time
+    session = RecordingSession(RecordingPlan(folder=folder, command=command, interval=interval, host_only=host_only))
+    if not command:
+        print_note(f"Recording into {make_printable(str(folder))}. Ctrl-C ends it.")
+    code = session.record()
+    for note in session.run.notes:
+        print_note(f"gpureport: {make_printable(note)}")
+    shown = make_printable(str(folder))
+    print_note(f"Recorded {_length(session.run.started, session.run.ended)} in {shown}.")
+    print_note(f"Read it: gpureport report {shown} -o report.html")
+    return code
+
+
+def _length(started: int, ended: int | None) -> str:
+    """Return the length of a recording in words."""
+    seconds = round(((ended or started) - started) / 1e6)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes) + [f"{seconds} s"]
+    return " ".join(parts[:2])

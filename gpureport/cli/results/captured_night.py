@@ -1,0 +1,133 @@
+"""What the sources of a night gave: the runs, and why there is none where one is missing."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.progress import show_progress
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options.source_options import SourceOptions
+from gpureport.cli.runs import analyses, named_runs, source_names
+from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
+from gpureport.errors import SourceError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gpureport.findings import Check
+    from gpureport.nightly.history.night_history import History
+    from gpureport.nightly.history.nightly_record import NightlyRun
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+
+
+@dataclass(slots=True)
+class CapturedNight:
+    """What the sources of tonight gave.
+
+    Attributes:
+        parts: one for each source without data.
+        runs: the others, each with its source.
+        missing: a check for each source without data.
+    """
+
+    parts: "list[NightlyRun]" = field(default_factory=list)
+    runs: "list[tuple[str, Recording]]" = field(default_factory=list)
+    missing: "list[Check]" = field(default_factory=list)
+
+    def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
+        """Take runs that gpureport failed on for parts without data."""
+        failed = {id(recording): fault for recording, fault in faults}
+        for source, recording in self.runs:
+            if id(recording) in failed:
+                fault = failed[id(recording)]
+                self.add_missing(source, recording.run.step or "", fault.what, run=fault.where)
+        self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
+
+    def add_missing(self, source: str, step: str, what: str, reason: str = "", run: str = "") -> None:
+        """Add a part without data.
+
+        Args:
+            source: the source, as named.
+            step: label of the step its run would have had.
+            what: why there are no data, for the history.
+            reason: the same for its check, with what to do about it; `what` when empty.
+            run: what its check calls the run; the source when empty.
+        """
+        from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
+        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
+
+        self.parts.append(capture_missing(source, step, what))
+        self.missing.append(build_missing_check(run or source, reason or what))
+
+
+def read_night(
+    store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str
+) -> CapturedNight:
+    """Return the runs of every source, and a part without data for each that gives none."""
+    from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
+
+    tonight, recorded = CapturedNight(), history.read_all() if named else []
+    together = [(named, options)] if options.input.as_one_run and named else []
+    for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
+        step = own.labels.step[0] if own.labels.step else ""
+        for found in _read_group(store, group, own):
+            if isinstance(found, InternalError):
+                tonight.add_missing(found.where, step, found.what)
+                report_internal_error(found)
+            elif isinstance(found, SourceError):
+                what = "no such file or run" if any(map(source_names.is_missing, group)) else found.what
+                tonight.add_missing(found.where, step, what, f"{found.what}; {found.hint}")
+                click.echo(f"gpureport: {make_printable(str(found))}", err=True)
+            elif (first := first_night_of_run(recorded, found.run.id)) not in {None, date}:
+                what = f"this is the log of the night {first}, not a new one"
+                tonight.add_missing(group[0], step, what)
+                click.echo(f"gpureport: {make_printable(group[0])}: {what}", err=True)
+            else:
+                tonight.runs.append((group[0], found))
+    return tonight
+
+
+def _read_group(
+    store: "Store", group: tuple[str, ...], options: SourceOptions
+) -> "Iterator[Recording | SourceError | InternalError]":
+    """Yield the runs of sources, which the store holds then, or why one of them cannot be read."""
+    whole = ", ".join(group)
+    try:
+        if len(group) == 1 and not source_names.is_source(group[0], options):
+            yield store.read(relabel_stored_run(store, group[0], options))
+            return
+        readings = named_runs.find_readings(group, options)
+    except (SourceError, StoreError) as error:
+        yield SourceError(whole, error.what, error.hint)
+        return
+    for reading in readings:
+        try:
+            with internal_errors(reading.locator), show_progress(reading):
+                entry, _ = store_run(store, reading, force=False)
+        except SourceError as error:
+            yield error if len(readings) > 1 else error.at(whole)
+        except InternalError as error:
+            yield error
+        else:
+            yield store.read(entry)
+
+
+def measure_runs(
+    tonight: CapturedNight, fresh: analyses.AnalysedRuns, throughput: str | None
+) -> "Iterator[NightlyRun]":
+    """Yield every run as the history keeps it. A run that gpureport fails on is a part without data."""
+    from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history import capture  # noqa: PLC0415 - as above
+
+    for (source, recording), judged in zip(tonight.runs, fresh.runs, strict=True):
+        try:
+            with internal_errors(describe_run(recording.run)):
+                (run,) = sample_runs([judged], throughput)
+                yield capture.capture_run(source, run)
+        except InternalError as error:
+            report_internal_error(error)
+            tonight.add_missing(source, recording.run.step or "", error.what)

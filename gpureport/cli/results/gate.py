@@ -1,0 +1,167 @@
+"""The gate of `check` and `nightly`: one reading of the rules, one comparison with the baseline, one verdict."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
+from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.analysis_options import AnalysisOptions
+from gpureport.cli.options.gate_options import GateOptions
+from gpureport.cli.options.source_options import SourceOptions
+from gpureport.cli.results import limit_checks
+from gpureport.cli.runs import baseline_runs, run_sampling
+from gpureport.cli.runs.analyses import AnalysedRuns, analyze_runs
+from gpureport.errors import SourceError, StoreError
+
+if TYPE_CHECKING:
+    from gpureport.checks.baseline_changes import BaselineComparison
+    from gpureport.checks.gate_verdict import Verdict
+    from gpureport.checks.policy import Policy
+    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.findings import Check
+
+_REPEATED = 20
+"""Runs of the store, the newest, that noise is measured from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRules:
+    """What runs are held to.
+
+    Attributes:
+        policy: the rules of the settings and the command line.
+        baseline: name or source of the baseline; None where none is named.
+        stated_at: where the rules would be stated, for messages.
+    """
+
+    policy: "Policy"
+    baseline: str | None
+    stated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgainstBaseline:
+    """Runs set against a baseline.
+
+    Attributes:
+        steps: the comparison of each step, by `step_name`.
+        reason: why there is none; empty where no baseline is named, or all steps are compared.
+    """
+
+    steps: "Mapping[str, BaselineComparison]" = field(default_factory=dict)
+    reason: str = ""
+
+
+def read_rules(options: GateOptions, config: Path | None) -> GateRules:
+    """Return the rules and the baseline that the command line and the settings name.
+
+    Raises:
+        SettingsError: with the line of the first mistake.
+    """
+    from gpureport.checks.policy_settings import read_baseline_name  # noqa: PLC0415 - loads numpy
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
+
+    stated = options.policy or config
+    return GateRules(
+        policy=limit_checks.read_policy(stated, options.fail_on),
+        baseline=options.baseline
+        or read_baseline_name(read_settings(stated))
+        or read_baseline_name(read_settings(config)),
+        stated_at=str(stated or "gpureport.toml"),
+    )
+
+
+def compare_with_baseline(
+    name: str | None, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions
+) -> AgainstBaseline:
+    """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable."""
+    if name is None or not analysed.runs:
+        return AgainstBaseline()
+    try:
+        return AgainstBaseline(steps=_compare_steps(name, analysed, analysis, options))
+    except InternalError as error:
+        report_internal_error(error)
+        return AgainstBaseline(reason=f"{error.where}: {error.what}")
+    except (SourceError, StoreError) as error:
+        return AgainstBaseline(reason=f"{error.where}: {error.what}; {error.hint}")
+
+
+def _compare_steps(
+    name: str, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions
+) -> "dict[str, BaselineComparison]":
+    """Return each step set against the baseline, by what repetitions in the store differ by."""
+    from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
+    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.verdicts.calibration import repetition_key  # noqa: PLC0415 - as above
+
+    key = options.tracker.throughput
+    before = run_sampling.sample_runs(analyze_runs(baseline_runs.read_baseline_runs(name, options), analysis).runs, key)
+    latest_runs = run_sampling.sample_runs(analysed.runs, key)
+    steps = {repetition_key(run.analysis.run) for run in (*latest_runs, *before)}
+    checked = {run.analysis.run.id for run in latest_runs}
+    repeated = measure_noise(options, analysis, steps, _REPEATED, without=checked)
+    groups: dict[str, list[SampledRun]] = {}
+    for run in latest_runs:
+        groups.setdefault(step_name(run.analysis), []).append(run)
+    return {
+        label: baseline_changes.compare_with_baseline(before, runs, repeated, analysed.goals)
+        for label, runs in groups.items()
+    }
+
+
+def judge_runs(
+    rules: GateRules,
+    analysed: AnalysedRuns,
+    missing: "Iterable[Check]",
+    against: AgainstBaseline,
+    throughput: str | None,
+) -> "Verdict":
+    """Return the verdict on runs.
+
+    Args:
+        rules: what they are held to.
+        analysed: the runs.
+        missing: a check for each source without a run to assess.
+        against: the runs set against the baseline.
+        throughput: training metric that counts the work, whatever its name.
+    """
+    from gpureport.checks.gate_verdict import Verdict  # noqa: PLC0415 - loads numpy
+
+    checks = limit_checks.check_limits(rules.policy, analysed, against.steps, against.reason, throughput=throughput)
+    return Verdict(checks=(*missing, *checks))
+
+
+def write_results(
+    options: GateOptions, checks: "Sequence[Check]", command: str, heading: str, state: Sequence[str] = ()
+) -> None:
+    """Write the files of `--junit` and `--summary`.
+
+    Args:
+        options: name the files.
+        checks: the checks that they list.
+        command: the command, as JUnit names its suite.
+        heading: how the gate ended, for the summary.
+        state: what else the summary says, each line a paragraph.
+    """
+    from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
+
+    if options.junit is not None:
+        write_file(options.junit, check_junit.render(checks, command))
+    if options.summary is not None:
+        write_file(options.summary, check_summary.render_markdown(checks, heading, state))
+
+
+def write_file(path: Path, content: str) -> None:
+    """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
+    from gpureport.report.formats.output import write_whole  # noqa: PLC0415 - loads the report
+
+    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
+        with path.open("a", encoding="utf-8") as job:
+            job.write(content)
+    else:
+        write_whole(path, content.encode())
+    print_note(f"wrote {path}")

@@ -1,0 +1,47 @@
+"""The rule of `--fail-on-change`: no job got worse in this night, by the history."""
+
+from collections.abc import Collection, Iterator
+
+from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly.changes.latest_night import LatestNight
+from gpureport.nightly.site.night_wording import describe_event, format_group
+from gpureport.report.wording import display
+
+ORIGIN = "--fail-on-change"
+_RULE = "no change for the worse"
+
+
+def check_for_worse_change(night: LatestNight, date: str, groups: Collection[tuple[str, str]]) -> Iterator[Check]:
+    """Yield a check for each group of runs: whether this night first shows that it got worse.
+
+    Args:
+        night: the latest night of the history.
+        date: the night that is checked.
+        groups: step and GPUs of its runs.
+    """
+    for group in sorted(groups):
+        outcome, observed, reason = _judge_group(night, date, group)
+        yield Check(
+            limit=_RULE,
+            run=group[0] or format_group(*group),
+            outcome=outcome,
+            observed=observed,
+            reason=reason,
+            origin=ORIGIN,
+        )
+
+
+def _judge_group(night: LatestNight, date: str, group: tuple[str, str]) -> tuple[CheckOutcome, str, str]:
+    """Return the outcome for one group, what was observed, and why it could not be assessed."""
+    if night.date != date:
+        return CheckOutcome.CANNOT_JUDGE, "", f"the history holds a later night, {night.date}"
+    worse = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
+    if worse:
+        return CheckOutcome.BROKEN, " ".join(map(describe_event, worse)), ""
+    needed = dict(night.nights_needed).get(group, 0)
+    if needed:
+        return CheckOutcome.CANNOT_JUDGE, "", f"{display.plural(needed, 'more night')} needed before changes show"
+    gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
+    if gone:
+        return CheckOutcome.CANNOT_JUDGE, "", f"recorded before, but not in this night: {', '.join(gone)}"
+    return CheckOutcome.PASSED, "no change for the worse", ""

@@ -1,0 +1,100 @@
+"""What the installed nvidia-smi can record: the fields its driver knows, and whether dmon counts what a GPU does."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Collection, Sequence
+
+from gpureport.errors import SourceError
+from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
+
+_NAME = "nvidia-smi"
+_SLOW = 20.0
+"""Seconds after which nvidia-smi is taken to hang (pragmatic): loading a driver of many GPUs takes several."""
+_ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
+"""What drivers before R530 call a field."""
+_REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
+_QUOTED = re.compile(r'"([a-z][\w.]*)"', re.IGNORECASE)
+_GPM = ("--gpm-metrics", "2,3,5,10")
+"""Activity of the multiprocessors, their occupancy, of the tensor cores and of memory."""
+
+
+def find_nvidia_smi() -> str:
+    """Return the path of nvidia-smi.
+
+    Raises:
+        SourceError: when it is not installed.
+    """
+    program = shutil.which(_NAME)
+    if program is None:
+        raise SourceError(_NAME, "not found on this machine", "install the driver, or give --host-only")
+    return program
+
+
+def choose_fields(program: str) -> tuple[str, ...]:
+    """Return the fields to log: those of GPU_FIELDS and COUNTER_FIELDS that the driver knows and answers.
+
+    Raises:
+        SourceError: when the driver answers no query, with what it says.
+    """
+    known = set(_QUOTED.findall(_run([program, "--help-query-gpu"])))
+    wanted = [_find_name(field, known) for field in (*GPU_FIELDS, *COUNTER_FIELDS)]
+    fields = tuple(field for field in wanted if field in known or field in IDENTITY_FIELDS)
+    while True:
+        answer = _run([program, f"--query-gpu={','.join(fields)}", "--format=csv"])
+        refused = set(_REFUSED.findall(answer)) & set(fields)
+        if not refused:
+            break
+        fields = tuple(field for field in fields if field not in refused)
+    if not answer.startswith("timestamp,"):
+        said = next(filter(None, map(str.strip, answer.splitlines())), "it printed nothing")
+        raise SourceError(_NAME, said.rstrip("."), "check the driver, or give --host-only")
+    return fields
+
+
+def query_words(program: str, fields: Sequence[str], interval: float) -> list[str]:
+    """Return the command that prints fields of every GPU at an interval, in seconds."""
+    loop = ["-l", f"{interval:.0f}"] if interval == int(interval) else ["-lms", f"{interval * 1000:.0f}"]
+    return [program, f"--query-gpu={','.join(fields)}", "--format=csv", *loop]
+
+
+def dmon_words(program: str, interval: float) -> list[str] | None:
+    """Return the command that prints PCIe traffic, and GPU activity where the driver counts it; None without dmon."""
+    usage = _run([program, "dmon", "-h"])
+    if "dmon" not in usage:
+        return None
+    counted = _GPM if _GPM[0] in usage else ()
+    # dmon takes whole seconds
+    return [program, "dmon", "-s", "pt", "-o", "DT", "-d", str(max(1, round(interval))), *counted]
+
+
+def _find_name(field: str, known: Collection[str]) -> str:
+    """Return what the driver calls a field."""
+    alias = _ALIASES.get(field, field)
+    return alias if field not in known and alias in known else field
+
+
+def _run(words: Sequence[str]) -> str:
+    """Return what a command prints.
+
+    Raises:
+        SourceError: when it does not end.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - nvidia-smi as found on the path
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SLOW,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
+        raise SourceError(_NAME, what, "check the driver, or give --host-only") from error
+    except OSError as error:
+        raise SourceError(
+            _NAME, error.strerror or "cannot be run", "install the driver, or give --host-only"
+        ) from error
+    return done.stdout + done.stderr

@@ -1,0 +1,214 @@
+"""What a run was configured with, as far as it can be seen from outside: nothing of the job is imported."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from gpureport.recorder.secrets import HIDDEN, hide_secret_value, hide_secrets
+
+Params = Iterator[tuple[str, str]]
+
+_PACKAGES = (
+    "torch",
+    "tensorflow",
+    "jax",
+    "jaxlib",
+    "numpy",
+    "lightning",
+    "pytorch-lightning",
+    "transformers",
+    "accelerate",
+    "deepspeed",
+)
+_ENVIRONMENT = re.compile(
+    r"CUDA_VISIBLE_DEVICES|CUDA_VERSION|CUDA_DEVICE_ORDER|CUDA_LAUNCH_BLOCKING|CUDA_DEVICE_MAX_CONNECTIONS"
+    r"|CUDA_MODULE_LOADING|NVIDIA_TF32_OVERRIDE|NVIDIA_VISIBLE_DEVICES|CUBLAS_WORKSPACE_CONFIG"
+    r"|WORLD_SIZE|RANK|LOCAL_RANK|LOCAL_WORLD_SIZE|NODE_RANK|GROUP_RANK"
+    r"|SLURM_JOB_ID|SLURM_JOB_NAME|SLURM_ARRAY_TASK_ID|SLURM_JOB_PARTITION|SLURM_NNODES|SLURM_NODEID|SLURM_NTASKS"
+    r"|SLURM_CPUS_PER_TASK|OMP_NUM_THREADS|MKL_NUM_THREADS|OMP_PROC_BIND|KMP_AFFINITY"
+    r"|NCCL_[A-Z0-9_]+|TORCH_NCCL_[A-Z0-9_]+|PYTORCH_CUDA_ALLOC_CONF|PYTORCH_ALLOC_CONF|TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
+    r"|XLA_FLAGS|XLA_PYTHON_CLIENT_PREALLOCATE|XLA_PYTHON_CLIENT_MEM_FRACTION|XLA_PYTHON_CLIENT_ALLOCATOR|JAX_PLATFORMS"
+    r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
+    r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
+)
+"""Variables that can change what a GPU does; none of them holds a secret."""
+_ELSEWHERE = {
+    *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
+    *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),
+}
+"""Programs that run a job with another Python than the one in reach."""
+_PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?|pypy3?")
+_ASK_VERSIONS = """
+import sys
+sys.path[:] = [each for each in sys.path if each]
+from importlib.metadata import version
+print("python", sys.version.split()[0])
+for name in sys.argv[1:]:
+    try:
+        print(name, version(name))
+    except Exception:
+        pass
+"""
+_VERSION_LINE = re.compile(r"([A-Za-z0-9\-]+) (\S{1,64})")
+_CUDA = re.compile(r"CUDA(?: \w+)? Version\s*:\s*(\d[\d.]*)")
+_DRIVER = re.compile(r"(?:Driver|KMD) Version\s*:\s*(\d[\d.]*)")
+_FLAG = re.compile(r"--?([A-Za-z][\w.\-]+)")
+_ASSIGNED = re.compile(r"(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_LONGEST = 200
+"""Characters of a value at most; what is longer is no setting that a table can show."""
+_PATIENCE = 10
+"""Seconds that a program may take to answer."""
+_GIB = 2**30
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return params by name: settings of the command line, versions, variables, the commit, cores and memory."""
+    found = [
+        *read_settings(command),
+        *_read_versions(command),
+        *_read_driver(),
+        *read_environment(os.environ),
+        *_read_commit(),
+        *_read_machine(),
+    ]
+    return tuple(dict(found).items())
+
+
+def read_settings(command: Sequence[str]) -> Params:
+    """Yield the settings of a command line: `--batch-size 64` and `batch_size=64` are batch_size; no secrets."""
+    words = hide_secrets(command)
+    for place, word in enumerate(words):
+        if assigned := _ASSIGNED.fullmatch(word):
+            yield from _setting(*assigned.groups())
+        elif flag := _FLAG.fullmatch(word):
+            yield from _setting(flag.group(1), _value_after(words[place + 1 :]))
+
+
+def _value_after(words: Sequence[str]) -> str:
+    """Return the value of an option: the next word, and further numbers; `true` where no value follows."""
+    first = words[0] if words else ""
+    is_value = _NUMBER.fullmatch(first) or not first.startswith("-")
+    if not first or not is_value or first.endswith((".py", ".sh")) or _ASSIGNED.fullmatch(first):
+        return "true"
+    values = [first]
+    for word in words[1:] if _NUMBER.fullmatch(first) else ():
+        if _NUMBER.fullmatch(word) is None:
+            break
+        values.append(word)
+    return " ".join(values)
+
+
+def _setting(name: str, value: str) -> Params:
+    if value and HIDDEN not in value and len(value) <= _LONGEST and "\n" not in value:
+        yield name.replace("-", "_"), value
+
+
+def find_python(command: Sequence[str]) -> str | None:
+    """Return the Python that runs a job, None where it cannot be told."""
+    program = Path(command[0]).name if command else ""
+    if program in _ELSEWHERE:
+        return None
+    if _PYTHON.fullmatch(program):
+        return shutil.which(command[0])
+    # torchrun and its like lie beside the Python that they belong to
+    where = shutil.which(command[0]) if command else None
+    beside = shutil.which("python", path=str(Path(where).parent)) if where else None
+    return beside or shutil.which("python") or shutil.which("python3")
+
+
+def _read_versions(command: Sequence[str]) -> Params:
+    python = find_python(command) if command else None
+    for line in _ask([python, "-c", _ASK_VERSIONS, *_PACKAGES]).splitlines() if python else ():
+        if found := _VERSION_LINE.fullmatch(line):
+            yield f"{found[1].replace('-', '_')}_version", found[2]
+
+
+def _read_driver() -> Params:
+    """Yield versions as the heading of nvidia-smi states them: CUDA's is the newest that the driver can run."""
+    program = shutil.which("nvidia-smi")
+    text = _ask([program]) if program else ""
+    for name, pattern in (("driver_version", _DRIVER), ("driver_cuda_version", _CUDA)):
+        if found := pattern.search(text):
+            yield name, found[1]
+
+
+def read_environment(variables: Mapping[str, str]) -> Params:
+    """Yield the variables that matter to a GPU."""
+    for name, value in sorted(variables.items()):
+        if _ENVIRONMENT.fullmatch(name) and 0 < len(value) <= _LONGEST:
+            yield name, hide_secret_value("", value)
+
+
+def _read_commit() -> Params:
+    git = shutil.which("git")
+    commit = _ask([git, "rev-parse", "HEAD"]).strip() if git else ""
+    if git and re.fullmatch(r"[0-9a-f]{40,64}", commit):
+        changed = _ask([git, "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]).strip()
+        yield "git_commit", f"{commit[:12]} with changes" if changed else commit[:12]
+
+
+def _read_machine() -> Params:
+    cores = count_allowed_cores()
+    if cores is not None:
+        yield "cpu_cores", f"{cores:g}"
+    total = psutil.virtual_memory().total
+    yield "memory", f"{total / _GIB:.1f} GiB"
+    limit = read_limit(_CGROUP / "memory.max", _CGROUP / "memory/memory.limit_in_bytes")
+    if limit is not None and limit < total:
+        yield "memory_limit", f"{limit / _GIB:.1f} GiB"
+
+
+def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
+    """Return the cores that processes started here may use: those of the machine, less what a container withholds."""
+    try:
+        allowed = len(psutil.Process().cpu_affinity())
+    except (AttributeError, psutil.Error):
+        allowed = psutil.cpu_count() or 0
+    quota = read_quota(cgroup)
+    cores = min(allowed, quota) if allowed and quota else allowed or quota
+    return None if not cores else round(cores, 2)
+
+
+def read_quota(cgroup: Path) -> float | None:
+    """Return the cores of a container by its quota, in either version of control groups; None without one."""
+    try:
+        quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        try:
+            quota, period = (
+                (cgroup / "cpu" / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period")
+            )
+        except OSError:
+            return None
+    if not quota.isdigit() or not period.isdigit() or not int(period):
+        return None
+    return int(quota) / int(period)
+
+
+def read_limit(*files: Path) -> int | None:
+    """Return the number in the first file that can be read; None where it is no number."""
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8").strip()
+        except OSError:
+            continue
+        return int(text) if text.isdigit() else None
+    return None
+
+
+def _ask(words: Sequence[str]) -> str:
+    """Return what a program prints; nothing where it fails or takes too long."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the job's Python, nvidia-smi and git
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False, errors="replace"
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,119 @@
+"""What `gpureport` alone says of a folder."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpureport.record_folder import RecordedRun, format_run_file
+from tests.cli.program import Program
+from tests.test_startup import SAMPLE
+
+HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB]\n"
+
+
+def write_log(path: Path, gpus: int = 1, seconds: int = 182) -> None:
+    """Write a log of a sample a second."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        f"2026/03/14 09:{second // 60:02}:{second % 60:02}.000, {gpu}, GPU-{gpu}, 90 %, 1000 MiB\n"
+        for second in range(seconds + 1)
+        for gpu in range(gpus)
+    ]
+    path.write_text(HEADER + "".join(rows), encoding="utf-8")
+
+
+def write_recording(folder: Path, gpus: int = 1, seconds: int = 182, *, ended: bool = True) -> None:
+    """Write what `gpureport record` leaves behind."""
+    write_log(folder / "gpu.csv", gpus, seconds)
+    run = RecordedRun(started=0, ended=seconds * 1_000_000 if ended else None)
+    (folder / "run.json").write_text(format_run_file(run), encoding="utf-8")
+
+
+def test_an_empty_folder_says_how_to_record(gpureport: Program) -> None:
+    """Where there is nothing to read, the ways to something are named."""
+    done = gpureport()
+    assert done.code == 0
+    assert "gpureport record -- COMMAND" in done.out
+    assert "gpureport demo" in done.out
+
+
+def test_two_recordings_are_compared_next(gpureport: Program, tmp_path: Path) -> None:
+    """Each recording is listed with its length and its GPUs, and the next command compares them."""
+    write_recording(tmp_path / "runs" / "base")
+    write_recording(tmp_path / "runs" / "workers", gpus=4, seconds=45)
+    assert gpureport().out.splitlines() == [
+        "2 recordings here:",
+        "  runs/base     3 min 2 s, 1 GPU",
+        "  runs/workers  45 s, 4 GPUs",
+        "Next: gpureport compare runs/base runs/workers",
+        "All commands: gpureport --help",
+    ]
+
+
+@pytest.mark.parametrize("name", ["my log.csv", "nvidia-smi.log"])
+def test_one_log_is_reported_next(gpureport: Program, tmp_path: Path, name: str) -> None:
+    """A log is known by its content, and the path can be pasted into a shell."""
+    write_log(tmp_path / name)
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    quoted = f"'{name}'" if " " in name else name
+    assert gpureport().out.splitlines()[:3] == [
+        "1 GPU log here:",
+        f"  {name}  3 min 2 s, 1 GPU",
+        f"Next: gpureport report {quoted} -o report.html",
+    ]
+
+
+def test_a_recording_that_was_cut_off_is_as_long_as_its_log(gpureport: Program, tmp_path: Path) -> None:
+    """Without an end in run.json, the last whole row gives it, even where half a line follows."""
+    write_recording(tmp_path / "cut", ended=False)
+    with (tmp_path / "cut" / "gpu.csv").open("a", encoding="utf-8") as log:
+        log.write("2026/03/14 09:59:59.0")
+    assert "  cut  3 min 2 s, 1 GPU" in gpureport().out
+
+
+def test_a_compressed_log_is_listed_without_length(gpureport: Program, tmp_path: Path) -> None:
+    """The end of a compressed log is not looked for."""
+    shutil.copy(SAMPLE, tmp_path / "smi.csv.gz")
+    assert gpureport().out.splitlines()[:2] == ["1 GPU log here:", "  smi.csv.gz  1 GPU"]
+
+
+def test_folders_far_below_are_left_alone(gpureport: Program, tmp_path: Path) -> None:
+    """Two levels of folders are looked at."""
+    write_log(tmp_path / "a" / "b" / "near.csv")
+    write_log(tmp_path / "a" / "b" / "c" / "far.csv")
+    out = gpureport().out
+    assert "a/b/near.csv" in out
+    assert "far.csv" not in out
+
+
+def test_stored_runs_are_counted(gpureport: Program, tmp_path: Path) -> None:
+    """Where the logs are gone, the newest stored run is the next to look at."""
+    write_log(tmp_path / "gpu.csv")
+    gpureport("ingest", "gpu.csv", "--name", "base")
+    (tmp_path / "gpu.csv").unlink()
+    out = gpureport().out
+    assert out.startswith("1 run in the store ")
+    assert "Next: gpureport report base -o report.html" in out
+
+
+def test_many_logs_are_reported_together(gpureport: Program, tmp_path: Path) -> None:
+    """More than a handful is not compared run by run, and the list stays short."""
+    for number in range(12):
+        write_log(tmp_path / f"{number:02}.csv", seconds=20 + number)
+    out = gpureport().out
+    assert "  and 4 more" in out
+    assert "Next: gpureport report . -o report.html" in out
+
+
+def test_a_monitor_beside_a_log_is_no_run_to_compare(gpureport: Program, tmp_path: Path) -> None:
+    """A log of dmon in the folder of a log with a header belongs to the same run."""
+    write_log(tmp_path / "run" / "gpu.csv")
+    (tmp_path / "run" / "dmon.log").write_text(
+        "#Date       Time        gpu   pwr gtemp mtemp\n#YYYYMMDD   HH:MM:SS    Idx     W     C     C\n"
+        " 20260314   09:00:00      0    90    50     -\n",
+        encoding="utf-8",
+    )
+    out = gpureport().out
+    assert "2 GPU logs here:" in out
+    assert "Next: gpureport report run -o report.html" in out

@@ -1,0 +1,69 @@
+"""Recordings with the stand-in driver, as processes of their own."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+RECORD = (sys.executable, "-m", "gpureport", "record")
+_PATIENCE = 60.0
+_JOB = """
+import signal, sys, time
+def end(number, frame):
+    print("signal", number, flush=True)
+    sys.exit(7)
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, end)
+print("begun", flush=True)
+time.sleep(60)
+"""
+WAITING_JOB = (sys.executable, "-c", _JOB)
+"""A job that says which signal it got, and then ends with 7."""
+
+
+def run_record(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - of run
+    """Run `gpureport record` to its end."""
+    return subprocess.run([*RECORD, *arguments], capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+def start_record(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - of Popen
+    """Start `gpureport record`."""
+    return subprocess.Popen([*RECORD, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Wait until something has happened; it must, some time."""
+    end = time.monotonic() + _PATIENCE
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def count_rows(log: Path) -> int:
+    """Return how many whole lines begin with a time, 0 where there is no file."""
+    if not log.exists():
+        return 0
+    text = log.read_text()
+    return sum(line[:3] == "202" for line in text.splitlines())
+
+
+def read_run_file(folder: Path) -> Mapping[str, Any]:
+    """Return what run.json says."""
+    content: Mapping[str, Any] = json.loads((folder / "run.json").read_text())
+    return content
+
+
+def analyze(folder: Path) -> Mapping[str, Any]:
+    """Return the only run that `gpureport analyze` reads from a recording, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gpureport", "analyze", folder, "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    return dict(run)
