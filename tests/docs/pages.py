@@ -231,7 +231,8 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, "[OPTIONS]", *tail])
 
 
-_CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what to do next.
+_CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
+to do next.
 
 One line lets Tab complete commands, options, checks, stored runs, baselines and files:
 
