@@ -34,7 +34,7 @@ _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
 _LOOKED_AT = 4096
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
-_USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu"}
+_USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 """Common names of logs; the name of the folder says more."""
 
 
