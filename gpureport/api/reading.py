@@ -113,7 +113,14 @@ def _labels(labels: Mapping[str, Any]) -> importers.Labels:
     if work is not None:
         amount, unit = work.split(":", 1) if isinstance(work, str) else work
         work = Work(amount=float(amount), unit=str(unit))
-    return importers.Labels(name=labels.get("name"), step=labels.get("step"), work=work, **pairs)
+    return importers.Labels(
+        name=labels.get("name"),
+        step=labels.get("step"),
+        params=pairs["params"],
+        tags=pairs["tags"],
+        work=work,
+        gpu_model=labels.get("gpu_model"),
+    )
 
 
 def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:

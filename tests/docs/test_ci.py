@@ -1,4 +1,4 @@
-"""The recipes for CI: their files parse, and their commands do what they say with a recorder and a job to stand in."""
+"""The recipes for CI: their files keep their schemas, and their commands do what they say with a stand-in."""
 
 import configparser
 import os
@@ -18,57 +18,71 @@ import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
 from gpureport.nightly.history.night_history import History
 from tests.docs.test_pages import ROOT, blocks
-from tests.importers.written_logs import log
+from tests.recorder.stand_in import install_stand_in
 
 RECIPES = ROOT / "docs" / "how-to" / "ci"
+HEALTHY = ROOT / "sample_logs" / "healthy" / "nvidia-smi.csv"
+HOT = ROOT / "sample_logs" / "thermal_throttle" / "nvidia-smi.csv.gz"
+"""Logs of a night that keeps `--fail-on problem`, and of one that breaks it."""
 _DAY = 86_400
 _WHOLE = slice(None)
-_RECORDER = """#!/bin/sh
-# stands in for nvidia-smi: writes tonight's log to the file named last, if there is one tonight
-for last; do :; done
-if [ -n "$TONIGHT" ]; then cp "$TONIGHT" "$last"; fi
-touch "$SCRATCH/recording"
-exec sleep 60
-"""
-_JOB = """#!/bin/sh
-while [ ! -e "$SCRATCH/recording" ]; do sleep 0.05; done
-rm "$SCRATCH/recording"
-"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What a machine does in one night: the log its driver plays (None: it has no driver), and its job's exit code."""
+
+    number: int
+    played: Path | None = HEALTHY
+    trained: int = 0
+
+
+NIGHTS = (
+    Night(number=0),
+    Night(number=1),
+    Night(number=2, played=None),
+    Night(number=3, played=HOT),
+    Night(number=4, trained=9),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A machine to run recipes on: its folder of programs, its home, and the logs of its nights."""
+    """A machine to run recipes on: its folders of programs and of the driver, its home, and its job."""
 
     folder: Path
 
-    def environment(self, night: int, tonight: Path | None, given: dict[str, str]) -> dict[str, str]:
-        """Return the variables of a night; without a log its recorder writes nothing."""
-        return {
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "HOME": str(self.folder),
-            "SCRATCH": str(self.folder),
-            "SOURCE_DATE_EPOCH": str(1_773_400_000 + night * _DAY),
-            "TONIGHT": "" if tonight is None else str(tonight),
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_AUTHOR_NAME": "a",
-            "GIT_AUTHOR_EMAIL": "a@localhost",
-            "GIT_COMMITTER_NAME": "a",
-            "GIT_COMMITTER_EMAIL": "a@localhost",
-            **given,
-        }
-
     def run(
-        self, words: Sequence[str], night: int, tonight: Path | None, folder: Path, **given: str
+        self, words: Sequence[str], night: Night, folder: Path, **variables: str
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command of a recipe in a folder."""
-        environment = self.environment(night, tonight, given)
+        driver = [str(self.folder / "driver")] if night.played else []
+        environment = {
+            "PATH": os.pathsep.join([str(self.folder / "bin"), *driver, os.environ["PATH"]]),
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(self.folder),
+            "SOURCE_DATE_EPOCH": str(1_773_400_000 + night.number * _DAY),
+            "STAND_IN_LOG": str(night.played),
+            "STAND_IN_PAST": "yes",
+            "STAND_IN_DMON": "absent",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "protocol.file.allow",
+            "GIT_CONFIG_VALUE_0": "always",
+            **variables,
+        }
         return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    def run_all(self, commands: Sequence[Sequence[str]], folder: Path, **variables: str) -> None:
+        """Run commands that must succeed."""
+        for words in commands:
+            done = self.run(words, NIGHTS[0], folder, **variables)
+            assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
 
 
 def program(path: Path, text: str) -> Path:
     """Write a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o755)
     return path
@@ -76,129 +90,147 @@ def program(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """A machine with a recorder and a job; `pip` has nothing left to do."""
+    """A machine with a driver and the programs that recipes name; `pip` has nothing left to do."""
     programs = tmp_path / "bin"
-    programs.mkdir()
     program(programs / "gpureport", f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n')
-    program(programs / "nvidia-smi", _RECORDER)
     program(programs / "pip", '#!/bin/sh\n[ "$*" = "install --find-links wheels gpureport" ]\n')
+    program(
+        programs / "buildkite-agent", f'#!/bin/sh\n[ "$*" = "annotate --context gpu" ] && cat > {tmp_path}/shown.md\n'
+    )
+    program(programs / "gh", f'#!/bin/sh\n[ "$1$2$4$6" = rundownload--name--dir ] && cp -r {tmp_path}/night-$3 "$7"\n')
+    install_stand_in(tmp_path / "driver")
     return Bench(folder=tmp_path)
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> list[Path]:
-    """Logs of two nights."""
-    paths = [tmp_path / f"night-{number}.csv" for number in range(2)]
-    for number, path in enumerate(paths):
-        path.write_text(log(120 + number))
-    return paths
-
-
-def job(folder: Path) -> Path:
-    """Make a folder with a job in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    program(folder / "train.sh", _JOB)
+def workspace(folder: Path, night: Night) -> Path:
+    """Make a folder with the job of a night in it."""
+    program(folder / "train.sh", f"#!/bin/sh\nsleep 1\nexit {night.trained}\n")
     return folder
 
 
-def kept(store: Path) -> list[tuple[int, str]]:
-    """Return for each night of a history how many runs it has, and why there are none."""
-    nights = History(store).read_latest()
-    return [(len(night.measured_runs), " ".join(part.reason for part in night.missing_runs)) for night in nights]
+def count_runs(store: Path) -> list[int]:
+    """Return how many runs each night of a history has."""
+    return [len(night.measured_runs) for night in History(store).read_latest()]
 
 
-def steps(page: Path) -> list[dict[str, Any]]:
+RUNS = [1, 1, 0, 1, 1]
+"""Runs that a history holds of NIGHTS."""
+
+
+def only_block(page: str, language: str) -> str:
+    """Return the one code block of a recipe in a language."""
+    (text,) = blocks(RECIPES / f"{page}.md", language)
+    return text
+
+
+def read_steps() -> list[dict[str, Any]]:
     """Return the steps of the recipe for GitHub."""
-    (text,) = blocks(page, "yaml")
-    content: Any = yaml.safe_load(text)
+    content: Any = yaml.safe_load(only_block("github-actions", "yaml"))
     # `on` is true in YAML 1.1
     assert content[True]["schedule"][0]["cron"].count(" ") == 4
-    found: list[dict[str, Any]] = content["jobs"]["train"]["steps"]
-    return found
+    steps: list[dict[str, Any]] = content["jobs"]["train"]["steps"]
+    return steps
 
 
-def github(bench: Bench, page: Path, night: int, tonight: Path | None, part: slice = _WHOLE) -> tuple[int, Path]:
-    """Run the job of a night, or a part of its steps, as its runner would; return its exit code and the workspace."""
-    folder = job(bench.folder / f"workspace-{night}")
+def run_github(bench: Bench, night: Night, part: slice = _WHOLE, rules: str = "") -> int:
+    """Run the job of a night, or a part of its steps, as its runner would; return its exit code."""
+    place = workspace(bench.folder / f"workspace-{night.number}", night)
+    (place / "gpureport.toml").write_text(rules)
     code = 0
-    summary = folder / "summary.md"
-    for step in steps(page)[part]:
+    for step in read_steps()[part]:
+        uses, given = step.get("uses", "").partition("@")[0], step.get("with", {})
         if code and step.get("if") != "always()":
             continue
-        if step.get("with", {}).get("ref"):
-            done = bench.run(
-                ["git", "clone", "-qb", step["with"]["ref"], str(bench.folder / "remote.git"), "history"],
-                night,
-                None,
-                folder,
-            )
-            assert done.returncode == 0, done.stderr
-        if "run" in step:
-            script = program(bench.folder / f"step-{night}.sh", step["run"])
-            words = [word.replace("{0}", str(script)) for word in step.get("shell", "bash -e {0}").split()]
-            given = {"GITHUB_SHA": f"{night}abcdef0123", "GITHUB_STEP_SUMMARY": str(summary)}
-            done = bench.run(words, night, tonight, folder, **given)
+        if uses == "actions/checkout" and given:
+            remote = f"file://{bench.folder}/remote.git"
+            words = ["git", "clone", "-q", "--depth", "1", "--branch", given["ref"], remote, given["path"]]
+            bench.run_all([words], place)
+        elif uses == "actions/upload-artifact" and (place / given["path"]).exists():
+            shutil.copytree(place / given["path"], bench.folder / f"{given['name']}-{night.number}")
+        elif uses == "actions/upload-pages-artifact":
+            shutil.copytree(place / given["path"], bench.folder / "published", dirs_exist_ok=True)
+        elif "run" in step:
+            variables = {"GITHUB_SHA": f"{night.number}abcdef0123", "GITHUB_STEP_SUMMARY": str(place / "summary.md")}
+            folder = place / step.get("working-directory", ".")
+            done = bench.run(["bash", "-e", "-c", step["run"]], night, folder, **variables)
             code = code or done.returncode
-    return code, folder
+    return code
 
 
-def begun(bench: Bench, page: Path) -> Path:
-    """Return a repository with the branch of the history."""
-    remote, first = bench.folder / "remote.git", bench.folder / "repository"
-    bench.run(["git", "init", "-q", "--bare", str(remote)], 0, None, bench.folder)
-    bench.run(["git", "clone", "-q", str(remote), str(first)], 0, None, bench.folder)
-    (begin,) = blocks(page, "sh")
-    assert bench.run(["sh", "-e", "-c", begin], 0, None, first).returncode == 0
-    return remote
+_PERSON = {f"GIT_{role}_{what}": "a@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
-@pytest.mark.slow
-def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """Two nights are recorded, with summary, pages and a pushed history; a third without a log fails with 4."""
-    page = RECIPES / "github-actions.md"
-    remote = begun(bench, page)
-    ended = [github(bench, page, night, tonight) for night, tonight in enumerate([*logs, None])]
-    assert [code for code, _ in ended] == [0, 0, 4]
-    second, third = ((folder / "summary.md").read_text() for _, folder in ended[1:])
-    assert "no data from gpu.csv.\n  gpu.csv: no such file" in third
-    assert "8 more nights needed before changes show." in second
-    assert "## gpureport check PASSED (1 passed)" in second
-    assert "## gpureport check NOT ASSESSED" in third
-    bench.run(["git", "clone", "-qb", "gpu-history", str(remote), "end"], 0, None, tmp_path)
-    assert kept(tmp_path / "end" / ".gpureport") == [(1, ""), (1, ""), (0, "no such file or run")]
-    site = tmp_path / "end" / "site"
-    assert len(list((site / "nights").glob("*.html"))) == 2
-    assert "No data." in (site / "index.html").read_text()
+def begin_history(bench: Bench) -> Path:
+    """Make the branch of the history as the page says, and return a clone of the repository."""
+    clone = bench.folder / "clone"
+    bench.run_all(
+        [["git", "init", "-q", "--bare", "-b", "main", "remote.git"], ["git", "clone", "-q", "remote.git", "clone"]],
+        bench.folder,
+    )
+    commit = ["git", "commit", "-q", "--allow-empty", "-m", "Begin"]
+    bench.run_all([commit, ["git", "push", "-q", "origin", "HEAD"]], clone, **_PERSON)
+    begin = only_block("github-actions", "sh")
+    bench.run_all([["sh", "-e", "-c", begin]], clone, **_PERSON)
+    return clone
+
+
+def clone_history(bench: Bench) -> Path:
+    """Return a fresh clone of the branch of the history."""
+    bench.run_all([["git", "clone", "-qb", "gpu-history", "remote.git", "end"]], bench.folder)
+    return bench.folder / "end"
 
 
 @pytest.mark.slow
-def test_github_jobs_that_push_at_once(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
+def test_github(bench: Bench) -> None:
+    """Every night is pushed and published, with a summary; training, driver and gate each turn the job red."""
+    begin_history(bench)
+    assert [run_github(bench, night) for night in NIGHTS] == [0, 0, 3, 1, 9]
+    assert count_runs(clone_history(bench) / ".gpureport") == RUNS
+    summaries = [(bench.folder / f"workspace-{night.number}" / "summary.md").read_text() for night in NIGHTS]
+    verdicts = [text.split("## gpureport nightly ")[1].split(" (")[0].split(":")[0] for text in summaries]
+    assert verdicts == ["PASSED", "PASSED", "NOT ASSESSED", "FAILED", "PASSED"]
+    published = bench.folder / "published"
+    assert "No data." in (published / "index.html").read_text()
+    assert len(list((published / "nights").glob("*.html"))) == 4
+    assert len(list((bench.folder / "end" / "site" / "nights").glob("*.html"))) == 4
+
+
+@pytest.mark.slow
+def test_github_baseline(bench: Bench) -> None:
+    """A rule against a baseline is not assessed until a night is made the baseline as the page says."""
+    clone = begin_history(bench)
+    rule = "no new problem"
+    rules = f"[[policy]]\nlimit = '{rule}'\n"
+    assert run_github(bench, NIGHTS[0], rules=rules) == 4
+    set_baseline = only_block("github-actions", "bash")
+    bench.run_all([["bash", "-e", "-c", set_baseline]], clone, RUN="0", **_PERSON)
+    assert run_github(bench, NIGHTS[1], rules=rules) == 0
+    assert run_github(bench, NIGHTS[3], rules=rules) == 1
+    summaries = [(bench.folder / f"workspace-{number}" / "summary.md").read_text() for number in (0, 1, 3)]
+    lines = [next(line for line in text.splitlines() if f"| {rule} |" in line) for text in summaries]
+    assert [line.split("|")[1].strip(" *") for line in lines] == ["not assessed", "passed", "failed"]
+
+
+@pytest.mark.slow
+def test_github_jobs_that_push_at_once(bench: Bench) -> None:
     """Jobs of two nights that began with the same history both end well, and the branch holds all of both."""
-    page = RECIPES / "github-actions.md"
-    remote = begun(bench, page)
-    keep = next(place for place, step in enumerate(steps(page)) if step.get("name") == "Keep the history")
-    for night, tonight in enumerate(logs):
-        assert github(bench, page, night, tonight, slice(keep))[0] == 0
+    begin_history(bench)
+    keep = next(place for place, step in enumerate(read_steps()) if "git push" in step.get("run", ""))
+    for night in NIGHTS[:2]:
+        assert run_github(bench, night, slice(keep)) == 0
     with ThreadPoolExecutor() as runners:
-        ended = list(runners.map(lambda night: github(bench, page, night, None, slice(keep, None))[0], (0, 1)))
+        ended = list(runners.map(lambda night: run_github(bench, night, slice(keep, None)), NIGHTS[:2]))
     assert ended == [0, 0]
-    bench.run(["git", "clone", "-qb", "gpu-history", str(remote), "end"], 0, None, tmp_path)
-    assert kept(tmp_path / "end" / ".gpureport") == [(1, ""), (1, "")]
-    site = tmp_path / "end" / "site"
-    reports = sorted(path.name for path in (site / "nights").glob("*.html"))
+    end = clone_history(bench)
+    assert count_runs(end / ".gpureport") == RUNS[:2]
+    bench.run_all([["gpureport", "nightly", "--site", "site"]], end)
+    index = (end / "site" / "index.html").read_text()
+    reports = [f"nights/{path.name}" for path in (end / "site" / "nights").glob("*.html")]
     assert len(reports) == 2
-    assert all(f"nights/{name}" in (site / "index.html").read_text() for name in reports)
-    again = tmp_path / "end" / "again"
-    (again / "nights").mkdir(parents=True)
-    for name in reports:
-        shutil.copy(site / "nights" / name, again / "nights" / name)
-    done = bench.run(["gpureport", "nightly", "--site", "again"], 0, None, tmp_path / "end")
-    assert done.returncode == 0, done.stderr
-    pages = [path.relative_to(site) for path in site.rglob("*.html")]
-    assert [page for page in pages if (site / page).read_bytes() != (again / page).read_bytes()] == []
+    assert all(name in index for name in reports)
 
 
-def faults(schema: str, file: Path, text: str) -> str:
+def find_faults(schema: str, file: Path, text: str) -> str:
     """Return what the schema of those who run a file says against it; the checker brings the schema along."""
     file.write_text(text)
     words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(file)]
@@ -207,21 +239,16 @@ def faults(schema: str, file: Path, text: str) -> str:
 
 
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
-    """It keeps the schema of workflows, and every step is one thing."""
-    (text,) = blocks(RECIPES / "github-actions.md", "yaml")
-    content: Any = yaml.safe_load(text)
-    assert set(content) <= {"name", True, "permissions", "env", "defaults", "concurrency", "jobs"}
-    (job,) = content["jobs"].values()
-    assert set(job) <= {"name", "runs-on", "needs", "if", "env", "timeout-minutes", "permissions", "container", "steps"}
+    """It keeps the schema of workflows, and its actions are GitHub's own."""
+    text = only_block("github-actions", "yaml")
     (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
-    for step in [*job["steps"], *yaml.safe_load(shown)]:
-        assert set(step) <= {"name", "id", "if", "uses", "with", "run", "shell", "env", "working-directory"}
+    for step in [*read_steps(), *yaml.safe_load(shown)]:
         assert ("uses" in step) != ("run" in step)
         assert step.get("if", "always()") == "always()"
         assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
     workflow = tmp_path / "nightly.yml"
-    assert "runs-on" in faults("github-workflows", workflow, text.replace("runs-on", "runs_on"))
-    assert faults("github-workflows", workflow, text + textwrap.indent(shown, "      ")) == ""
+    assert "runs-on" in find_faults("github-workflows", workflow, text.replace("runs-on", "runs_on"))
+    assert find_faults("github-workflows", workflow, text + textwrap.indent(shown, "      ")) == ""
 
 
 def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
@@ -229,9 +256,8 @@ def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
     linter = shutil.which("actionlint")
     if linter is None:
         pytest.skip("needs the program actionlint on the path")
-    (text,) = blocks(RECIPES / "github-actions.md", "yaml")
     (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
-    whole = text + textwrap.indent(shown, "      ")
+    whole = only_block("github-actions", "yaml") + textwrap.indent(shown, "      ")
     for right, wrong in (("", ""), ("runs-on", "runs_on"), ("always", "ever")):
         content = whole.replace(right, wrong) if right else whole
         (tmp_path / "nightly.yml").write_text(content)
@@ -239,51 +265,102 @@ def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
         assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
 
 
-@pytest.mark.slow
-def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """The file keeps its schema; a night with a log succeeds and is served; one without fails with 4."""
-    (text,) = blocks(RECIPES / "gitlab-ci.md", "yaml")
-    content: Any = yaml.safe_load(text)
+def test_gitlab_pipeline_is_valid(tmp_path: Path) -> None:
+    """It keeps the schema of pipelines."""
+    text = only_block("gitlab-ci", "yaml")
     pipeline = tmp_path / "pipeline.yml"
-    assert "script" in faults("gitlab-ci", pipeline, text.replace("  script:", "  scripts:", 1))
-    assert faults("gitlab-ci", pipeline, text) == ""
-    folder = job(tmp_path / "workspace")
-    script = "\n".join(content["nightly"]["before_script"] + content["nightly"]["script"])
-    for night, (tonight, code) in enumerate([(logs[0], 0), (None, 4)]):
-        (folder / "gpu.csv").unlink(missing_ok=True)
-        done = bench.run(["bash", "-e", "-c", script], night, tonight, folder, CI_COMMIT_SHORT_SHA="abc")
-        assert done.returncode == code, done.stderr
-        (serve,) = content["pages"]["script"]
-        assert bench.run(["bash", "-e", "-c", serve], night, None, folder).returncode == 0
-    assert kept(folder / ".gpureport") == [(1, ""), (0, "no such file or run")]
-    assert {".gpureport/", "public/"} == set(content["nightly"]["cache"]["paths"])
+    assert "script" in find_faults("gitlab-ci", pipeline, text.replace("  script:", "  scripts:", 1))
+    assert find_faults("gitlab-ci", pipeline, text) == ""
 
 
 @pytest.mark.slow
-def test_jenkins(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """The shell of each stage runs; a night without a log fails with 4 and its pages are there to be archived."""
-    (text,) = blocks(RECIPES / "jenkins.md", "groovy")
+def test_gitlab(bench: Bench, tmp_path: Path) -> None:
+    """Every night is added and served; the baseline lies in the repository, and the next night reads it."""
+    content: Any = yaml.safe_load(only_block("gitlab-ci", "yaml"))
+    script = "\n".join(content["nightly"]["before_script"] + content["nightly"]["script"])
+    folder, ended = tmp_path / "workspace", []
+    for night in NIGHTS:
+        # the runner cleans the workspace and restores the cache
+        for place in (folder / "night", folder / ".gpureport" / "runs"):
+            shutil.rmtree(place, ignore_errors=True)
+        workspace(folder, night)
+        ended.append(bench.run(["bash", "-e", "-c", script], night, folder, CI_COMMIT_SHORT_SHA="abc").returncode)
+        bench.run_all([["bash", "-e", "-c", content["pages"]["script"]]], folder)
+    assert ended == [0, 0, 4, 1, 9]
+    assert count_runs(folder / ".gpureport") == RUNS
+    assert set(content["nightly"]["cache"]["paths"]) == {".gpureport/history/", "public/"}
+    assert (folder / "gpu.xml").is_file()
+    shutil.rmtree(folder / ".gpureport" / "runs")
+    (folder / ".gitignore").write_text(".gpureport\n")
+    bench.run_all([["git", "init", "-q"]], folder)
+    set_baseline = only_block("gitlab-ci", "sh").replace("git push", "")
+    bench.run_all([["sh", "-e", "-c", set_baseline]], folder, **_PERSON)
+    tracked = bench.run(["git", "ls-files"], NIGHTS[0], folder).stdout
+    assert ".gpureport/baselines/main/" in tracked
+    assert ".gpureport/runs" not in tracked
+
+
+@pytest.mark.slow
+def test_jenkins(bench: Bench, tmp_path: Path) -> None:
+    """Every build adds its night and has pages to archive, and one of them becomes the baseline."""
+    text = only_block("jenkins", "groovy")
     assert text.count("{") == text.count("}")
-    train, record = re.findall(r"sh '''\n(.*?)'''", text, re.DOTALL)
-    given = {"BUILD_TAG": "nightly-1", "GPU_HISTORY": str(tmp_path / "history")}
-    for night, (tonight, code) in enumerate([(logs[0], 0), (None, 4)]):
-        folder = job(tmp_path / f"workspace-{night}")
-        assert bench.run(["sh", "-xe", "-c", train], night, tonight, folder, **given).returncode == 0
-        assert bench.run(["sh", "-xe", "-c", record], night, None, folder, **given).returncode == code
-        assert (folder / "site" / "index.html").is_file()
-    assert kept(tmp_path / "history") == [(1, ""), (0, "no such file or run")]
+    train, record, copy = re.findall(r"sh (?:'''(.*?)'''|'([^']*)')", text, re.DOTALL)
+    folder, ended = tmp_path / "workspace", []
+    for night in NIGHTS:
+        workspace(folder, night)
+        given = {"BUILD_TAG": f"nightly-{night.number}", "NIGHT": f"nights/{night.number}"}
+        given["GPU_HISTORY"] = str(tmp_path / "history")
+        codes = [
+            bench.run(["sh", "-xe", "-c", "".join(words)], night, folder, **given).returncode
+            for words in (train, record, copy)
+        ]
+        ended.append(codes)
+    assert ended == [[0, 0, 0], [0, 0, 0], [3, 4, 0], [0, 1, 0], [9, 0, 0]]
+    assert (folder / "site" / "index.html").is_file()
+    assert count_runs(tmp_path / "history") == RUNS
+    set_baseline = only_block("jenkins", "sh").replace("main 12", "main 1").replace("/var/lib/gpu-history", "history")
+    bench.run_all([["sh", "-e", "-c", set_baseline]], tmp_path)
 
 
-def test_cron_and_systemd(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """The line of the table and the service run the script; its exit code is that of the night."""
+def test_buildkite_pipeline_is_valid(tmp_path: Path) -> None:
+    """It keeps the schema of pipelines, and has no variable for the upload to fill in."""
+    text = only_block("buildkite", "yaml")
+    pipeline = tmp_path / "pipeline.yml"
+    assert "agents" in find_faults("buildkite", pipeline, text.replace("{queue: gpu}", "7"))
+    assert find_faults("buildkite", pipeline, text) == ""
+    assert "$" not in text
+
+
+@pytest.mark.slow
+def test_buildkite(bench: Bench, tmp_path: Path) -> None:
+    """Every build adds its night, shows its rules, and ends with the training's exit code, else with the gate's."""
+    folder, ended = tmp_path / "workspace", []
+    script = only_block("buildkite", "bash")
+    history = {"GPU_HISTORY": str(tmp_path / "history")}
+    for night in NIGHTS:
+        # the agent cleans the workspace
+        shutil.rmtree(folder / "night", ignore_errors=True)
+        program(workspace(folder, night) / "nightly.sh", script)
+        done = bench.run(["./nightly.sh"], night, folder, BUILDKITE_BUILD_NUMBER=str(night.number), **history)
+        ended.append(done.returncode)
+        assert (tmp_path / "shown.md").read_text()
+        (tmp_path / "shown.md").unlink()
+    assert ended == [0, 0, 3, 1, 9]
+    assert (folder / "site" / "index.html").is_file()
+    assert count_runs(tmp_path / "history") == RUNS
+
+
+@pytest.mark.slow
+def test_cron_and_systemd(bench: Bench, tmp_path: Path) -> None:
+    """The line of the table and the service run the script; nothing that fails is swallowed."""
     page = RECIPES / "cron-systemd.md"
-    folder = job(tmp_path / "job")
-    (script,) = blocks(page, "sh")
-    program(folder / "nightly.sh", script)
-    (line,) = blocks(page, "crontab")
+    folder, ended = tmp_path / "job", []
+    program(folder / "nightly.sh", only_block("cron-systemd", "sh"))
+    program(tmp_path / "bin" / "date", '#!/bin/sh\necho "$SOURCE_DATE_EPOCH"\n')
+    line = only_block("cron-systemd", "crontab")
     times, command = line.split()[:5], line.split(maxsplit=5)[5]
     assert all(re.fullmatch(r"[\d*/,-]+", part) for part in times)
-    assert bench.run(["sh", "-c", command], 0, logs[0], tmp_path).returncode == 0
     units = [configparser.ConfigParser(interpolation=None, strict=True) for _ in blocks(page, "ini")]
     for unit, text in zip(units, blocks(page, "ini"), strict=True):
         unit.optionxform = str  # type: ignore[assignment, method-assign]  # keys of units have capitals
@@ -291,57 +368,79 @@ def test_cron_and_systemd(bench: Bench, logs: list[Path], tmp_path: Path) -> Non
     service, timer = units
     assert timer["Timer"]["OnCalendar"] == "*-*-* 02:00:00"
     start = service["Service"]["ExecStart"].replace("%h", str(tmp_path))
-    assert bench.run([start], 1, None, tmp_path).returncode == 4
-    assert kept(folder / ".gpureport") == [(1, ""), (0, "no such file or run")]
+    for night in NIGHTS:
+        workspace(folder, night)
+        words = [start] if night.number % 2 else ["sh", "-c", command]
+        ended.append(bench.run(words, night, tmp_path).returncode)
+    assert ended == [0, 0, 3, 1, 9]
+    assert count_runs(folder / ".gpureport") == RUNS
+
+
+_SRUN = """#!/bin/bash
+# stands in for srun: starts its command once a node
+codes=0
+for node in ${NODES:-n0}; do SLURMD_NODENAME=$node "$@" & done
+for job in $(jobs -p); do wait "$job" || codes=$?; done
+exit $codes
+"""
 
 
 @pytest.mark.slow
-def test_slurm(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """The job records itself also when its training fails, and the epilog never fails a node."""
+def test_slurm(bench: Bench, tmp_path: Path) -> None:
+    """Every job adds its night and ends with the training's exit code, else with the gate's."""
     batch, epilog = blocks(RECIPES / "slurm.md", "sh")
-    folder = job(tmp_path / "job")
-    history = tmp_path / "gpu-history"
-    for night, number in enumerate(("11", "12")):
-        given = {"SLURM_JOB_NAME": "train", "SLURM_JOB_ID": number}
-        if night:
-            (folder / "train.sh").write_text(f"{_JOB}exit 9\n")
-        done = bench.run(["bash", "-c", batch], night, logs[night], folder, **given)
-        assert done.returncode == (9 if night else 0), done.stderr
-    assert kept(history / ".gpureport") == [(1, ""), (1, "")]
-    (gate,) = re.findall(r"`(--fail-on .*?)`", (RECIPES / "slurm.md").read_text())
-    given = {"SLURM_JOB_NAME": "gate", "SLURM_JOB_ID": "12", "GPU_HISTORY": str(tmp_path / "gated")}
-    (folder / "train.sh").write_text(_JOB)
-    done = bench.run(["bash", "-c", batch.replace("\n}", f" {gate}\n}}")], 1, None, folder, **given)
-    assert done.returncode == 4, done.stderr
-    given = {"SLURM_JOB_ID": "13", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
-    done = bench.run(["bash", "-c", epilog], 2, None, folder, GPU_HISTORY=str(history), **given)
-    assert done.returncode == 0
-    assert kept(history / ".gpureport")[2:] == [(0, "no such file or run")]
-    done = bench.run(["bash", "-c", epilog], 2, None, folder, GPU_HISTORY=str(tmp_path / "none"), **given)
+    program(tmp_path / "bin" / "srun", _SRUN)
+    folder, history, ended = tmp_path / "job", tmp_path / "gpu-history", []
+    for night in NIGHTS:
+        given = {"SLURM_JOB_NAME": "train", "SLURM_JOB_ID": f"1{night.number}"}
+        ended.append(bench.run(["bash", "-c", batch], night, workspace(folder, night), **given).returncode)
+    assert ended == [0, 0, 3, 1, 9]
+    assert count_runs(history) == RUNS
+    set_baseline, _ = blocks(RECIPES / "slurm.md", "bash")
+    bench.run_all([["bash", "-e", "-c", set_baseline]], folder, JOB_ID="10")
+    given = {"SLURM_JOB_ID": "15", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
+    night = Night(number=5)
+    assert bench.run(["bash", "-c", epilog], night, folder, GPU_HISTORY=str(history), **given).returncode == 0
+    assert count_runs(history)[5:] == [0]
+    done = bench.run(["bash", "-c", epilog], night, folder, GPU_HISTORY=str(tmp_path / "none"), **given)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow
-def test_first_command_of_the_guide(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
+def test_slurm_with_several_nodes(bench: Bench, tmp_path: Path) -> None:
+    """Each node records into a folder of its own, and one report tells of all."""
+    _, batch = blocks(RECIPES / "slurm.md", "bash")
+    program(tmp_path / "bin" / "srun", _SRUN)
+    program(tmp_path / "bin" / "scontrol", "#!/bin/sh\nprintf 'n0\\nn1\\n'\n")
+    program(tmp_path / "bin" / "torchrun", '#!/bin/sh\necho "$*" > "torchrun-$SLURMD_NODENAME"\nsleep 1\n')
+    given = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[0-1]", "SLURM_NNODES": "2", "NODES": "n0 n1"}
+    done = bench.run(["bash", "-e", "-c", batch], NIGHTS[0], tmp_path, **given)
+    assert done.returncode == 0, done.stderr
+    assert "--nnodes=2" in (tmp_path / "torchrun-n1").read_text()
+    assert "--rdzv-endpoint=n0:29500" in (tmp_path / "torchrun-n1").read_text()
+    assert sorted(path.name for path in (tmp_path / "runs" / "7").iterdir()) == ["n0", "n1"]
+    assert (tmp_path / "report-7.html").is_file()
+
+
+@pytest.mark.slow
+def test_first_command_of_the_guide(bench: Bench, tmp_path: Path) -> None:
     """The commands of the guide to nights run in a repository, histories merge, and its query reads them."""
     import duckdb  # noqa: PLC0415 - a tool of the tests alone
 
     page = ROOT / "docs" / "how-to" / "nightly.md"
     record, merge = blocks(page, "sh")
     folder = tmp_path / "repository"
-    for place, tonight in ((folder, logs[0]), (folder / "other", logs[1])):
-        place.mkdir()
-        (place / "gpu.csv").write_bytes(tonight.read_bytes())
-        bench.run(["git", "init", "-q"], 0, None, place)
-        bench.run(["git", "commit", "-q", "--allow-empty", "-m", "Begin"], 0, None, place)
-        done = bench.run(["sh", "-e", "-c", record], place != folder, None, place, GIT_CEILING_DIRECTORIES=str(folder))
+    for night, place in zip(NIGHTS, (folder, folder / "other"), strict=False):
+        workspace(place, night)
+        commands = [["git", "init", "-q"], ["git", "commit", "-q", "--allow-empty", "-m", "Begin"]]
+        bench.run_all(commands, place, **_PERSON)
+        done = bench.run(["sh", "-e", "-c", record], night, place, GIT_CEILING_DIRECTORIES=str(folder))
         assert done.returncode == 0, done.stderr
         if place == folder:
             (folder / ".gpureport").rename(tmp_path / "aside")
     (tmp_path / "aside").rename(folder / ".gpureport")
-    done = bench.run(["sh", "-e", "-c", merge], 1, None, folder)
-    assert done.returncode == 0, done.stderr
-    assert kept(folder / ".gpureport") == [(1, ""), (1, "")]
+    bench.run_all([["sh", "-e", "-c", merge]], folder)
+    assert count_runs(folder / ".gpureport") == RUNS[:2]
     (query,) = blocks(page, "sql")
     table = duckdb.sql(query.replace("'.gpureport", f"'{folder}/.gpureport").rstrip().rstrip(";"))
     assert table is not None

@@ -9,6 +9,7 @@ blocks of 4096 bytes unless it writes to a terminal. Environment variables set w
 - STAND_IN_UNKNOWN: fields, separated by commas, which this driver does not know by that name;
 - STAND_IN_REFUSED: fields that its help lists and its query refuses;
 - STAND_IN_FAULT: what happens after N ticks, as `dies:N`, `hangs:N`, `half-line:N`, `lost:N` or `clock-back:N`;
+- STAND_IN_PAST: anything, to play the whole log at once first, as if it had been recorded until now;
 - STAND_IN_DMON: `no-gpm` for a driver without --gpm-metrics, `absent` for one whose dmon fails.
 """
 
@@ -194,13 +195,15 @@ class _Player:
 
     def play(self, seconds: float, count: int = 0) -> Iterator[tuple[float, Tick]]:
         """Yield the time now and the rows of a tick, one every so many seconds; without seconds, one tick."""
-        begun = time.monotonic()
+        past = len(self._ticks) * seconds if os.environ.get("STAND_IN_PAST") else 0.0
+        begun = time.monotonic() - past
         number = 0
         while True:
             if self._fault and number >= self._after:
                 self._fail()
             shift = -_HOUR if self._fault == "clock-back" and number >= self._after else 0.0
-            yield time.time() + shift, self._ticks[number % len(self._ticks)]
+            late = min(0.0, begun + number * seconds - time.monotonic()) if past else 0.0
+            yield time.time() + late + shift, self._ticks[number % len(self._ticks)]
             number += 1
             if not seconds or number == count:
                 return

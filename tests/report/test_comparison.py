@@ -79,7 +79,7 @@ def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     view = comparison_content.build_comparison_view(runs)
     assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60% to 90%."
-    assert view.notes[0].startswith("A change of +29 to +31 points (95% interval, 3 runs a step).")
+    assert view.notes[0].startswith("A change of +29 to +31 points (95% interval, 3 runs a step); largest loss")
 
 
 def test_a_short_pair_is_told_with_its_width() -> None:
@@ -330,11 +330,11 @@ def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
     measured = [build_sampled_run(*pair, gpu_hour_price=3.0 + 3.0 * (place > 0)) for place, pair in enumerate(runs)]
     view = comparison_content.build_comparison_view(runs, measured)
     rows = {row.head.text: [cell.text for cell in row.cells] for row in view.links[0].figures.rows}
-    assert rows["Cost per 1000 steps"][:3] == ["1.00", "2.00", "+1.00"]
+    assert rows["Cost per million steps"][:3] == ["1,000", "2,000", "+1,000"]
     assert view.steps is not None
     assert view.groups is not None
-    assert "Cost per 1000 steps" in view.steps.columns
-    assert "Cost per 1000 steps" in view.groups.columns
+    assert "Cost per million steps" in view.steps.columns
+    assert "Cost per million steps" in view.groups.columns
     assert "Cost per" not in text(comparison_content.build_comparison_view(runs))
 
 

@@ -214,7 +214,7 @@ def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: R
 def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
     """The figure that the chain is judged by, then training alone, then utilisation, of what had settled."""
     per_work, rate, used = compared(repeated).charts
-    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps, whole job", "dots", False)
+    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1,000 steps, whole job", "dots", False)
     assert (rate.title, rate.form, rate.share) == ("Steps a second, training alone", "dots", False)
     assert [round(dot.value, 2) for dot in rate.rows[2].runs] == [2.5, 2.48, 2.46]
     assert rate.rows[2].interval is not None
@@ -251,7 +251,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
         for run in (0, 1)
     ]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    title = "GPU-seconds per 1000 steps"
+    title = "GPU-seconds per 1,000 steps"
     assert content.steps is not None
     assert column(content.steps, "GPU-s per 1,000 steps") == ["30.0", "23.4", "13.4"]
     assert content.steps.rows[0].cells[0].value == pytest.approx(30.05, abs=0.02)
@@ -318,7 +318,7 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
     ]
     comparison = compare(runs)
     table = step_table.build_overview(comparison)
-    place = table.columns.index("GPU-hours per 1000 steps") - 1
+    place = table.columns.index("GPU-hours per 1,000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
     place = table.columns.index("Steps a second, training alone") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["2.00", "2.00"]
@@ -361,7 +361,7 @@ def test_groups_have_bars_and_a_table() -> None:
         "95% interval",
         "Work per GPU-hour",
         "95% interval",
-        "Cost per 1000 steps",
+        "Cost per million steps",
         "95% interval",
     )
     assert column(part.estimates, "Work per GPU-hour") == ["1,993", "2,560", "4,467"]
@@ -418,7 +418,7 @@ def test_the_head_of_groups_names_the_best() -> None:
     sentence = plain(report.verdict.sentence)
     assert sentence == "framework=new is cheapest: 55% cheaper than the worst."
     cheapest, fastest, lost, _ = report.tiles
-    assert cheapest.label == "Cost per 1000 steps"
+    assert cheapest.label == "Cost per million steps"
     assert cheapest.context.startswith("framework=new; the next, framework=mid: ")
     assert fastest.label == "Steps a second, training alone"
     assert lost.context.startswith("framework=new: ")

@@ -239,7 +239,7 @@ def test_the_head_says_what_saved_gpu_time_and_that_training_alone_gained_more()
     found = compare([build_sampled_run(*run) for run in chain()])
     assert step_headline.describe_steps(found) == "52% less GPU time per image; most of it from more loader workers."
     sure, training = (line.replace(GAP, " ") for line in lead.write_step_lead(found))
-    assert sure.startswith("Between 45 and 58% less (95% interval, 3 runs a step). Largest loss now: start-up, 43")
+    assert sure.startswith("Between 45 and 58% less (95% interval, 3 runs a step); largest loss now: start-up, 43")
     assert training == "Training alone is 3.7 times as fast; start-up hides it in runs this short."
     single = compare([build_sampled_run(*run) for run in chain()[::3]])
     assert step_headline.describe_steps(single).endswith("% less GPU time per image; unconfirmed, one run each.")

@@ -95,7 +95,7 @@ def test_what_is_read_counts_by_the_same_work(tracker: str) -> None:
     views = [build_comparison_view(found, sampled) for sampled in (None, [build_sampled_run(*run) for run in found])]
     assert views[0] == views[1]
     assert views[0].steps is not None
-    assert any("per 1000 samples" in column for column in views[0].steps.columns)
+    assert any("per 1,000 samples" in column for column in views[0].steps.columns)
 
 
 @EACH_TRACKER

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
+from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options import night_date
@@ -51,6 +52,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     options: SourceOptions,
 ) -> int:
     """Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.
+
+    Example: gpureport nightly runs/tonight --site site
 
     A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are written
     again from the history. Metrics are followed by step (--step) and GPU model. The limits of [[policy]], --policy and
@@ -140,7 +143,8 @@ def _write_pages(site: Path, history: "History", reports: NightReports) -> tuple
 
     nights = history.read_latest()
     courses = build_trends(nights)
-    write_site(site, nights, courses, reports.render_night)
+    with show_stage(f"Writing the pages in {site}"):
+        write_site(site, nights, courses, reports.render_night)
     found = summarize_latest_night(nights, courses)
     return describe_headline(found), describe_latest_night(found)
 

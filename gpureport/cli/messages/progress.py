@@ -1,6 +1,8 @@
-"""How far a long read has come, on standard error of a terminal."""
+"""What a command is at when it takes long, on standard error of a terminal."""
 
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,13 +17,14 @@ if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
 
 _PATIENCE = 1.0
-"""Seconds after which a bar is shown."""
+"""Seconds after which something is shown."""
+_CLEAR = "\r\x1b[K"
 
 
 @contextmanager
 def show_progress(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
     """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
-    if not sys.stderr.isatty() or current_verbosity() < Verbosity.NORMAL:
+    if not _is_watched():
         yield
         return
     with ExitStack() as stack:
@@ -44,3 +47,60 @@ def _meter(length: int, label: str, stack: ExitStack) -> Callable[[int], None]:
             update(done)
 
     return seen
+
+
+class Stage:
+    """What is being done, as a line that is shown after a second and replaced by the next."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._label = ""
+        self._is_shown = False
+        self._lock = threading.Lock()
+
+    def update(self, label: str) -> None:
+        """Say what is done now."""
+        with self._lock:
+            self._label = make_printable(label)
+            if self._is_shown:
+                self._write()
+
+    def show(self) -> None:
+        """Begin to show it."""
+        with self._lock:
+            self._is_shown = True
+            self._write()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        with self._lock:
+            if self._is_shown:
+                click.echo(_CLEAR, err=True, nl=False)
+            self._is_shown = False
+
+    def _write(self) -> None:
+        width = shutil.get_terminal_size((80, 24)).columns - 3
+        click.echo(f"{_CLEAR}{self._label[:width]} …", err=True, nl=False)
+
+
+@contextmanager
+def show_stage(label: str) -> Iterator[Stage]:
+    """Show what is being done on a terminal when it takes over a second."""
+    stage = Stage()
+    stage.update(label)
+    if not _is_watched():
+        yield stage
+        return
+    timer = threading.Timer(_PATIENCE, stage.show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stage
+    finally:
+        timer.cancel()
+        timer.join()
+        stage.clear()
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty() and current_verbosity() >= Verbosity.NORMAL

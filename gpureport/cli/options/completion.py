@@ -67,6 +67,14 @@ def complete_explained(ctx: click.Context, param: click.Parameter, incomplete: s
     return _offer(("recording", *KINDS, *(metric.name for metric in METRICS)), incomplete)
 
 
+def complete_gpu_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the GPU models that are one word; others need quotes."""
+    from gpureport.gpus import load_gpus  # noqa: PLC0415 - only here
+
+    del ctx, param
+    return _offer((gpu.model for gpu in load_gpus() if " " not in gpu.model), incomplete)
+
+
 def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the stored runs, the newest first."""
     del param

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpureport.cli.options.completion import complete_gpu_models
 from gpureport.cli.options.option_groups import refuse_repetition
-from gpureport.cli.options.option_values import Amount, Pair
+from gpureport.cli.options.option_values import Amount, GpuModel, Pair
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ LABEL_OPTIONS = (
         multiple=True,
         help="Optimization step of the run (repeatable: one for each source, in order).",
     ),
+    click.option(
+        "--gpu-model",
+        type=GpuModel(),
+        metavar="NAME",
+        shell_complete=complete_gpu_models,
+        help="Model of GPUs that the log does not name, such as 'A100 80GB'.",
+    ),
 )
 
 
@@ -40,6 +48,7 @@ class LabelOptions:
     work: tuple[tuple[float, str], ...] = ()
     name: str | None = None
     step: tuple[str, ...] = ()
+    gpu_model: str | None = None
 
     def labels(self) -> "Labels":
         """Return them as importers take them.
@@ -57,4 +66,11 @@ class LabelOptions:
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
         work = next((Work(amount=amount, unit=unit) for amount, unit in self.work), None)
-        return Labels(name=self.name, step=next(iter(self.step), None), params=self.param, tags=self.tag, work=work)
+        return Labels(
+            name=self.name,
+            step=next(iter(self.step), None),
+            params=self.param,
+            tags=self.tag,
+            work=work,
+            gpu_model=self.gpu_model,
+        )

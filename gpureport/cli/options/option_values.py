@@ -178,20 +178,43 @@ class GpuHourPrice:
 
 
 class MoneyPrice(click.ParamType[GpuHourPrice]):
-    """A price with or without its currency: `2.49`, `2.49 EUR`."""
+    """A price with or without its currency: `2.49`, `2.49 EUR`, `EUR 2.49`, `$2.49`."""
 
     name = "price"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuHourPrice:  # noqa: ANN401 - click's signature
         """Take the number and the currency apart."""
         number, currency = str(value), ""
-        if match := re.fullmatch(r"(\S+)\s+([A-Z]{3}|[€$£¥])", number):
+        if match := re.fullmatch(r"([^A-Z€$£¥\s]+)\s*([A-Z]{3}|[€$£¥])", number.strip()):
             number, currency = match.groups()
+        elif match := re.fullmatch(r"([A-Z]{3}|[€$£¥])\s*([^A-Z€$£¥\s]+)", number.strip()):
+            currency, number = match.groups()
         try:
             amount = Price().convert(number, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r} is not a price, such as 2.49 or '2.49 EUR'", param, ctx)
         return GpuHourPrice(amount=amount, currency=currency)
+
+
+class GpuModel(click.ParamType[str]):
+    """A GPU model that gpureport knows, as nvidia-smi or a person writes it."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature
+        """Look the model up; a name that was mistyped would say nothing in silence."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only here
+
+        from gpureport.gpus import find_gpu, load_gpus  # noqa: PLC0415 - as above
+
+        name = str(value).strip()
+        if find_gpu(name) is None:
+            models = {gpu.model.lower(): gpu.model for gpu in load_gpus()}
+            words = {word.lower(): model for model in models.values() for word in model.split()} | models
+            close = get_close_matches(name.lower(), words, n=1)
+            hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
+            self.fail(f"{name!r} is not a known GPU model; {hint}", param, ctx)
+        return name
 
 
 class Export(click.ParamType[tuple[str, Path]]):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.progress import show_progress
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.runs import analyses, named_runs, source_names
@@ -104,7 +105,7 @@ def _read_group(
         return
     for reading in readings:
         try:
-            with internal_errors(reading.locator):
+            with internal_errors(reading.locator), show_progress(reading):
                 entry, _ = store_run(store, reading, force=False)
         except SourceError as error:
             yield error if len(readings) > 1 else error.at(whole)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
+from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.errors import RenderError
 
@@ -57,20 +58,21 @@ def build_report(  # noqa: PLR0913 - each option of a report is given by name
     """
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
 
-    return build(
-        analysed.runs,
-        title=title,
-        command=typed_command() if command is None else command,
-        gpu_hour_price=None,
-        version=__version__,
-        rules=analysed.rules,
-        kinds=analysed.kinds,
-        by=by,
-        throughput=throughput,
-        checks=checks,
-        goals=analysed.goals,
-        noise=noise,
-    )
+    with show_stage("Putting the report together"):
+        return build(
+            analysed.runs,
+            title=title,
+            command=typed_command() if command is None else command,
+            gpu_hour_price=None,
+            version=__version__,
+            rules=analysed.rules,
+            kinds=analysed.kinds,
+            by=by,
+            throughput=throughput,
+            checks=checks,
+            goals=analysed.goals,
+            noise=noise,
+        )
 
 
 def print_report(content: "Report", *, full: bool = False) -> None:
@@ -155,13 +157,23 @@ def write_report(
     """
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
-    for path in paths:
-        write_one(content, path, templates=templates, detail=detail)
+    with show_stage("Writing the report") as stage:
+        for path in paths:
+            stage.update(f"Writing {path}")
+            write_one(content, path, templates=templates, detail=detail)
     files = ", ".join(str(path) for path in paths if str(path) != "-")
     if files:
         print_note(f"{content.verdict.sentence.rstrip('.')} → {files}".replace("\N{NO-BREAK SPACE}", " "))
     if opened:
-        click.launch(str(_find_page(paths)))
+        _open_page(str(_find_page(paths)))
+
+
+def _open_page(path: str) -> None:
+    """Show a page or PDF in the program that the system has for it, or say that there is none."""
+    # without a display a system may start a browser of text in this terminal
+    shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    if not shows or click.launch(path):
+        print_note(f"No browser was found on this machine. Copy {path} to one that has a browser, and open it there.")
 
 
 def check_openable(paths: Sequence[Path]) -> None:

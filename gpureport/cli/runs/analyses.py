@@ -1,13 +1,11 @@
 """Analyses of recordings, as every command that judges makes them."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
+from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals, read_goals
 
@@ -66,8 +64,11 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     amount, currency = (price.amount, price.currency) if price else (None, "")
     prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
-    with click.progressbar(recordings, label="Analysing", file=sys.stderr, hidden=not _is_long(recordings)) as bar:
-        results = [(recording, analyzer.try_analysis(recording)) for recording in bar]
+    results = []
+    with show_stage("Analysing") as stage:
+        for place, recording in enumerate(recordings, 1):
+            stage.update(f"Analysing {recording.run.name} ({place} of {len(recordings)})")
+            results.append((recording, analyzer.try_analysis(recording)))
     runs = tuple((recording, result) for recording, result in results if not isinstance(result, InternalError))
     faults = tuple((recording, result) for recording, result in results if isinstance(result, InternalError))
     if faults and len(runs) < fewest_runs:
@@ -75,9 +76,3 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     for _, fault in faults:
         report_internal_error(fault)
     return AnalysedRuns(runs=runs, rules=rules, kinds=analyzer.kinds, goals=goals, faults=faults)
-
-
-def _is_long(recordings: Sequence["Recording"]) -> bool:
-    """Return whether the work takes over a second, on a terminal."""
-    rows_a_second = 3_000_000
-    return sys.stderr.isatty() and sum(len(recording.series) for recording in recordings) > rows_a_second

@@ -31,7 +31,8 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
-    found = list(_whole(sources, options))
+    with progress.show_stage("Looking for runs"):
+        found = list(_whole(sources, options))
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))

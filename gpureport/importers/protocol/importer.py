@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from gpureport.data_quality import Quality
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.interpretation import Interpretation, InterpretedColumn
+from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.timebase import zones
 from gpureport.recording import Device, Run, Work
 
@@ -66,6 +67,7 @@ class Labels:
         params: what it was configured with.
         tags: what it is labelled with.
         work: what it accomplished.
+        gpu_model: model of the GPUs that the log names no model of.
     """
 
     name: str | None = None
@@ -73,11 +75,12 @@ class Labels:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
+    gpu_model: str | None = None
 
     def applied(self, run: Run) -> Run:
         """Return a run with these labels; what they do not say stays as it was."""
         return replace(
-            run,
+            name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
             step=self.step or run.step,
             params=tuple((dict(run.params) | dict(self.params)).items()),

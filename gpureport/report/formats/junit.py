@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from html import escape
 
 from gpureport.answers import Outcome
-from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.finding_card import EvidenceLine, FindingCard
 from gpureport.report.model.report_content import AnswerLine, Report
 from gpureport.report.wording.display import GAP
+
+_SIGNS = {"≥": "at least", "≤": "at most", ">": "above", "<": "below", "=": "exactly"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ def _classname(suite: str, group: str = "") -> str:
 def _answer_case(line: AnswerLine, cards: Sequence[FindingCard], suite: str) -> Case:
     shown = [card for card in cards if card.id in line.cards]
     besides = [line.reason] if shown and line.reason else []
-    record = [f"Record: {line.recording}"] if line.recording else []
+    record = [f"Needs: {line.recording}"] if line.recording else []
     text = (*(part for card in shown for part in _card_lines(card)), *besides, *record)
     return Case(name=line.title, classname=_classname(suite, line.group), skipped=_skip_reason(line, shown), text=text)
 
@@ -133,11 +135,21 @@ def _describe_found(cards: Sequence[FindingCard]) -> str:
 
 
 def _card_lines(card: FindingCard) -> tuple[str, ...]:
-    evidence = (
-        f"{line.quantity}: {line.observed}{f' ({line.limit}; {line.source})' if line.limit else ''}"
-        for line in card.evidence
+    return (
+        f"{card.id} {card.summary}",
+        *map(_describe_evidence, card.evidence),
+        *(f"Do this: {text}" for text in card.recommendations),
     )
-    return (f"{card.id} {card.summary}", *evidence, *(f"Do this: {text}" for text in card.recommendations))
+
+
+def _describe_evidence(line: EvidenceLine) -> str:
+    """Return a measured value, and from where on it counts, in words."""
+    if not line.limit:
+        return f"{line.quantity}: {line.observed}"
+    sign, _, limit = line.limit.partition(" ")
+    words = f"{_SIGNS[sign]} {limit}" if sign in _SIGNS else line.limit
+    origin, _, reason = line.source.partition(": ")
+    return f"{line.quantity}: {line.observed}. It counts if it is {words}: {reason or origin}."
 
 
 def _counts(cases: Sequence[Case]) -> str:

@@ -242,7 +242,7 @@ def test_a_figure_that_no_night_has_is_no_column(tmp_path: Path) -> None:
     quiet, loud = ({MEASURED: 0.9, **counts, "findings_warning": number} for number in (0.0, 2.0))
     table = build(tmp_path, [night(0, part(quiet)), night(1, part(loud))])["nights.html"].decode()
     assert "GPU utilisation" in table
-    assert "per 1000 units of work" not in table
+    assert "per 1,000 units of work" not in table
     assert [each for each in ('"Findings">none</td>', '"Findings">2 warnings</td>') if each not in table] == []
 
 

@@ -18,7 +18,7 @@ from gpureport.comparison.steps.throughput import STEP_COUNTER
 from gpureport.comparison.steps.training_rate import TrainingBasis
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, scales
+from gpureport.report.wording import display, scales, work_scale
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _HOUR = 3600.0
@@ -32,7 +32,7 @@ SHOWN: dict[str, FigureFormat] = {
     WORK_RATE: FigureFormat(title="{unit} a second, whole job"),
     TRAINING_RATE: FigureFormat(title="{unit} a second, training alone"),
     PER_WORK: FigureFormat(title="GPU-hours per {batch}", scale=scales.GPU_HOURS),
-    COST_PER_WORK: FigureFormat(title="Cost per {batch}"),
+    COST_PER_WORK: FigureFormat(title="Cost {per}"),
     SECONDS_TO_TARGET: FigureFormat(title="Time to target", scale=scales.TIMES, absent="none"),
     "gpu_seconds": FigureFormat(title="GPU-hours", scale=scales.GPU_HOURS),
     ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", scale=scales.ENERGY),
@@ -67,7 +67,14 @@ def convert_gpu_time(seconds: float, *, in_seconds: bool) -> float:
     return seconds if in_seconds else seconds / _HOUR
 
 
-def choose_format(metric: str, unit: str | None, currency: str = "", *, in_seconds: bool = False) -> FigureFormat:
+def choose_format(
+    metric: str,
+    unit: str | None,
+    currency: str = "",
+    *,
+    in_seconds: bool = False,
+    costs: Iterable[float | None] = (),
+) -> FigureFormat:
     """Return how a figure is printed.
 
     Args:
@@ -75,13 +82,15 @@ def choose_format(metric: str, unit: str | None, currency: str = "", *, in_secon
         unit: what work is counted in; None when not known.
         currency: what prices are stated in; empty when not known.
         in_seconds: whether GPU time per unit of work is printed in seconds, see `uses_seconds`.
+        costs: what 1,000 units of work cost, of all that are printed together: they choose the batch of work.
     """
     units = {unit} if unit else set()
     found = _SECONDS if in_seconds and metric == PER_WORK else SHOWN[metric]
+    batch = work_scale.choose_work_scale(costs, unit)
     if metric == COST_PER_WORK:
-        found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1.0),)))
+        found = replace(found, scale=scales.Scale(units=((display.clean(currency), 1 / batch.factor),)))
     counted = _unit(unit).capitalize() if unit else "Work"
-    return replace(found, title=found.title.format(batch=name_work_batch(units), unit=counted))
+    return replace(found, title=found.title.format(batch=name_work_batch(units), unit=counted, per=batch.per))
 
 
 def _unit(name: str) -> str:
@@ -89,8 +98,8 @@ def _unit(name: str) -> str:
 
 
 def name_work_batch(units: set[str]) -> str:
-    """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
-    return f"{WORK_BATCH} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
+    """Return the batch of work that GPU-hours are set in relation to: `1,000 steps`, or units in general."""
+    return f"{WORK_BATCH:,} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH:,} units of work"
 
 
 def describe_training_source(steps: Sequence[Step]) -> str:
@@ -134,8 +143,13 @@ def choose_formats(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds:
     """Return how some figures of some steps are printed, by name."""
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
-    currency = spending.currency(_analyses(steps))
-    return {metric: choose_format(metric, unit, currency, in_seconds=in_seconds) for metric in metrics}
+    currency, costs = spending.currency(_analyses(steps)), list_costs(steps)
+    return {metric: choose_format(metric, unit, currency, in_seconds=in_seconds, costs=costs) for metric in metrics}
+
+
+def list_costs(steps: Sequence[Step]) -> list[float | None]:
+    """Return what 1,000 units of work cost in each step."""
+    return [step.value(COST_PER_WORK) for step in steps]
 
 
 def note_prices(steps: Sequence[Step], figures: Iterable[str]) -> str:

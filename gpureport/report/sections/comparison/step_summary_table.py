@@ -36,7 +36,7 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
-    cost = figure_formats.choose_format(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    cost = figure_formats.choose_format(COST_PER_WORK, _unit(steps), spending.currency(analyses), costs=costs)
     busy = display.percent_formatter(
         [each for group in found if group.utilisation for each in _printed(group.utilisation)]
     )

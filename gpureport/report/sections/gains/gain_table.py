@@ -12,7 +12,7 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, relative_changes
+from gpureport.report.wording import display, relative_changes, work_scale
 from gpureport.report.wording.comparison_reasons import describe_left_out
 
 
@@ -98,8 +98,11 @@ def _format_figure(comparison: Comparison, step: Step, metric: str) -> GainCell:
     value, unit = step.value(metric), step.work_unit
     if value is None:
         return GainCell(text=display.NOT_RECORDED)
+    if metric == COST_PER_WORK:
+        scale = work_scale.choose_work_scale(figure_formats.list_costs(comparison.steps), unit)
+        return GainCell(text=f"{display.money(value * scale.factor, spending.currency(step.analyses))} {scale.per}")
     in_seconds = figure_formats.uses_seconds(comparison)
-    shown = figure_formats.choose_format(metric, unit, spending.currency(step.analyses), in_seconds=in_seconds)
+    shown = figure_formats.choose_format(metric, unit, in_seconds=in_seconds)
     if metric in {WORK_RATE, TRAINING_RATE}:
         return GainCell(text=f"{shown.value(value)}{display.GAP}{display.clean(unit or 'units')}/s")
     gpu_time = f"{display.GAP}{'GPU-s' if in_seconds else 'GPU-h'}" if metric == PER_WORK else ""
@@ -178,7 +181,7 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     per = f"per {figure_formats.name_work_batch({unit})}" if unit else "per unit of work"
     yield (
         "Each row is against the row above. Whole job (first to last sample) and training alone: how many times as "
-        f"fast. GPU time, cost and energy are {per}. Below each change stands its 95% interval."
+        f"fast. GPU time and energy are {per}. Below each change stands its 95% interval."
     )
     if TRAINING_RATE in metrics:
         yield figure_formats.describe_training_source(comparison.steps)

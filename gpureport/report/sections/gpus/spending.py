@@ -143,7 +143,8 @@ def _money(run: ReportRun, stated: Cost) -> Iterator[Fact]:
         text = f"{display.money(stated.total, stated.currency)} for {display.gpu_time(held)}, idle: {idle}{what}"
         yield Fact(name="Cost", text=text)
     asked = f"; prices of {stated.date}" if stated.date else ""
-    yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked)
+    unnamed = "" if stated.currency else "; no currency given (--gpu-hour-price '2.49 EUR')"
+    yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked + unnamed)
 
 
 def _prices(run: ReportRun, stated: Cost) -> Iterator[str]:

@@ -98,7 +98,7 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
         yield display.clean_sentence(describe_reason(delta.reason))
     sure = step_headline.describe_certainty(comparison)
     if sure and left:
-        yield f"{sure}. {left}."
+        yield f"{sure}; {display.lower_first(left)}."
     elif sure or left:
         yield f"{sure or left}."
     yield from filter(None, (describe_training(comparison),))

@@ -39,12 +39,20 @@ def build_verdict(
             sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *of_run)
     further = tuple(notes.write_notes(comparison, findings, study, details))
-    return Verdict(sentence=sentence, details=details[:_LEAD], notes=(*details[_LEAD:], *further))
+    place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
+    return Verdict(sentence=sentence, details=details[:place], notes=(*details[place:], *further))
+
+
+def _count_sentences(texts: Sequence[str]) -> int:
+    return sum(text.count(". ") + 1 for text in texts)
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding."""
-    if not actions or not actions[0].finding:
+    """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding.
+
+    A lead that is long enough leaves it to the list of things to do.
+    """
+    if not actions or not actions[0].finding or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     return replace(verdict, details=(*verdict.details, f"First: {display.lower_first(actions[0].title)}."))
 

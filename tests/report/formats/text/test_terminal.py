@@ -71,7 +71,7 @@ def test_columns_that_hold_a_value_come_first() -> None:
 
 def test_names_of_facts_share_a_column() -> None:
     """A name longer than the others moves all of them."""
-    named = [Fact(name="GPU-hours", text="better"), Fact(name="GPU-hours per 1000 steps", text="worse")]
+    named = [Fact(name="GPU-hours", text="better"), Fact(name="GPU-hours per 1,000 steps", text="worse")]
     first, second = (line.text for line in terminal_tables.fact_lines(named, Page(width=80, ascii=False)))
     assert first.index("better") == second.index("worse")
 
