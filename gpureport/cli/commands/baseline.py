@@ -25,6 +25,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def baseline(ctx: click.Context, *, store: Path | None) -> None:
     """Set, list or remove named baselines.
 
+    Example: gpureport baseline set main runs/base
+
     A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be kept
     in git, in an artifact or in a bucket without the rest of the store.
     """

@@ -16,6 +16,7 @@ from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
+from gpureport.importers.reading.run_files import add_run_files
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run, Source
@@ -58,8 +59,10 @@ class Reading:
         self._inputs = inputs
         self._files = [RawFile(each.path) for each in inputs]
         self._merged = as_one_run and len(inputs) > 1
-        self._options = options
-        self.labels = labels
+        facts = add_run_files(inputs, options, labels)
+        self._options = facts.options
+        self.labels = facts.labels
+        self._run_file_notes = facts.notes
         self._extractions: list[Extraction] = []
         self._several: MergedLogs | None = None
         self._hosts: HostFiles | None = None
@@ -198,7 +201,7 @@ class Reading:
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
-        quality = replace(quality, notes=(*quality.notes, *zones, *unused))
+        quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
         run = Run(
             id=self.run_id,
             name=self.name,

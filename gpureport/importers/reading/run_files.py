@@ -1,0 +1,129 @@
+"""What the run file of a recording says of a run, beside what a person and its logs say.
+
+It holds for the logs that `gpureport record` wrote beside it, whether a person names the folder or one of them. It is
+no source: the run's id is that of its logs, and of the zone that places their rows.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpureport import record_folder
+from gpureport.errors import SettingsError
+from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
+from gpureport.importers.timebase import zones
+from gpureport.record_folder import RecordedRun, parse_run_file
+
+_LOGS = {record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG}
+_LONGEST = 2**20
+"""Bytes of a run file at most; a longer one was not written by the recorder."""
+
+_OFFSET = re.compile(r"([+-])(\d\d):00")
+"""Whole hours; the signs in the official names of such zones are turned round."""
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """How a run is read and called, with what its run files say.
+
+    Attributes:
+        options: how rows are placed; the zone is that of the recording where a person names none.
+        labels: params and tags; those that a person gives win.
+        notes: what a reader must know.
+    """
+
+    options: ReadOptions
+    labels: Labels
+    notes: tuple[str, ...] = ()
+
+
+def add_run_files(inputs: Sequence[Input], options: ReadOptions, labels: Labels) -> RunFacts:
+    """Return how a run is read and called, with what the run files beside its logs say.
+
+    A run file that cannot be read is a note.
+    """
+    folders = dict.fromkeys(each.path.parent for each in inputs if each.path.name in _LOGS and each.locator != "-")
+    found = {folder: read_run_file(folder) for folder in folders if (folder / record_folder.RUN_FILE).is_file()}
+    runs = [run for run in found.values() if run is not None]
+    notes = [
+        f"{folder / record_folder.RUN_FILE} is damaged: params, zone and exit code are not known from it."
+        for folder, run in found.items()
+        if run is None
+    ]
+    if not runs:
+        return RunFacts(options=options, labels=labels, notes=tuple(notes))
+    notes += [note for run in runs for note in _describe_end(run)]
+    zone, zone_note = _choose_zone(runs) if options.tz is None else (options.tz, "")
+    is_everywhere = all(each.path.parent in found for each in inputs if not each.beside)
+    return RunFacts(
+        options=replace(options, tz=zone) if is_everywhere else options,
+        labels=replace(
+            labels,
+            params=_merge_pairs([run.params for run in runs], labels.params),
+            tags=_merge_pairs([_tags(run) for run in runs], labels.tags),
+        ),
+        notes=(*notes, *([zone_note] if zone_note else [])),
+    )
+
+
+def read_run_file(folder: Path) -> RecordedRun | None:
+    """Return what the run file of a folder says; None where there is none, or it is damaged."""
+    try:
+        with (folder / record_folder.RUN_FILE).open(encoding="utf-8") as file:
+            return parse_run_file(file.read(_LONGEST))
+    except (OSError, ValueError):
+        return None
+
+
+def _choose_zone(runs: Sequence[RecordedRun]) -> tuple[str | None, str]:
+    """Return the zone of the stamps, None where it is not known, and what to note of it."""
+    named = list(dict.fromkeys(run.timezone for run in runs))
+    if len(named) > 1:
+        return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
+    if not named[0]:
+        return None, ""
+    name, note = _name_offset(named[0])
+    try:
+        zones.load_zone(name)
+    except SettingsError:
+        return None, f"{record_folder.RUN_FILE} names the zone {named[0]}, which is not known here; give --tz."
+    return name, note
+
+
+def _name_offset(zone: str) -> tuple[str, str]:
+    """Return the name of the zone of an offset such as `+02:00`, and what to note of it; other names as they are."""
+    hours = _OFFSET.fullmatch(zone)
+    if hours is None:
+        return zone, ""
+    if not int(hours[2]):
+        return "UTC", ""
+    name = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}"
+    return name, f"The machine recorded at UTC{zone}; the official name of that zone is {name}."
+
+
+def _describe_end(run: RecordedRun) -> Iterable[str]:
+    """Yield what the recorder noted, and how the recording and the job ended."""
+    yield from run.notes
+    if run.ended is None:
+        yield "The recorder was ended before the job, or is recording still: the exit code is not known."
+    elif run.exit_code:
+        yield f"The job ended with exit code {run.exit_code}."
+
+
+def _tags(run: RecordedRun) -> Pairs:
+    code = "" if run.exit_code is None else str(run.exit_code)
+    pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
+    return tuple((name, value) for name, value in pairs if value)
+
+
+def _merge_pairs(recorded: Sequence[Pairs], given: Pairs) -> Pairs:
+    """Return what recordings say and a person says, who wins; what recordings say differently is listed."""
+    values: dict[str, dict[str, None]] = {}
+    for pairs in recorded:
+        for name, value in pairs:
+            values.setdefault(name, {})[value] = None
+    return tuple(({name: ", ".join(each) for name, each in values.items()} | dict(given)).items())
