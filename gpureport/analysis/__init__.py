@@ -29,10 +29,10 @@ from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
+from gpureport.recording_advice import RECORD
 
 _MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
-_TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
@@ -57,7 +57,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     statistics = tuple(
         compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
-    missing = merge_not_judged(not_judged, context.gpus())
+    missing = merge_not_judged(tuple(unevaluated_rules.drop_useless_recordings(not_judged, context)), context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = gather_facts(recording.run, statistics, findings, {entry.kind for entry in missing})
     ordered, ids = sorted(findings, key=_sort_key), [gpu.id for gpu in recording.run.gpus]
@@ -118,7 +118,7 @@ def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Itera
     for device, reason in mixed.items():
         for rule in rules:
             for kind in rule.kinds:
-                yield NotJudged(kind=kind, device=device, reason=reason, recording=_TELL_APART)
+                yield NotJudged(kind=kind, device=device, reason=reason, recording=RECORD)
 
 
 def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:

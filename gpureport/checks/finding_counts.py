@@ -117,7 +117,7 @@ def _explain_doubt(
     if one_kind and lacking:
         entry = lacking[0]
         return f"{entry.kind} was not assessed: {entry.reason}" + (
-            f"; record {entry.recording}" if entry.recording else ""
+            f"; needs {entry.recording}" if entry.recording else ""
         )
     return f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)" if unasked and one_kind else ""
 

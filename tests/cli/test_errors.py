@@ -154,7 +154,7 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
     for command in (("analyze", "logs"), ("report", "logs", "-o", "out.html"), ("compare", "logs")):
         read = gpureport(*command)
         assert read.code == 0
-        assert "gpureport: left out: logs/headonly.csv: it holds a header and no row; record again" in read.err
+        assert "gpureport: left out: logs/headonly.csv: it holds a header and no row; gpureport record" in read.err
     assert gpureport("analyze", "logs", "--fail-on", "idle_ratio <= 50%").code == 3
     assert gpureport("analyze", "logs", "--strict").code == 3
     checked = gpureport("check", "logs", "--fail-on", "idle_ratio <= 50%")

@@ -231,9 +231,22 @@ def _usage(name: str, command: click.Command) -> str:
     return " ".join([name, "[OPTIONS]", *tail])
 
 
+_CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
+to do next.
+
+One line lets Tab complete commands, options, checks, stored runs, baselines and files:
+
+```
+echo 'eval "$(gpureport completion bash)"' >> ~/.bashrc                          # bash
+echo 'eval "$(gpureport completion zsh)"' >> ~/.zshrc                            # zsh
+gpureport completion fish > ~/.config/fish/completions/gpureport.fish            # fish
+```
+"""
+
+
 def cli_page() -> str:
     """Return docs/reference/cli.md."""
-    parts = ["# Command line\n", _MADE, "Every command takes `--help`.\n"]
+    parts = ["# Command line\n", _MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
         options = [_option_row(each) for each in command.params if isinstance(each, click.Option)]
         parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]

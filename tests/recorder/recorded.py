@@ -56,8 +56,8 @@ def read_run_file(folder: Path) -> Mapping[str, Any]:
     return content
 
 
-def analyze(folder: Path) -> Mapping[str, Any]:
-    """Return the only run that `gpureport analyze` reads from a recording, as JSON."""
+def analyze(folder: Path) -> list[Mapping[str, Any]]:
+    """Return what `gpureport analyze` reads from a recording, as JSON; it must read it."""
     done = subprocess.run(
         [sys.executable, "-m", "gpureport", "analyze", folder, "--format", "json"],
         capture_output=True,
@@ -65,5 +65,10 @@ def analyze(folder: Path) -> Mapping[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    (run,) = json.loads(done.stdout)["runs"]
-    return dict(run)
+    runs: list[Mapping[str, Any]] = json.loads(done.stdout)["runs"]
+    return runs
+
+
+def count_rejected(folder: Path) -> int:
+    """Return how many lines of a recording are not understood."""
+    return sum(len(run["quality"]["rejected"]) for run in analyze(folder))

@@ -175,13 +175,13 @@ NOT_JUDGED = (
         kind="cpu_bound",
         device=None,
         reason="No CPU utilisation was recorded.",
-        recording="gpureport explain recording",
+        recording="a log of the CPU",
     ),
     NotJudged(
         kind="io_bound",
         device=None,
         reason="No CPU utilisation was recorded.",
-        recording="gpureport explain recording",
+        recording="a log of the CPU",
     ),
 )
 

@@ -106,7 +106,7 @@ def test_answers_point_to_cards(content: Report) -> None:
     gaps = tuple(card.id for card in content.findings if card.kind == "idle_gap")
     assert set(lines["idle_gap"].cards) == set(gaps)
     assert lines["thermal_throttle"].outcome == "cannot judge"
-    assert "nvidia-smi" in lines["thermal_throttle"].recording
+    assert "gpureport record" in lines["thermal_throttle"].recording
     assert lines["cpu_bound"].recording == ""
 
 

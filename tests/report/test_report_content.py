@@ -250,7 +250,7 @@ def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
     """One line a reason, with what to record."""
     (line,) = report(examples.pair(examples.run(), (), examples.NOT_JUDGED)).judgement.lines
     assert line.kinds == ("Waiting for data: CPU saturated", "Waiting for data: storage")
-    assert line.recording == "gpureport explain recording"
+    assert line.recording == "a log of the CPU"
 
 
 def _short(name: str, reason: str, amounts: tuple[Amount, ...]) -> tuple[Recording, Analysis]:

@@ -143,6 +143,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "judgement.lines": "the page and JSON say of each check why, and what to record",
         "judgement.limits": "as the lines",
         "judgement.command": "as the lines",
+        "judgement.other_commands": "as the lines",
         "spent.ticks": "a bar of characters has no axis; its figure stands beside it",
         "spent.bars.segments": "a sign a class; the page has the figure of each",
         "spent.bars.interval_text": "the change has an interval",

@@ -8,12 +8,13 @@ from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.results import DeviceStatistics
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
+from gpureport.recording_advice import RECORD, choose_recording
 from gpureport.training_names import Role, recognise_metric
 
 WAITS = sorted(kinds_by_gpu_time_class(RULES)["waiting_for_input"])
@@ -87,7 +88,7 @@ def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics
         item=item,
         state=state,
         reason=reason,
-        recording="; ".join(filter(None, [missing_metrics.recording_command(metrics), *others])),
+        recording="; ".join(filter(None, [choose_recording(metrics), *others])),
         metrics=tuple(metrics),
         other_recordings=others,
     )
@@ -170,7 +171,7 @@ def _input(run: _Run) -> ChecklistEntry:
         metrics = list(dict.fromkeys(name for entry in missing for name in entry.metrics))
         others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
         reason = f"no wait was found, but {kinds} could not be assessed"
-        other = others or ("" if metrics else "gpureport explain recording")
+        other = others or ("" if metrics else RECORD)
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
     return _entry(
         INPUT, Practice.DONE, f"assessed ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found"

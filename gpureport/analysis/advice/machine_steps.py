@@ -2,6 +2,7 @@
 
 from gpureport.analysis.advice import conditions, references, setting_changes
 from gpureport.analysis.advice.step import Step
+from gpureport.recording_advice import RECORD
 
 STEPS = (
     Step(
@@ -120,8 +121,7 @@ STEPS = (
     Step(
         name="record_more",
         title="Record what shows the cause",
-        do="Log the CPU, its busiest core and waiting for I/O beside the GPU: gpureport explain recording prints the "
-        "commands.",
+        do=f"Record the CPU, its busiest core and waiting for I/O beside the GPU: {RECORD}.",
         when="The log holds too little to show why.",
         risk="None.",
         check="The next report names a cause.",

@@ -1,6 +1,7 @@
 """Kinds that were not judged because the run has no GPUs, or only a few samples of each."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.rule import Context, Rule
@@ -20,5 +21,17 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
             yield missing_metrics.too_few(kind.name, readings)
         else:
             reason = "no GPU was recorded"
-            log, metrics = missing_metrics.GPU_LOG, missing_metrics.GPU_LOG_METRICS
-            yield NotJudged(kind=kind.name, device=None, reason=reason, recording=log, metrics=metrics)
+            yield missing_metrics.unjudged(kind.name, None, reason, missing_metrics.GPU_LOG_METRICS)
+
+
+def drop_useless_recordings(entries: Sequence[NotJudged], context: Context) -> Iterator[NotJudged]:
+    """Yield the entries, without advice to record again where the log holds the columns and no value in any of them."""
+    columns = set(context.recording.series.column_names)
+    for entry in entries:
+        lacking = [name for name in entry.metrics if not context.recorded(name)]
+        if not lacking or not columns.issuperset(lacking):
+            yield entry
+            continue
+        were = "was" if len(lacking) == 1 else "were"
+        reason = f"{' and '.join(lacking)} {were} logged, but without a value: this machine does not report it"
+        yield replace(entry, reason=reason, template="", amounts=(), recording="", metrics=())

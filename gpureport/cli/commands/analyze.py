@@ -28,6 +28,8 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Say where the GPU time of a run went, and why.
 
+    Example: gpureport analyze gpu.csv
+
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)

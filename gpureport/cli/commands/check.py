@@ -43,9 +43,11 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
-    """Check runs against limits. The exit code is 0 if every limit holds.
+    """Check runs against rules. The exit code is 0 if every rule holds.
 
-    It is 1 if a limit is broken, 4 if a limit cannot be judged (a source is missing, too short, or lacks the metric),
+    Example: gpureport check gpu.csv --fail-on 'idle_ratio <= 5%'
+
+    It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the metric),
     and 5 if gpureport itself failed on a run. Limits come from [[policy]] in gpureport.toml, from the file of --policy,
     and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions.
     """

@@ -51,6 +51,8 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Compare runs, each step with the one before it.
 
+    Example: gpureport compare runs/base runs/workers
+
     Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
     repetitions of it. A run without a step label is a step of its own. A single run against another shows at most that
     the two differ: repeat each step three times to know more. A log in a folder that cannot be read is named and left

@@ -45,11 +45,10 @@ _SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "f
 @click.command()
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 def completion(*, shell: str | None) -> None:
-    r"""Print the script that completes commands, options, checks, runs and files on Tab.
+    """Print the script that completes commands, options, checks, runs and files on Tab.
 
     Without SHELL it prints the line that installs it.
 
-    \b
     Example: echo 'eval "$(gpureport completion bash)"' >> ~/.bashrc
     """
     if shell is None:

@@ -34,6 +34,8 @@ _WORK = (32768.0, "images")
 def demo(*, outputs: tuple[Path, ...], opened: bool, detail: str) -> None:
     """Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.
 
+    Example: gpureport demo -o report.html --open
+
     The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.
     """
     report_output.check_outputs(outputs)

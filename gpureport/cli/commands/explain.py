@@ -10,21 +10,23 @@ from gpureport.cli.results import report_output
 
 
 @click.command()
-@click.argument("name", metavar="[KIND|CLASS|METRIC|recording]", required=False, shell_complete=complete_explained)
+@click.argument("name", metavar="[CHECK|CLASS|METRIC|recording]", required=False, shell_complete=complete_explained)
 @click.option(
     "--detail",
     type=click.Choice(["short", "full"]),
     default="short",
-    help="A kind on one page, or with all its limits, advice and steps.",
+    help="A check on one page, or with all its limits, advice and steps.",
 )
 @config_option
 def explain(*, name: str | None, detail: str, config: Path | None) -> None:
-    """Explain a kind of finding, a class of GPU time, a metric, or what to record.
+    """Explain a check, a class of GPU time, a metric, or what to record.
 
-    For a kind it prints the condition, what it needs and the steps to take; with --detail full also its limits, their
+    Example: gpureport explain idle_gap
+
+    For a check it prints the condition, what it needs and the steps to take; with --detail full also its limits, their
     sources and all advice. For a class of GPU time, such as short_pauses, it prints what the class holds. For a metric,
     or a field of nvidia-smi, it prints what it means and what records it. `recording` prints the commands whose logs
-    let every kind be judged. Without a name it lists all that can be explained.
+    let every check be made. Without a name it lists all that can be explained.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.engine.selection import apply_settings  # noqa: PLC0415 - as above

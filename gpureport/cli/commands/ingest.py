@@ -28,6 +28,8 @@ _SOURCE = 3
 def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
+    Example: gpureport ingest gpu.csv --name base
+
     A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It keeps
     its labels unless options give others.
     """

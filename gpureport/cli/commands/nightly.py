@@ -53,6 +53,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.
 
+    Example: gpureport nightly runs/tonight --site site
+
     A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are written
     again from the history. Metrics are followed by step (--step) and GPU model. The limits of [[policy]], --policy and
     --fail-on hold tonight as in `gpureport check`, with the same exit codes; --baseline is what changes are against.

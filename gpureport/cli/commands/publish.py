@@ -21,6 +21,8 @@ from gpureport.cli.messages.verbosity import print_note
 def publish(*, files: tuple[Path, ...], targets: tuple[str, ...], skip_missing: bool) -> None:
     """Put reports and figures where people look.
 
+    Example: gpureport publish report.html --to mlflow:mlruns#RUN
+
     A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
 
     A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics, and

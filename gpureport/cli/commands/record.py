@@ -24,11 +24,9 @@ _FINEST, _COARSEST = 0.1, 60.0
 @click.option("--host-only", is_flag=True, help="Record the machine without its GPUs.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(*, folder: Path | None, interval: float, host_only: bool, command: tuple[str, ...]) -> int:
-    r"""Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.
+    """Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.
 
-    \b
-    gpureport record -o runs/base -- python train.py --epochs 3
-    gpureport report runs/base -o report.html
+    Example: gpureport record -o runs/base -- python train.py --epochs 3
 
     The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
     COMMAND. Passwords and tokens on its command line are not written down.

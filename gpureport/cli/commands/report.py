@@ -54,9 +54,11 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Write the report of one run, or of several as steps in the order given.
 
+    Example: gpureport report gpu.csv -o report.html --open
+
     A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A
-    run without a step label is a step of its own. The report shows whether the limits of the settings ([[policy]])
-    hold. The exit code is 1 if a limit of --fail-on is broken.
+    run without a step label is a step of its own. The report shows whether the rules of the settings ([[policy]])
+    hold. The exit code is 1 if a rule of --fail-on is broken.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)
     if opened:

@@ -21,7 +21,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @store_option
 @click.pass_context
 def runs(ctx: click.Context, *, store: Path | None) -> None:
-    """List, show, label, export or remove stored runs."""
+    """List, show, label, export or remove stored runs.
+
+    Example: gpureport runs show base
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_runs, store=store)
 

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from gpureport.importers.merging.device_plan import find_same_device
 from gpureport.importers.merging.log_survey import LogSurvey
+from gpureport.importers.merging.node_names import name_machine
 from gpureport.importers.merging.reading_agreement import compare_readings
 from gpureport.importers.merging.shared_devices import Span, spans_overlap
 from gpureport.importers.recorders.same_gpu import Agreement, combine_verdicts, compare_series
@@ -86,7 +87,7 @@ def group_logs(
 
 
 def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]:
-    """Return the runs that a log belongs to; none where it may be of either of two at the same time."""
+    """Return the runs that a log belongs to. Of two at the same time it is the one that its name tells, else none."""
     matches = [
         (max(match_logs(each, log) for each in group.logs), group) for group in groups if _shares_time(group.main, log)
     ]
@@ -95,8 +96,11 @@ def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]
         return []
     chosen = [group for match, group in matches if match is best]
     spans = [group.main.span for group in chosen]
-    ambiguous = any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place])
-    return [] if ambiguous else chosen
+    if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
+        return chosen
+    name = name_machine(log.given.path)
+    named = [group for group in chosen if name and name_machine(group.main.given.path) == name]
+    return named if len(named) == 1 else []
 
 
 def _shares_time(main: LogSurvey, log: LogSurvey) -> bool:

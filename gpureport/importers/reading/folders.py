@@ -9,11 +9,11 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.reading.sources import read_head, recognise, spool
+from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _NEPTUNE = ".neptune"
 """Folder in which Neptune's client keeps runs, where it was started."""
-_WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
 def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
@@ -56,11 +56,11 @@ def find_logs_in_folder(source: Path) -> list[Input]:
     hosts = find_hosts_in_folder(source)
     if hosts:
         what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
-        raise SourceError(str(source), what, _WANTED)
+        raise SourceError(str(source), what, RECORDS_ONE)
     if (source / _NEPTUNE).is_dir():
         what = "the folder holds runs of Neptune's client and no log"
         raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
-    raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
+    raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
 
 
 def find_hosts_in_folder(folder: Path) -> list[Input]:

@@ -286,18 +286,24 @@ def find_run_logs(
         if each.path.resolve() in seen:
             raise SourceError(each.locator, "named twice for one run", "name every log once")
         seen.add(each.path.resolve())
-    return [*_with_companions([log.given for log in logs], options or ReadOptions()), *beside]
+    return [*_with_companions(logs, options or ReadOptions()), *beside]
 
 
-def _with_companions(logs: Sequence[Input], options: ReadOptions) -> list[Input]:
+def _with_companions(given: Sequence[_GivenLog], options: ReadOptions) -> list[Input]:
     """Return main logs, then those that only add metrics to the rows of one."""
+    logs = [log.given for log in given]
     if len(logs) < _FEWEST:
-        return list(logs)
+        return logs
+    by_input = {log.given: log for log in given}
     surveys = [survey for log in logs if (survey := survey_log(log, options)) is not None]
     groups = group_logs(
         surveys,
         zone_known=options.tz is not None,
-        may_join=lambda one, other: not other.is_complete and bool(other.metrics - one.metrics),
+        may_join=lambda one, other: (
+            not other.is_complete
+            and bool(other.metrics - one.metrics)
+            and _may_join(by_input[one.given], by_input[other.given])
+        ),
         may_add_gpus=lambda *_: False,
     )
     joined = {each.given: group.main.given for group in groups for each in group.companions}

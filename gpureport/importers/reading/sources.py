@@ -21,6 +21,7 @@ from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Im
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.text.distinct_lines import thinned
 from gpureport.recording import Source
+from gpureport.recording_advice import RECORDS_ONE
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
@@ -136,9 +137,9 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head and file.account.damage:
         raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
     if head and len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
-        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", "record again")
+        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", RECORDS_ONE)
     if not head:
-        raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
+        raise SourceError(source, "the file is empty", RECORDS_ONE)
     found = next((each for each in importers if each.kind == kind), None) if kind else recognise(file, head, importers)
     packed = None if kind or is_plain_text(file.first_bytes()) else compression.archive_kind(file)
     if packed:

@@ -8,6 +8,7 @@ from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.text import line_prefixes
+from gpureport.recording_advice import RECORDS_ONE
 
 _RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
 _FIELD = re.compile(r'Field "[^"]*" is not a valid field to query')
@@ -21,10 +22,9 @@ _TRAINING = "give the log of the GPUs as a source, and this one with --training"
 _SHOWN = 120
 """Characters of a message that are shown."""
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
-_WANTED = "record one: nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 _WANTED_BESIDE = (
     "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
-    "(gpureport explain recording prints what logs it)"
+    f"({RECORDS_ONE})"
 )
 _GPU_LOG_AS_HOST = f"give it as a source; with --host, {_WANTED_BESIDE}"
 _HOST_LOG_AS_GPU = "give the log of the GPUs as a source, and this one with --host"
@@ -90,7 +90,7 @@ def explain_unsupported_file(source: str, name: str, head: bytes, *, beside: boo
     what = f"not a recognised {kind} log (first line: {first})" if first else "not a text log"
     if first and not beside:
         return _explain_unmapped_table(source, what, head)
-    return SourceError(source, what, _WANTED_BESIDE if beside else _WANTED)
+    return SourceError(source, what, _WANTED_BESIDE if beside else RECORDS_ONE)
 
 
 def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
@@ -106,7 +106,7 @@ def _explain_unmapped_table(source: str, what: str, head: bytes) -> SourceError:
         )
     names = [f"column_{place + 1}" for place in range(_count_number_cells(head))]
     without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
-    return SourceError(source, what, _WANTED + without)
+    return SourceError(source, what, RECORDS_ONE + without)
 
 
 def _count_number_cells(head: bytes) -> int:

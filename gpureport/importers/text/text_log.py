@@ -28,6 +28,7 @@ from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
+from gpureport.recording_advice import RECORDS_ONE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -263,7 +264,7 @@ class FormExtraction:
             return "no row names its GPU", NAME_GPUS
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
-        return what, "record again, or give another log"
+        return what, RECORDS_ONE
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""

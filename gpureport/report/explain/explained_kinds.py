@@ -6,6 +6,7 @@ from gpureport.analysis.engine.selection import list_settings, list_thresholds
 from gpureport.analysis.rules.rule import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
+from gpureport.recording_advice import is_recorded
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.sections.findings import advice_steps
 from gpureport.report.wording import display, terms
@@ -118,6 +119,8 @@ def _needs(rule: Rule) -> Iterator[Fact]:
         yield Fact(name="Required", text=rule.recording)
     elif not rule.requires and not rule.wants:
         yield Fact(name="Required", text="nothing but time stamps")
+    if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
+        yield Fact(name="Recorded by", text="gpureport record")
 
 
 def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:

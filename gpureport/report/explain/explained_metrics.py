@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.rule import Rule
 from gpureport.metrics import Metric, Scope
+from gpureport.recording_advice import is_recorded
 from gpureport.report.model.shapes import Explanation, Fact, Section
 
 _UNITS = {
@@ -43,7 +44,8 @@ def _facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[Fact]:
     yield Fact(name="Describes", text=_SCOPES[metric.scope])
     yield Fact(name="A value covers", text=metric.covers)
     source = "DCGM field" if metric.recorded_by.startswith(_DCGM) else _SOURCES[metric.scope]
-    yield Fact(name="Recorded by", text=f"{metric.recorded_by} ({source})")
+    command = "gpureport record: " if is_recorded(metric) else ""
+    yield Fact(name="Recorded by", text=f"{command}{metric.recorded_by} ({source})")
     yield Fact(name="OpenTelemetry", text=metric.otel or "has no name for it")
     needed = [kind for rule in rules for kind in rule.kinds if any(metric.name in group for group in rule.requires)]
     wanted = [kind for rule in rules for kind in rule.kinds if metric.name in rule.wants and kind not in needed]

@@ -35,6 +35,8 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """
     if name is None:
         return _index(rules)
+    if name == RECORDING:
+        return explained_recording.explain_recording()
     if explained_classes.find_class(name) is None:
         # a class of GPU time may be called as the finding that fills it
         name = _list_titles(rules).get(name.lower(), name)
@@ -44,10 +46,6 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     if found is None:
         raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
     return found
-
-
-def _recording(name: str, rules: Sequence[Rule]) -> Explanation | None:
-    return explained_recording.explain_recording(rules) if name == RECORDING else None
 
 
 def _kinds(name: str, rules: Sequence[Rule]) -> Explanation | None:
@@ -79,7 +77,6 @@ def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
 
 
 _LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
-    _recording,
     _kinds,
     _class,
     _metrics,

@@ -115,7 +115,7 @@ def _classname(suite: str, group: str = "") -> str:
 def _answer_case(line: AnswerLine, cards: Sequence[FindingCard], suite: str) -> Case:
     shown = [card for card in cards if card.id in line.cards]
     besides = [line.reason] if shown and line.reason else []
-    record = [f"Record: {line.recording}"] if line.recording else []
+    record = [f"Needs: {line.recording}"] if line.recording else []
     text = (*(part for card in shown for part in _card_lines(card)), *besides, *record)
     return Case(name=line.title, classname=_classname(suite, line.group), skipped=_skip_reason(line, shown), text=text)
 

@@ -88,13 +88,17 @@ class Judgement:
         sentence: how many there are of each.
         lines: what was not assessed, one for each thing to record.
         limits: what this sampling cannot show.
-        command: the nvidia-smi command that records every field the lines name; empty when one line holds it.
+        advice: what to record, in sentences; empty where recording again would tell nothing more.
+        command: what records it where gpureport cannot be installed; empty without advice.
+        other_commands: what is to run beside it.
     """
 
     sentence: str
     lines: tuple[NotJudgedLine, ...]
     limits: tuple[str, ...]
+    advice: str = ""
     command: str = ""
+    other_commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

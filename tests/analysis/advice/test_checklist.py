@@ -74,7 +74,7 @@ def test_memory_that_was_not_recorded() -> None:
     """The command that records it."""
     entry = _of(recording(util=BUSY))["memory"]
     assert entry.state is CANNOT
-    assert "memory.used" in entry.recording
+    assert "gpu_memory_used_bytes" in entry.metrics
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_input_pipeline() -> None:
     assert "cpu_bound" in starved.reason
     unknown = _of(recording(temperature=CALM))["input_pipeline"]
     assert unknown.state is CANNOT
-    assert unknown.recording.count("utilization.gpu") == 1, "what several kinds lack is named once"
+    assert unknown.recording.count("gpureport record") == 1, "what several kinds lack is named once"
 
 
 def test_throughput() -> None:

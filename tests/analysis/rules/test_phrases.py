@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import phrases
 
 
 @pytest.mark.parametrize(
@@ -27,16 +27,6 @@ def test_gpus_are_named_or_counted() -> None:
     assert phrases.gpu_names(["gpu:1", "gpu:0"], ["gpu:0", "gpu:1"]) == "both GPUs"
     assert phrases.gpu_names(["gpu:10", "gpu:2"], everybody) == "GPUs 2 and 10"
     assert phrases.gpu_name("node_1/gpu:4") == "GPU 4 of node_1"
-
-
-def test_the_recording_command_follows_from_the_table_of_metrics() -> None:
-    """Each field once, GPU and host apart."""
-    command = missing_metrics.recording_command(
-        ["clock_event_sw_power_cap", "clock_event_gpu_idle", "cpu_utilization_ratio"]
-    )
-    assert command.count("clocks_event_reasons.active") == 1
-    assert command.startswith("nvidia-smi --query-gpu=timestamp,index,clocks_event_reasons.active --format=csv -l 1")
-    assert command.endswith("psutil.cpu_percent() once a second, given with --host")
 
 
 def test_small_sizes_are_in_mebibytes() -> None:

@@ -5,20 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from gpureport import recording_advice
 from gpureport.analysis import RULES
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.engine.selection import kinds_by_name, list_thresholds
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
+from gpureport.gpu_query import COUNTER_FIELDS
 from gpureport.importers.logs.nvidia_smi.query.fields import is_known_column, parse_query_field
-from gpureport.metrics import BY_NAME, METRICS, Scope
-from gpureport.report.explain import explained_classes, explained_recording, explanation_text
+from gpureport.metrics import BY_NAME, METRICS
+from gpureport.report.explain import explained_classes, explanation_text
 from gpureport.report.explain.explanation import explain
 from gpureport.report.model.shapes import Explanation
 from gpureport.report.wording import terms
 from tests.cli.program import Program
-from tests.importers.written_logs import log
 
 UTILISATION = "gpu_utilization_ratio"
 KINDS = [(kind, rule) for rule in RULES for kind in rule.kinds]
@@ -111,24 +112,25 @@ def test_other_names_of_a_metric_lead_to_it(name: str, metric: str) -> None:
 
 
 def test_the_recording_holds_every_field_a_rule_asks_for() -> None:
-    """Each metric that a rule requires or uses is in the command or the host log it prints."""
+    """What records a metric that a rule requires or uses is among the commands."""
     text = words(explain("recording", RULES))
     wanted = {name for rule in RULES for group in (*rule.requires, rule.wants) for name in group}
     assert {UTILISATION, "cpu_utilization_ratio"} <= wanted
-    assert [name for name in wanted if BY_NAME[name].recorded_by not in text] == []
+    # dmon counts the same errors as the query
+    wanted -= {"gpu_ecc_single_bit_total", "gpu_ecc_double_bit_total"}
+    commands = {name: recording_advice.find_raw_command(BY_NAME[name]) for name in wanted}
+    assert [name for name, command in commands.items() if not command or command not in text] == []
 
 
 def test_the_recording_commands_are_understood_by_the_importer() -> None:
-    """nvidia-smi fields are known ones, each once; only the longer command holds what old drivers refuse."""
-    short, long = (explained_recording.gpu_command(RULES, newest=newest) for newest in (False, True))
-    fields = re.findall(r"--query-gpu=(\S+)", long)[0].split(",")
+    """nvidia-smi fields are known ones, each once; only the fields to add are what old drivers refuse."""
+    fields = re.findall(r"--query-gpu=(\S+)", recording_advice.GPU_COMMAND)[0].split(",")
     assert len(fields) == len(set(fields))
-    understood = [parse_query_field(field) for field in fields[1:]]
+    understood = [parse_query_field(field) for field in (*fields[1:], *COUNTER_FIELDS)]
     assert [each for each in understood if each is None or not is_known_column(each)] == []
     assert {"timestamp", "index", "uuid", "driver_version"} <= set(fields)
-    newer = set(fields) - set(re.findall(r"--query-gpu=(\S+)", short)[0].split(","))
-    assert newer
-    assert all(field.startswith("clocks_event_reasons_counters.") for field in newer)
+    assert ",".join(COUNTER_FIELDS) in words(explain("recording", RULES))
+    assert not set(COUNTER_FIELDS) & set(fields)
 
 
 def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,27 +170,6 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {kind: names for kind, names in unsaid.items() if names} == {}
 
 
-def test_the_host_log_holds_what_rules_ask_of_the_machine(gpureport: Program, tmp_path: Path) -> None:
-    """The columns the logger writes fill every host metric a rule asks for, but for those that sysstat logs."""
-    import gpureport as package  # noqa: PLC0415 - the fixture of this name is another
-
-    del gpureport
-    header = re.findall(r'"(timestamp [\w ]+)"', words(explain("recording", RULES)))[0].split()
-    (tmp_path / "gpu.csv").write_text(log(30))
-    rows = [f"2026-03-14T09:00:{second:02d},{','.join('5' * (len(header) - 1))}" for second in range(30)]
-    (tmp_path / "host.csv").write_text("\n".join([",".join(header), *rows, ""]))
-    (recording,) = package.read(tmp_path / "gpu.csv", host=[tmp_path / "host.csv"])
-    host = {
-        metric.name
-        for metric in explained_recording.list_used_metrics(RULES)
-        if metric.scope is Scope.HOST and "psutil" in metric.recorded_by
-    }
-    # the share of memory in use follows from what is used and what there is
-    host.remove("host_memory_used_ratio")
-    assert {"host_memory_used_bytes", "host_memory_total_bytes"} < host
-    assert host - set(recording.series.column_names) == set()
-
-
 def test_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
     """A limit from the settings is shown with its file, a default one in full."""
     (tmp_path / "gpureport.toml").write_text("[rules.throttling]\nmerge = 45\n")
@@ -206,12 +187,10 @@ def test_without_a_name_everything_is_listed(gpureport: Program) -> None:
 
 
 def test_commands_are_printed_to_be_copied(gpureport: Program) -> None:
-    """Command lines and the program are whole lines, whatever the width."""
+    """Command lines are whole lines, whatever the width."""
     lines = gpureport("explain", "recording").out.splitlines()
-    assert explained_recording.gpu_command(RULES) in lines
-    assert "while not time.sleep(1):" in lines
-    program = "\n".join(lines[lines.index(next(line for line in lines if line.startswith("import csv"))) :])
-    compile(program.split("\n\n")[0], "host.py", "exec")
+    assert {recording_advice.RECORD, recording_advice.GPU_COMMAND, recording_advice.HOST_COMMAND} <= set(lines)
+    assert len(lines) < 60
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,8 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
         stored: tuple[Entry, str] = whole(store, reading, force=force)
         return stored
 
-    for module in ("ingest", "nightly"):
-        monkeypatch.setattr(importlib.import_module(f"gpureport.cli.commands.{module}"), "store_run", failing)
+    for module in ("commands.ingest", "results.captured_night"):
+        monkeypatch.setattr(importlib.import_module(f"gpureport.cli.{module}"), "store_run", failing)
     outcome = gpureport(command, "logs", *(["--site", "site"] if command == "nightly" else []))
     assert (outcome.code, "left out: logs/c.csv: internal error (IndexError" in outcome.err) == (5, True)
     assert sorted(entry.run.name for entry in Store(tmp_path / ".gpureport").entries()) == ["a", "b"]

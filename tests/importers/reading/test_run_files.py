@@ -144,6 +144,19 @@ def test_several_folders_are_one_run(tmp_path: Path) -> None:
     assert Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording().run.timezone is None
 
 
+def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
+    """Folders of several machines, whatever they are called; two of one machine go by their folders."""
+    folders = [record(tmp_path / name, host=host) for name, host in (("a", "node-7"), ("b", "node-8.example"))]
+    other = (folders[1] / "gpu.csv").read_text().replace("90 %", "40 %")
+    (folders[1] / "gpu.csv").write_text(other)
+    run = Reading(find_run_logs(folders), ReadOptions(), Labels(), as_one_run=True).recording().run
+    assert [device.node for device in run.devices] == ["node-7", "node-8.example"]
+    record(tmp_path / "b")
+    (folders[1] / "gpu.csv").write_text(other)
+    run = Reading(find_run_logs(folders), ReadOptions(), Labels(), as_one_run=True).recording().run
+    assert [device.node for device in run.devices] == ["a", "b"]
+
+
 def test_the_host_log_is_in_the_same_zone(tmp_path: Path) -> None:
     """It is joined by time, without a word of a person."""
     folder = record(tmp_path / "rec")

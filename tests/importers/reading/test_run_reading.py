@@ -72,7 +72,7 @@ def test_a_cut_compressed_log_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (PACKED["gzip"](b""), "the file is empty; record again"),
+        (PACKED["gzip"](b""), "the file is empty; gpureport record -- COMMAND records one"),
         (PACKED["gzip"](b"x" * 100)[:10], "cut before its first line; copy or compress it again"),
         (b"PK\x03\x04" + b"\0" * 40, "a zip archive; unpack it and give the files in it"),
         (

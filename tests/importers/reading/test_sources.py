@@ -169,7 +169,7 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     )
     assert said in refused(host)
     gpu.unlink()
-    assert "the folder holds a host log (host.csv) and no log of GPUs; give a log of nvidia-smi" in refused(tmp_path)
+    assert "the folder holds a host log (host.csv) and no log of GPUs; gpureport record -- COMMAND" in refused(tmp_path)
 
 
 def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.data_quality import GAP_INTERVALS, gap_seconds
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
+from gpureport.recording_advice import RECORD
 
 _ADVICE = (
     "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
@@ -25,7 +26,7 @@ _UNTIMED = NotJudged(
     kind="log_gap",
     device=None,
     reason="the log has no time stamps, so a gap cannot be seen",
-    recording="a log with time stamps: timestamp among the fields of --query-gpu",
+    recording=RECORD,
 )
 
 _SHORTEST_SECONDS = 1.0

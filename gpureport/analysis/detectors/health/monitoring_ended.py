@@ -14,6 +14,7 @@ from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.recording_advice import RECORD
 
 _KIND = "monitoring_ended"
 _ADVICE = (
@@ -25,7 +26,6 @@ _GONE = (
     "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
     "a recorder of its own that stopped. The time after its end is not assessed."
 )
-_COMPARED = "a host log (--host) or training metrics (--training) of the same run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class MonitoringEnded(Rule):
                 kind=_KIND,
                 device=None,
                 reason="the log has no time stamps to compare with those of other logs",
-                recording="a log with time stamps: timestamp among the fields of --query-gpu",
+                recording=RECORD,
             )
             return
         lost_devices = {device for finding in context.findings("gpu_lost") for device in finding.devices}
@@ -85,7 +85,7 @@ class MonitoringEnded(Rule):
                 kind=_KIND,
                 device=None,
                 reason="nothing else was recorded to compare the end of the log with",
-                recording=_COMPARED,
+                recording=RECORD,
             )
             return
         later_series = {}

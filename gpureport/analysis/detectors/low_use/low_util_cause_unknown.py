@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job import training_signs
-from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules import certainty, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
@@ -13,9 +13,10 @@ from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Finding, Severity
+from gpureport.recording_advice import RECORD
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU as well to learn why: {missing_metrics.recording_command([low_use.CPU])}."
+_ADVICE = f"Record the CPU as well to learn why: {RECORD}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ import numpy as np
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
@@ -18,6 +17,7 @@ from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import CPU, LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.recording_advice import RECORD
 
 _KIND = "underutilised"
 _CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
@@ -138,12 +138,10 @@ def _advise_recording(absent: Sequence[str], too_brief: Sequence[str]) -> Iterat
         absent: metrics of causes that were not recorded.
         too_brief: those of causes that the job was too short for.
     """
-    wanted = [
-        *([missing_metrics.recording_command(absent)] if absent else []),
-        *(["a minute or more of the job"] if too_brief else []),
-    ]
-    if wanted:
-        yield f"To tell more, record {'; '.join(wanted)}."
+    if absent:
+        yield f"To learn whether {' or '.join(_OPEN[name] for name in absent)} was the bottleneck: {RECORD}."
+    if too_brief:
+        yield "To tell more, record a minute or more of the job."
 
 
 _RULED_OUT = {_CORE: "waiting for one core", _IOWAIT: "waiting for storage"}

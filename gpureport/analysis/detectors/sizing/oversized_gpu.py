@@ -16,9 +16,11 @@ from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 from gpureport.gpus import Gpu
+from gpureport.recording_advice import RECORD
 
 _KIND = "oversized_gpu"
 _USED = "gpu_memory_used_bytes"
+_ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 _ADVICE = (
     "Compare the cost per unit of work on the smaller GPU before moving: bursts take longer there even where the whole "
     "fits. Or give this one more to do: a larger batch, several jobs on one GPU (MIG, MPS), a faster input pipeline."
@@ -83,9 +85,12 @@ class OversizedGpu(Rule):
         if seconds < self.shortest.value:
             yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
-            yield _report_unjudged("memory was reserved at once, so the real need is not known")
+            yield _report_unjudged("memory was reserved at once, so the real need is not known", _ON_DEMAND)
         elif known is None or _look_up_size(known) is None:
-            yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
+            model = peers[0].device.model
+            reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
+            # a model that the table lacks stays unknown, whatever is recorded
+            yield _report_unjudged(reason, "" if model else RECORD)
         elif any(peak is None for peak in peaks) or not all(totals):
             yield missing_metrics.not_recorded(_KIND, None, _USED, "gpu_memory_total_bytes")
         else:
@@ -175,5 +180,5 @@ def _average_utilisation(context: Context, series: DeviceSeries) -> float:
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
 
 
-def _report_unjudged(reason: str) -> NotJudged:
-    return missing_metrics.unjudged(_KIND, None, reason, [_USED, "gpu_memory_total_bytes"])
+def _report_unjudged(reason: str, recording: str) -> NotJudged:
+    return NotJudged(kind=_KIND, device=None, reason=reason, recording=recording)

@@ -99,7 +99,8 @@ class ThrottledSamples:
 
 
 def _report_unjudged(series: DeviceSeries, reason: str) -> ThrottledSamples:
-    missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
+    events = (f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
+    missing = (*events, "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz", "gpu_power_limit_watts")
     return ThrottledSamples(rows=np.zeros(len(series), dtype=np.bool_), reason=reason, missing_metrics=missing)
 
 

@@ -221,7 +221,13 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
 
 
 def _not_judged(entry: NotJudged) -> dict[str, Any]:
-    return {"kind": entry.kind, "device": entry.device, "reason": entry.reason, "recording": entry.recording}
+    return {
+        "kind": entry.kind,
+        "device": entry.device,
+        "reason": entry.reason,
+        "recording": entry.recording,
+        "metrics": list(entry.metrics),
+    }
 
 
 def _counter(reading: CounterReading | None, unit: str) -> dict[str, Any] | None:

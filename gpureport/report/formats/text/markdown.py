@@ -61,6 +61,7 @@ def _body_lines(report: Report) -> Iterator[str]:
         yield from _step_lines(report, report.steps)
     yield from _finding_lines(report)
     yield from (_sentence(report.judgement.sentence), "")
+    yield from ([_sentence(report.judgement.advice), ""] if report.judgement.advice else [])
 
 
 def _head_lines(report: Report) -> Iterator[str]:

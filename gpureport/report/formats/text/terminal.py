@@ -159,9 +159,11 @@ def _not_judged(report: Report, page: Page) -> Iterator[Line]:
     yield from page.wrapped(report.judgement.sentence, 2)
     for line in report.judgement.lines:
         yield from _not_judged_lines(line, page)
-    if report.judgement.command:
+    if report.judgement.advice:
         yield Line()
-        yield from page.copied(report.judgement.command, 2, "Record all")
+        yield from page.wrapped(f"{report.judgement.advice} Where gpureport cannot be installed, run instead:", 2)
+        for command in (report.judgement.command, *report.judgement.other_commands):
+            yield Line(f"    {command}")
     for limit in report.judgement.limits:
         yield from page.wrapped(limit, 2)
 
@@ -171,4 +173,4 @@ def _not_judged_lines(line: NotJudgedLine, page: Page) -> Iterator[Line]:
     yield Line()
     yield from page.wrapped(f"{', '.join(line.kinds)}{where}: {line.reason}", 2)
     if line.recording:
-        yield from page.copied(line.recording, 4, "Record")
+        yield from page.wrapped(line.recording, 4, "Needs")

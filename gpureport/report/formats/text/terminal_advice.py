@@ -30,7 +30,7 @@ def checklist_lines(runs: Sequence[Checklist], page: Page) -> Iterator[Line]:
         for line in each.lines:
             yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.pad_to_width(line.state, widest))
             if line.recording:
-                yield from page.wrapped(line.recording, 4, "Record")
+                yield from page.wrapped(line.recording, 4, "Needs")
 
 
 def answer_lines(runs: Sequence[Answers], page: Page) -> Iterator[Line]:

@@ -3,9 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from gpureport import recording_advice
 from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.recording_advice import RECORD
 from gpureport.report.model.report_content import Judgement, NotJudgedLine
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
@@ -63,32 +65,19 @@ def count_checks(runs: Sequence[ReportRun], asked: Collection[str]) -> CheckCoun
 
 
 def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Return how much was assessed and what was not, one line for each thing to record."""
+    """Return how much was assessed and what was not, and what to record, once for all of it."""
     limits = dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)
-    command = _command(runs)
+    lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
+    metrics = (name for entry in lacking for name in entry.metrics)
+    commands = recording_advice.list_raw_commands(metrics) if lacking else ()
     return Judgement(
         sentence=_describe_counts(count_checks(runs, asked), len(runs)),
-        lines=tuple(_lines(runs, in_fields=bool(command))),
+        lines=tuple(_lines(runs)),
         limits=tuple(limits),
-        command=command,
+        advice=recording_advice.RECORDS_MISSING if lacking else "",
+        command=commands[0] if commands else "",
+        other_commands=commands[1:],
     )
-
-
-def _recorded(runs: Sequence[ReportRun]) -> list[str]:
-    """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
-    metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
-    known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
-    fields = (field for metric in known if metric.queried for field in metric.recorded_by.split(","))
-    return list(dict.fromkeys(fields))
-
-
-def _command(runs: Sequence[ReportRun]) -> str:
-    """Return one command for what is recorded and all that is missing; empty where no two commands differ."""
-    missing = (missing_metrics.queried_fields(entry.metrics) for run in runs for entry in run.analysis.not_judged)
-    different = dict.fromkeys(tuple(fields) for fields in missing if fields)
-    if len(different) <= 1:
-        return ""
-    return missing_metrics.query_command([*_recorded(runs), *(field for fields in different for field in fields)])
 
 
 def _describe_counts(counts: CheckCounts, runs: int) -> str:
@@ -107,13 +96,8 @@ def _describe_partly(counts: CheckCounts, runs: int) -> str:
     return f" ({counts.partly} more {where})" if counts.missing else f" ({counts.partly} not assessed {where})"
 
 
-def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedLine]:
-    """Yield a line for each thing to record.
-
-    Args:
-        runs: the runs.
-        in_fields: whether fields stand in the place of the command that logs them.
-    """
+def _lines(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
+    """Yield a line for each thing that is missing."""
     cases = [_Case(run, entry) for run in runs for entry in run.analysis.not_judged]
     for same in group_holders((_remedy_key(case.entry), case) for case in cases).values():
         places = group_holders((case.entry.kind, _place(case, len(runs))) for case in same)
@@ -129,25 +113,16 @@ def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedL
             if not alike or shared == everywhere
             else _name_places(list(dict.fromkeys(places[same[0].entry.kind])), len(runs)),
             reason="; ".join(_reasons([case.entry for case in same])),
-            recording=display.clean(_describe_recording([case.entry for case in same], in_fields=in_fields)),
+            recording=display.clean(_describe_need([case.entry for case in same])),
         )
 
 
-def _remedy_key(entry: NotJudged) -> str | tuple[str, ...]:
+def _remedy_key(entry: NotJudged) -> str | tuple[str | Scope, ...]:
     """Return what entries share that one recording answers."""
     if entry.needed_seconds is not None:
         return "longer"
-    scopes = {BY_NAME[name].scope for name in entry.metrics if name in BY_NAME}
-    if scopes == {Scope.HOST}:
-        return "host"
-    if entry.metrics and len(missing_metrics.queried_fields(entry.metrics)) and not _other_logs(entry):
-        return "query"
-    return ("other", entry.recording)
-
-
-def _other_logs(entry: NotJudged) -> bool:
-    """Return whether an entry asks for more than fields of nvidia-smi."""
-    return any(name not in BY_NAME or not BY_NAME[name].queried for name in entry.metrics)
+    scopes = {BY_NAME[name].scope for name in entry.metrics}
+    return (RECORD, *scopes) if entry.recording == RECORD and len(scopes) == 1 else f"other {entry.recording}"
 
 
 def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
@@ -168,14 +143,12 @@ def _absence(entry: NotJudged) -> str:
     return missing_metrics.not_recorded(entry.kind, None, *entry.metrics).reason
 
 
-def _describe_recording(entries: Sequence[NotJudged], *, in_fields: bool) -> str:
+def _describe_need(entries: Sequence[NotJudged]) -> str:
+    """Return what checks need besides what the end of the list says."""
     needed = [entry.needed_seconds for entry in entries if entry.needed_seconds is not None]
     if needed:
         return missing_metrics.name_length(max(needed))
-    metrics = list(dict.fromkeys(name for entry in entries for name in entry.metrics))
-    if not metrics:
-        return entries[0].recording
-    return missing_metrics.recorded_fields(metrics) if in_fields else missing_metrics.recording_command(metrics)
+    return "" if entries[0].recording == RECORD else entries[0].recording
 
 
 def _with_ranges(template: str, amounts: Sequence[tuple[Amount, ...]]) -> str:

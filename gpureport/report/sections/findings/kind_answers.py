@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.analysis.rules import missing_metrics
-from gpureport.answers import Answer, ChecklistEntry, Outcome
+from gpureport.answers import Answer, Outcome
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.runs.report_run import ReportRun
@@ -41,7 +40,6 @@ def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
 def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
     kind = display.clean(answer.kind)
     shown = (card for card in cards if card.kind == kind and set(card.fingerprints) & set(answer.findings))
-    records = (missing_metrics.recorded_fields(one.metrics) if one.metrics else one.recording for one in answer.missing)
     return AnswerLine(
         kind=kind,
         title=terms.kind_title(kind),
@@ -50,7 +48,7 @@ def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, sever
         outcome_text=OUTCOMES[answer.outcome],
         cards=tuple(card.id for card in shown),
         reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
-        recording=display.clean("; ".join(dict.fromkeys(filter(None, records)))),
+        recording=display.clean(answer.recording),
     )
 
 
@@ -65,7 +63,7 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
                     reason=terms.humanize(display.clean_sentence(entry.reason)),
-                    recording=display.clean(_recording(entry)),
+                    recording=display.clean(entry.recording),
                 )
                 for entry in run.analysis.checklist
             ),
@@ -73,9 +71,3 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
         for run in runs
         if run.analysis.checklist
     )
-
-
-def _recording(entry: ChecklistEntry) -> str:
-    """Return what to record, with fields in the place of the command that logs them."""
-    fields = missing_metrics.recorded_fields(entry.metrics)
-    return "; ".join(filter(None, [fields, *entry.other_recordings])) or entry.recording

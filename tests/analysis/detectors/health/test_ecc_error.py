@@ -67,7 +67,7 @@ def test_each_gpu_has_its_own_errors() -> None:
 def test_without_counters_it_is_not_judged() -> None:
     """Nor by a single reading."""
     (absent,) = unjudged(analyze(recording(util=_UTIL)), "ecc_error")
-    assert "ecc.errors.uncorrected.volatile.total" in absent.recording
+    assert "gpu_ecc_uncorrected_total" in absent.metrics
     once = np.full(100, np.nan)
     once[3] = 4
     (lone,) = unjudged(analyze(recording(util=_UTIL, uncorrected=once)), "ecc_error")

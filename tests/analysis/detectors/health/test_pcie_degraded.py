@@ -62,10 +62,10 @@ def test_a_gpu_that_rests_is_not_judged() -> None:
 def test_without_columns_it_is_not_judged() -> None:
     """The fields of nvidia-smi that tell are named."""
     (entry,) = unjudged(analyze(recording(util=_UTIL)), "pcie_degraded")
-    assert "pcie.link.gen.gpucurrent" in entry.recording
-    assert "pcie.link.gen.max" in entry.recording
+    assert "pcie_link_generation" in entry.metrics
+    assert "pcie_link_generation_max" in entry.metrics
     (idle,) = unjudged(analyze(recording(power=np.full(60, 80.0), link_width=8, link_width_max=16)), "pcie_degraded")
-    assert "utilization.gpu" in idle.recording
+    assert "gpu_utilization_ratio" in idle.metrics
 
 
 def test_a_width_without_its_maximum_is_not_judged() -> None:

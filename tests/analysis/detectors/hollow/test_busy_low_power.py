@@ -139,14 +139,14 @@ def test_an_unknown_gpu_without_a_limit_is_not_judged() -> None:
     analysis = analyze(recording(util=_BUSY, power=_HUNG, model="Some GPU"))
     (entry,) = unjudged(analysis, "hollow_util")
     assert "not known for Some GPU" in entry.reason
-    assert "enforced.power.limit" in entry.recording
+    assert "gpu_power_limit_watts" in entry.metrics
     assert found(analysis, "hollow_util") == []
 
 
 def test_without_power_and_without_dcgm_it_is_not_judged() -> None:
     """Utilisation alone calls a hang busy."""
     (entry,) = unjudged(analyze(recording(util=_BUSY)), "hollow_util")
-    assert "power.draw" in entry.recording
+    assert "gpu_power_watts" in entry.metrics
 
 
 def test_a_short_recording_is_not_judged() -> None:

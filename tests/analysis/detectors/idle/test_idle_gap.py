@@ -202,8 +202,8 @@ def test_gaps_weigh_by_their_share_of_the_job() -> None:
 def test_without_utilisation_it_is_not_judged() -> None:
     """The answer names the field to record."""
     (entry,) = unjudged(analyze(recording(power=steps((100, 60)))), "idle_gap")
-    assert "utilization.gpu" in entry.recording
-    assert entry.recording.startswith("nvidia-smi --query-gpu=timestamp,index,")
+    assert "gpu_utilization_ratio" in entry.metrics
+    assert entry.recording == "gpureport record -- COMMAND"
 
 
 def test_a_gpu_without_utilisation_beside_others_is_named() -> None:

@@ -36,7 +36,7 @@ def test_what_was_not_recorded_is_not_ruled_out() -> None:
     (finding,) = found(analyze(recording(util=_PHASES, cpu=_CALM)), "underutilised")
     assert finding.confidence == Confidence.LOW
     assert "CPU as a whole was not the bottleneck; whether one core or storage was is not known." in finding.summary
-    assert "percpu=True" in finding.recommendation
+    assert "whether one core or storage was the bottleneck: gpureport record" in finding.recommendation
     assert not any("storage" in said for said in finding.ruled_out)
 
 
@@ -120,7 +120,7 @@ def test_point_samples_of_a_job_that_is_used_well_say_nothing() -> None:
 def test_without_a_host_log_or_too_short_it_is_not_judged() -> None:
     """Without a CPU series the cause is unknown, and half a minute is needed in any case."""
     (entry,) = unjudged(analyze(recording(util=_PHASES)), "underutilised")
-    assert "psutil.cpu_percent()" in entry.recording
+    assert "cpu_utilization_ratio" in entry.metrics
     (entry,) = unjudged(analyze(recording(util=_PHASES[:25], cpu=_CALM[:25])), "underutilised")
     assert entry.recording == "a log of at least 30 s"
 

@@ -59,7 +59,7 @@ def test_a_gpu_without_utilisation_is_not_judged() -> None:
     """As with MIG, null is not zero."""
     (entry,) = unjudged(analyze(recording(util=[_BUSY, np.full(300, np.nan)])), "unused_gpu")
     assert entry.device == "gpu:1"
-    assert "utilization.gpu" in entry.recording
+    assert "gpu_utilization_ratio" in entry.metrics
 
 
 def test_time_without_samples_is_not_lost() -> None:

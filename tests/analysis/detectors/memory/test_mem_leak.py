@@ -113,6 +113,6 @@ def test_twenty_samples_give_a_finding_of_medium_confidence() -> None:
 
 def test_without_memory_it_is_not_judged() -> None:
     """Neither without use nor without the memory installed."""
-    assert "memory.used" in unjudged(analyze(recording(util=_UTIL)), "mem_leak")[0].recording
+    assert "gpu_memory_used_bytes" in unjudged(analyze(recording(util=_UTIL)), "mem_leak")[0].metrics
     unsized = analyze(recording(util=_UTIL, memory=_memory(per_minute=0.5), memory_total=None))
-    assert "memory.total" in unjudged(unsized, "mem_leak")[0].recording
+    assert "gpu_memory_total_bytes" in unjudged(unsized, "mem_leak")[0].metrics

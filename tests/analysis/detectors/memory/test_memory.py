@@ -72,8 +72,8 @@ def test_without_memory_it_is_not_judged() -> None:
     absent = analyze(recording(util=_UTIL))
     unsized = analyze(recording(util=_UTIL, memory=_growing(30), memory_total=None))
     for kind in _KINDS:
-        assert "memory.used" in unjudged(absent, kind)[0].recording
-        assert "memory.total" in unjudged(unsized, kind)[0].recording
+        assert "gpu_memory_used_bytes" in unjudged(absent, kind)[0].metrics
+        assert "gpu_memory_total_bytes" in unjudged(unsized, kind)[0].metrics
 
 
 @pytest.mark.parametrize("level", [30.0, 78.0], ids=["mem_headroom", "mem_pressure"])

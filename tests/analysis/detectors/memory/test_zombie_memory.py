@@ -57,7 +57,7 @@ def test_a_gpu_that_idles_while_another_works_is_no_zombie() -> None:
 def test_without_memory_it_is_not_judged() -> None:
     """What to record is said."""
     (entry,) = unjudged(analyze(recording(util=_ENDED)), "zombie_memory")
-    assert "memory.used" in entry.recording
+    assert "gpu_memory_used_bytes" in entry.metrics
 
 
 def test_a_short_recording_is_not_judged() -> None:

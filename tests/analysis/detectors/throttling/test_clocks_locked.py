@@ -69,7 +69,7 @@ def test_a_gpu_at_rest_and_absent_columns_are_not_judged() -> None:
     idle = analyze(recording(util=steps((0, 100)), clock=210, clock_max=1410))
     assert "0 busy samples" in unjudged(idle, "clocks_locked")[0].reason
     absent = analyze(recording(util=_UTIL))
-    assert "clocks_event_reasons.active" in unjudged(absent, "clocks_locked")[0].recording
+    assert "clock_event_applications_clocks_setting" in unjudged(absent, "clocks_locked")[0].metrics
 
 
 def test_a_clock_far_below_what_the_log_shows_seems_set() -> None:

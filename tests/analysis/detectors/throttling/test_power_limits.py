@@ -66,8 +66,8 @@ def test_the_default_limit_is_no_finding() -> None:
 def test_unknown_limits_are_not_judged() -> None:
     """Neither kind without power limits or bits."""
     analysis = analyze(recording(util=steps((98, 300)), power=390))
-    assert "enforced.power.limit" in unjudged(analysis, "power_cap")[0].recording
-    assert "power.default_limit" in unjudged(analysis, "power_limited")[0].recording
+    assert "gpu_power_limit_watts" in unjudged(analysis, "power_cap")[0].metrics
+    assert "gpu_power_limit_default_watts" in unjudged(analysis, "power_limited")[0].metrics
 
 
 def test_a_lowered_limit_is_a_choice() -> None:

@@ -156,7 +156,7 @@ def test_without_clocks_it_is_not_judged() -> None:
     analysis = analyze(recording(**_BUSY, temperature=84))
     (entry,) = unjudged(analysis, "thermal_throttle")
     assert "within 3 °C of its limit" in entry.reason
-    assert "clocks_event_reasons.active" in entry.recording
+    assert "clock_event_hw_slowdown" in entry.metrics
     assert unjudged(analysis, "hw_throttle")
 
 
@@ -211,7 +211,7 @@ def test_a_hardware_bit_without_clocks_is_not_judged(clock: float, missing: str)
     run = recording(**_BUSY, clock=clock, hw_slowdown=_ON, sw_thermal_slowdown=_OFF, model="Some GPU")
     (entry,) = unjudged(analyze(run), "hw_throttle")
     assert f"without {missing} a cut" in entry.reason
-    assert "clocks.max.sm" in entry.recording
+    assert "gpu_sm_clock_max_hertz" in entry.metrics
 
 
 def test_episodes_end_with_the_recording() -> None:

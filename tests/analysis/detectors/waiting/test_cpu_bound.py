@@ -68,7 +68,7 @@ def test_without_a_cpu_series_it_is_not_judged() -> None:
     """Never CPU-bound without CPU data; what to record is said."""
     analysis = analyze(recording(util=_PHASES))
     (entry,) = unjudged(analysis, "cpu_bound")
-    assert "psutil.cpu_percent()" in entry.recording
+    assert "cpu_utilization_ratio" in entry.metrics
     assert found(analysis, "cpu_bound") == []
 
 

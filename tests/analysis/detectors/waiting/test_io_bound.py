@@ -116,7 +116,7 @@ def test_without_the_column_it_is_not_judged() -> None:
     """Recorders other than Linux ones have no such column; what to record is said."""
     (entry,) = unjudged(analyze(recording(util=_PHASES, cpu=_CALM)), "io_bound")
     assert "cpu_iowait_ratio was not recorded" in entry.reason
-    assert "iowait" in entry.recording
+    assert "cpu_iowait_ratio" in entry.metrics
 
 
 def test_a_series_of_another_time_and_a_short_run_are_not_judged() -> None:

@@ -107,9 +107,9 @@ def test_another_order_in_time_explains_nothing() -> None:
 def test_what_is_missing_is_not_judged() -> None:
     """Traffic takes dmon or DCGM; without the width no rate is known; the table may give the generation."""
     (entry,) = unjudged(analyze(recording(util=_PHASES)), "transfer_bound")
-    assert "nvidia-smi dmon -s t" in entry.recording
+    assert "pcie_receive_bytes_per_second" in entry.metrics
     (entry,) = unjudged(analyze(recording(util=_PHASES, received=_COPIES, sent=0.5)), "transfer_bound")
-    assert "pcie.link.width.current" in entry.recording
+    assert "pcie_link_width" in entry.metrics
     run = recording(util=_PHASES, received=_COPIES, sent=0.5, link_width=16, model="NVIDIA A100-SXM4-80GB")
     (finding,) = found(analyze(run), "transfer_bound")
     assert finding.confidence == Confidence.LOW

@@ -87,7 +87,7 @@ def test_a_header_that_was_cut_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_header_alone_is_no_recording(tmp_path: Path, times: int) -> None:
     """A logger killed before its first block was written is told apart from a log of another kind."""
-    with pytest.raises(SourceError, match="it holds a header and no row; record again"):
+    with pytest.raises(SourceError, match="it holds a header and no row; gpureport record -- COMMAND records one"):
         read_text(tmp_path, lines(*[HEADER] * times))
 
 

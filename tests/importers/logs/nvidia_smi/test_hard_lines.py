@@ -210,7 +210,10 @@ def test_a_very_long_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["\n\n\n", " \n\t\r\n", "\0" * 300, "\0\n" * 300])
 def test_blank_lines_alone(tmp_path: Path, content: str) -> None:
     """A file of nothing is called that, not a log of another kind."""
-    with pytest.raises(SourceError, match="the file holds nothing but blank lines or NUL bytes; record again"):
+    with pytest.raises(
+        SourceError,
+        match="the file holds nothing but blank lines or NUL bytes; gpureport record",
+    ):
         read_text(tmp_path, content)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpureport import recording_advice
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
@@ -181,22 +182,18 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     assert max(len(bar.label) for bar in content.gpu_time) < 70
 
 
-def test_several_commands_are_one() -> None:
-    """What is recorded and what is missing in one nvidia-smi command; each line keeps its own fields."""
+def test_what_to_record_stands_once() -> None:
+    """Lines say what is missing in words; the end names the one command, and the raw ones each once."""
     missing = [
         missing_metrics.not_recorded(kind, None, metric, "cpu_utilization_ratio")
         for kind, metric in (("power_cap", "gpu_power_limit_watts"), ("thermal_throttle", "gpu_temperature_celsius"))
     ]
     judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement
-    assert judgement.command == (
-        "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,temperature.gpu,clocks.current.sm"
-        ",enforced.power.limit --format=csv -l 1 -f gpu.csv"
-    )
-    assert [line.recording for line in judgement.lines] == [
-        f"nvidia-smi: {field}; a CSV with a timestamp and psutil.cpu_percent() once a second, given with --host"
-        for field in ("enforced.power.limit", "temperature.gpu")
-    ]
-    assert report(examples.pair(examples.run(), (), (missing[0],))).judgement.command == ""
+    assert judgement.advice == recording_advice.RECORDS_MISSING
+    assert judgement.command == recording_advice.GPU_COMMAND
+    assert judgement.other_commands == (recording_advice.HOST_COMMAND,)
+    assert {line.recording for line in judgement.lines} == {""}
+    assert report(examples.pair(examples.run(), (), ())).judgement.command == ""
 
 
 def test_rejected_lines_are_told_at_the_head_where_they_outnumber_the_kept() -> None:

@@ -9,8 +9,8 @@ from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.opening import iterate_lines
 from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
+from gpureport.recording_advice import RECORDS_ONE
 
-_RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 _SHOWN = 24
 """Characters of a line that a message quotes."""
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
@@ -32,7 +32,7 @@ def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bo
     """
     names = ", ".join(column.source for column in layout.columns)
     if not layout.holds(fields.METRICS):
-        return f"no GPU metric among the columns {names}", _UNIT if fractions else _RECORD
+        return f"no GPU metric among the columns {names}", _UNIT if fractions else RECORDS_ONE
     if layout.stamp is None and (not counted_times or stamped):
         time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
         hint = f"if {time} holds the time, call it timestamp in the header; else {_INTERVAL}" if time else _INTERVAL
@@ -58,7 +58,7 @@ def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     if 2 * unread > rejected:
         return _explain_unread_stamps(file, line)
     if tally.lines == tally.headers:
-        return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
+        return "it holds a header and no row", RECORDS_ONE
     ((header, row), lines), *_ = tally.misaligned.most_common(1) or [((0, 0), 0)]
     if 2 * lines > rejected:
         names = "its header names" if tally.headers else "--columns names"
@@ -67,7 +67,7 @@ def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
     what = "its only line is no row that can be used"
     if tally.lines > 1:
         what = f"none of its {tally.lines} lines is a row that can be used"
-    return what + (f" ({reasons})" if reasons else ""), _RECORD
+    return what + (f" ({reasons})" if reasons else ""), RECORDS_ONE
 
 
 def _explain_unread_stamps(file: RawFile, line: int) -> Problem:

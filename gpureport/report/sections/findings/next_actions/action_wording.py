@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpureport.recording_advice import RECORD
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionWording:
@@ -88,10 +90,10 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
     "underutilised": _PROFILE,
     "low_util_cause_unknown": ActionWording(
-        title="Log the CPU beside the GPU",
+        title="Record the CPU beside the GPU",
         how="Waiting for data, for storage or for one thread all look the same without it.",
         gain="May show the cause",
-        command="gpureport explain recording",
+        command=RECORD,
     ),
     "hollow_util": ActionWording(
         title="Give the GPU more work at a time",

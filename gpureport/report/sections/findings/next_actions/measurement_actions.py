@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
@@ -90,11 +91,11 @@ def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[
         return
     yield Measurement(
         action=Action(
-            title="Log the CPU beside the GPU",
+            title="Record the CPU beside the GPU",
             gain="May show the cause",
             text="Waiting for data, for storage or for one thread all look the same without it.",
-            certainty="No CPU was logged.",
-            command="gpureport explain recording",
+            certainty="The CPU was not recorded.",
+            command=RECORD,
         )
     )
 

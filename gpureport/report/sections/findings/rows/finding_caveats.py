@@ -38,7 +38,7 @@ _TO_BE_SURE = {
     "io_bound": "trace some steps with a profiler",
     "transfer_bound": "trace some steps with a profiler",
     "underutilised": "trace some steps with a profiler",
-    "low_util_cause_unknown": "log the CPU beside the GPU",
+    "low_util_cause_unknown": "record the CPU beside the GPU",
     "periodic_stall": "note when the job saves and evaluates",
     "mem_headroom": "run once with preallocation off",
     "mem_prealloc": "run once with preallocation off",

@@ -124,8 +124,8 @@ def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
 def test_nothing_is_prescribed_for_an_unknown_cause() -> None:
     """The CPU is to be logged instead."""
     (action,) = _single(_finding("low_util_cause_unknown"))
-    assert (action.title, action.gain) == ("Log the CPU beside the GPU", "May show the cause")
-    assert action.command == "gpureport explain recording"
+    assert (action.title, action.gain) == ("Record the CPU beside the GPU", "May show the cause")
+    assert action.command == "gpureport record -- COMMAND"
 
 
 def test_single_runs_a_step_are_to_be_repeated() -> None:

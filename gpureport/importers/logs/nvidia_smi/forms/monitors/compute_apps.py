@@ -29,7 +29,7 @@ _SLACK = 60_000
 """Rows of one tick lie some milliseconds apart, as those of other queries do; in microseconds."""
 _NOTE = (
     "The log lists processes: how many a GPU has and what memory they hold is kept; the GPU has more in use than that. "
-    "A GPU has no row while it runs none. nvidia-smi --query-gpu records the GPU itself."
+    "A GPU has no row while it runs none. gpureport record records the GPU itself."
 )
 
 
