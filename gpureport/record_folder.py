@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 GPU_LOG = "gpu.csv"
@@ -12,6 +13,9 @@ HOST_LOG = "host.csv"
 """The load of the machine and of the job's processes."""
 RUN_FILE = "run.json"
 """What the run was: see `RecordedRun`."""
+LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
+_LONGEST = 2**20
+"""Characters of a run file at most; a longer one was not written by the recorder."""
 
 SCHEMA = "gpureport.record/1"
 
@@ -78,4 +82,13 @@ def parse_run_file(text: str) -> RecordedRun | None:
             notes=tuple(map(str, content["notes"])),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def read_run_file(folder: Path) -> RecordedRun | None:
+    """Return what the run file of a folder says; None where there is none, or it is damaged."""
+    try:
+        with (folder / RUN_FILE).open(encoding="utf-8") as file:
+            return parse_run_file(file.read(_LONGEST))
+    except (OSError, ValueError):
         return None

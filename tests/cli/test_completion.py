@@ -69,7 +69,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("check", "base", "--fail-on", "prob"), ["problem"]),
         (("check", "base", "--baseline", "goo"), ["good"]),
         (("runs", "show", ""), ["base"]),
-        (("baseline", "set", "new", "b"), ["base"]),
+        (("baseline", "set", "new", "b"), ["base", "bin"]),
         (("analyze", "g"), ["gpu.csv.gz"]),
         (("report", "b"), ["base", "bin"]),
         (("nosuch", "x"), []),

@@ -1,9 +1,9 @@
 """`gpureport baseline`: named runs to check other runs against."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,11 @@ from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.errors import SettingsError
-from gpureport.store import Entry, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpureport.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,7 +59,7 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
 
 
-def _find_entries(place: Store, sources: tuple[str, ...], options: SourceOptions) -> Iterator[Entry]:
+def _find_entries(place: "Store", sources: tuple[str, ...], options: SourceOptions) -> "Iterator[Entry]":
     """Yield the runs of sources as the store holds them."""
     if options.input.as_one_run:
         yield from (store_run(place, reading, force=False)[0] for reading in named_runs.find_readings(sources, options))

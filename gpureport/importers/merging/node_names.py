@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpureport.record_folder import LOGS, read_run_file
+
 if TYPE_CHECKING:
     from gpureport.importers.merging.shared_devices import LogContents, Pair
 
@@ -14,7 +16,7 @@ _LONGEST = 40
 
 
 def name_nodes(logs: "Sequence[LogContents]", clashes: "Collection[Pair]") -> list[str | None]:
-    """Return a node for each log, from file or folder names: the shortest that tell apart those that clash.
+    """Return a node for each log, from its recording, or from file or folder names: the shortest that differ.
 
     A host log that bears the name of no GPU log is one of no particular node.
     """
@@ -41,11 +43,18 @@ def _clean(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name).strip("-_.")[:_LONGEST]
 
 
+def _recorded_host(path: Path) -> str:
+    """Return the machine that `gpureport record` wrote a log on; empty for other logs."""
+    run = read_run_file(path.parent) if path.name in LOGS else None
+    return _clean(run.host) if run else ""
+
+
 def _folder(path: Path) -> str:
     return _clean(path.resolve().parent.name)
 
 
 _LEVELS: tuple[Callable[[Path], str], ...] = (
+    _recorded_host,
     lambda path: _clean(_COMMON.sub("", strip_suffixes(path.name))),
     _folder,
     lambda path: _clean(path.name),

@@ -8,17 +8,12 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from gpureport import record_folder
 from gpureport.errors import SettingsError
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
 from gpureport.importers.timebase import zones
-from gpureport.record_folder import RecordedRun, parse_run_file
-
-_LOGS = {record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG}
-_LONGEST = 2**20
-"""Bytes of a run file at most; a longer one was not written by the recorder."""
+from gpureport.record_folder import RecordedRun, read_run_file
 
 _OFFSET = re.compile(r"([+-])(\d\d):00")
 """Whole hours; the signs in the official names of such zones are turned round."""
@@ -46,7 +41,9 @@ def add_run_files(inputs: Sequence[Input], options: ReadOptions, labels: Labels)
 
     A run file that cannot be read is a note.
     """
-    folders = dict.fromkeys(each.path.parent for each in inputs if each.path.name in _LOGS and each.locator != "-")
+    folders = dict.fromkeys(
+        each.path.parent for each in inputs if each.path.name in record_folder.LOGS and each.locator != "-"
+    )
     found = {folder: read_run_file(folder) for folder in folders if (folder / record_folder.RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]
     notes = [
@@ -68,15 +65,6 @@ def add_run_files(inputs: Sequence[Input], options: ReadOptions, labels: Labels)
         ),
         notes=(*notes, *([zone_note] if zone_note else [])),
     )
-
-
-def read_run_file(folder: Path) -> RecordedRun | None:
-    """Return what the run file of a folder says; None where there is none, or it is damaged."""
-    try:
-        with (folder / record_folder.RUN_FILE).open(encoding="utf-8") as file:
-            return parse_run_file(file.read(_LONGEST))
-    except (OSError, ValueError):
-        return None
 
 
 def _choose_zone(runs: Sequence[RecordedRun]) -> tuple[str | None, str]:
