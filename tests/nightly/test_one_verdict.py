@@ -37,15 +37,15 @@ _WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
 _STYLES = {0: "better", 1: "worse", 4: "unsure"}
 
 
-def write_log(path: Path, chance: random.Random, util: int, pause: int = 0) -> None:
+def write_log(path: Path, chance: random.Random, util: int, pause: int = 0, rows: int = 600) -> None:
     """Write the log of a job that holds a utilisation, with a pause in its middle."""
     start, pauses = chance.randint(0, 4), range(200, 200 + pause)
-    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(600)]
-    rows = [
+    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(rows)]
+    lines = [
         row(second, util=0 if second in pauses else util + (second * 7 + start) % 5 - 2, power=power)
         for second, power in enumerate(powers)
     ]
-    path.write_text("\n".join([HEADER, *rows, ""]))
+    path.write_text("\n".join([HEADER, *lines, ""]))
 
 
 def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
