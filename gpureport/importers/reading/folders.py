@@ -27,6 +27,14 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
                 yield Input(path, found, str(path), beside)
 
 
+def _find_host_recording(folder: Path) -> Iterator[Input]:
+    """Yield the host log of a recording without GPUs: it is a run of its own."""
+    if read_run_file(folder) is not None:
+        for each in _recognise(folder, HOST_IMPORTERS):
+            if each.path.name == HOST_LOG:
+                yield replace(each, beside=False)
+
+
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
@@ -34,14 +42,6 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
             yield from _find_logs(path, above)
-
-
-def _find_host_recording(folder: Path) -> Iterator[Input]:
-    """Yield the host log of a recording without GPUs: it is a run of its own."""
-    if read_run_file(folder) is not None:
-        for each in _recognise(folder, HOST_IMPORTERS):
-            if each.path.name == HOST_LOG:
-                yield replace(each, beside=False)
 
 
 def list_unrecognised_files(source: str | Path) -> list[Path]:
