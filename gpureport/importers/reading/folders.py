@@ -1,16 +1,15 @@
 """Folders of logs, and the files that lie beside a log."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.reading.sources import find_runs, identify, read_head, recognise, spool
-from gpureport.record_folder import HOST_LOG, read_run_file
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
@@ -29,10 +28,10 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
 
 def _find_host_recording(folder: Path) -> Iterator[Input]:
     """Yield the host log of a recording without GPUs: it is a run of its own."""
-    if read_run_file(folder) is not None:
+    if record_folder.read_run_file(folder) is not None:
         for each in _recognise(folder, HOST_IMPORTERS):
-            if each.path.name == HOST_LOG:
-                yield replace(each, beside=False)
+            if each.path.name == record_folder.HOST_LOG:
+                yield Input(each.path, each.importer, each.locator)
 
 
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
