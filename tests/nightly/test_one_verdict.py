@@ -60,9 +60,7 @@ def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
         if fate < 0.08:
             path.write_text("no log\n" * 20)
         elif fate < 0.11:
-            path.write_text(
-                "\n".join([HEADER, *(row(second, util=90) for second in range(chance.randint(5, 9)))]) + "\n"
-            )
+            write_log(path, chance, util=90, rows=chance.randint(8, 30))
         else:
             write_log(path, chance, util=60 if fate < 0.2 else 90, pause=60 if 0.17 < fate < 0.27 else 0)
     return sources
