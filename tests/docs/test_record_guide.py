@@ -1,6 +1,7 @@
 """The commands of the guide to recording run on a machine with a stand-in driver, a stand-in Docker and a pod."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
 from gpureport.record_folder import RUN_FILE, parse_run_file
-from tests.docs.test_pages import ROOT, blocks
+from tests.docs.test_pages import PAGES, ROOT, blocks
 from tests.recorder.stand_in import install_stand_in
 
 PAGE = ROOT / "docs" / "how-to" / "record.md"
@@ -83,3 +84,12 @@ def test_pods_are_one_run(tmp_path: Path) -> None:
         run([place if word == output else word for word in container["command"]], tmp_path)
     run(["sh", "-e", "-c", blocks(PAGE, "sh")[3]], tmp_path)
     assert (tmp_path / "report.html").is_file()
+
+
+def test_pages_print_one_command() -> None:
+    """No page prints a command of nvidia-smi that asks for other fields than the guide."""
+    pattern = re.compile(r"--query-gpu=([\w.,]*\w)(?=\s)")
+    (fields,) = pattern.findall(PAGE.read_text(encoding="utf-8"))
+    assert fields.count(",") >= 30
+    others = {field for page in PAGES for field in pattern.findall(page.read_text(encoding="utf-8"))} - {fields}
+    assert others == set()

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
@@ -25,10 +26,18 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
                 yield Input(path, found, str(path), beside)
 
 
+def _find_host_recording(folder: Path) -> Iterator[Input]:
+    """Yield the host log of a recording without GPUs: it is a run of its own."""
+    if record_folder.read_run_file(folder) is not None:
+        for each in _recognise(folder, HOST_IMPORTERS):
+            if each.path.name == record_folder.HOST_LOG:
+                yield Input(each.path, each.importer, each.locator)
+
+
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
-    yield from _recognise(folder, IMPORTERS)
+    yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
             yield from _find_logs(path, above)
