@@ -41,7 +41,7 @@ def describe_unassessed(checks: Sequence[Check]) -> Iterator[str]:
     unknown = [check for check in checks if check.outcome is CheckOutcome.CANNOT_JUDGE]
     for words, reason in dict.fromkeys((check.limit, check.reason) for check in unknown):
         named = _name_runs([check.run for check in unknown if (check.limit, check.reason) == (words, reason)])
-        why = name_findings(display.clean_sentence(reason))
+        why = name_findings(display.clean_sentence(reason)).rstrip(".")
         yield f"{display.clean(words)}{f' ({named})' if named else ''}: {why}"
 
 

@@ -14,6 +14,7 @@ from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, 
 from gpureport.comparison.verdicts.comparability import COVERAGE
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device
+from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
@@ -53,8 +54,7 @@ def _observe_device(
     held = next((each for each in analysis.statistics if each.device == device.id), None)
     value, seconds = (None, 0.0) if held is None else read(limit, held)
     if value is None:
-        recorder = BY_NAME[limit.name].recorded_by if limit.name in BY_NAME else ""
-        hint = f"; record {recorder}" if recorder else ""
+        hint = f"; needs {choose_recording([limit.name])}" if limit.name in BY_NAME else ""
         return not_observed(f"{limit.name} of {name} was not recorded{hint}")
     several = len(analysis.run.devices) > 1
     shown = limit_units.format_against_limit(value, limit.threshold)

@@ -12,16 +12,17 @@ HIDDEN = "***"
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ANYWHERE = re.compile(r"passw|passphrase|secret|credential|apikey|accesskey|privatekey|authoriz", re.IGNORECASE)
 _ENDINGS = ("token", "key", "pwd", "auth")
-_WORDS = {"pass", "cred", "creds", "cookie", "signature", "sas", "dsn", "jwt", "bearer", "otp", "pat"}
+_WORDS = {"pass", "cred", "creds", "cookie", "signature", "sig", "sas", "dsn", "jwt", "bearer", "otp", "pat"}
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _CHECKSUM_WORDS = {"commit", "revision", "sha", "hash", "checksum", "ref"}
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
 _INNER = re.compile(r"([A-Za-z_][\w.\-]*)(=)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
-_JSON = re.compile(
-    r"(?P<quote>[\"'])(?P<name>[\w.\- ]+)(?P=quote)\s*:\s*(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s,}\]]+)"
-)
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]+)(?P=quote)\s*:\s*"
+_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
+_JSON_CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>])+|[\"'\\]", re.DOTALL)
 _URL_USER = re.compile(r"://(?:[^\s/:]+:\S*|[^\s/]*)@")
 _SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)\S+", re.IGNORECASE)
@@ -40,7 +41,9 @@ def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
     shown: list[str] = []
     option = ""
     for word in command:
-        is_value = bool(option) and not _OPTION.fullmatch(word)
+        # a secret may begin with a hyphen, as an option of one letter does
+        looks_secret = len(word) > len("-x") and not word.startswith("--") and _is_secret(option, word)
+        is_value = bool(option) and (looks_secret or not _OPTION.fullmatch(word))
         if (is_value and _is_secret(option, word)) or (is_value and option in {"-u", "--user"} and ":" in word):
             shown.append(HIDDEN)
         else:
@@ -82,7 +85,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
         name = own
     word = _SCHEME.sub(rf"\1\2{HIDDEN}", word)
     word = _URL_USER.sub(f"://{HIDDEN}@", word)
-    word = _JSON.sub(_hide_json_value, word)
+    word = _JSON_CONTAINER.sub(_hide_json_value, _JSON.sub(_hide_json_value, word))
     if re.search(r"\s", word):
         word = _hide_in_script(word)
     word = _INNER.sub(lambda found: _hide_assigned(*found.groups()), word)
@@ -116,9 +119,10 @@ def _hide_assigned(name: str, sign: str, value: str) -> str:
 
 def _hide_json_value(found: re.Match[str]) -> str:
     value = found["value"]
+    before = found.group()[: -len(value)]
     if not _is_secret(found["name"], value.strip("\"'")):
-        return found.group()
-    return found.group()[: -len(value)] + f'"{HIDDEN}"'
+        return before + (_JSON_CONTAINER.sub(_hide_json_value, value) if value[0] in "{[" else value)
+    return f'{before}"{HIDDEN}"'
 
 
 def _hide_random(found: re.Match[str]) -> str:

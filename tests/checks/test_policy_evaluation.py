@@ -60,7 +60,7 @@ def test_a_figure_is_held_against_its_limit(limit: str, outcome: CheckOutcome, o
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [
-        ("gpu_sm_clock_hertz >= 1 GHz", "gpu_sm_clock_hertz of GPU 0 was not recorded; record clocks.current.sm"),
+        ("gpu_sm_clock_hertz >= 1 GHz", "gpu_sm_clock_hertz of GPU 0 was not recorded; needs gpureport record"),
         ("cpu_utilization_ratio <= 90%", "no host was recorded"),
         ("work_rate_hertz >= 3", "work_rate_hertz cannot be told: say the work done with --work N:UNIT"),
         ("cost <= 3 USD", "prices are stated in EUR, not in USD"),

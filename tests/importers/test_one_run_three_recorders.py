@@ -22,7 +22,9 @@ from gpureport import columns
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
+from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
+from gpureport.recording_advice import RECORD
 from gpureport.report import build, render
 from gpureport.report.wording.terms import KINDS
 from tests.importers import one_run
@@ -242,14 +244,16 @@ def test_values_that_were_put_back_are_counted(seen: dict[str, Seen], name: str)
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_was_not_recorded_is_not_judged(seen: dict[str, Seen], name: str) -> None:
-    """Exactly that: no tracker tells heat or clocks, each with the command that records them; nvidia-smi does."""
+    """Exactly that: no tracker tells heat or clocks, each with the command and the metrics that would."""
     entries = seen[name].analysis.not_judged
     # nor did any of them record how well the model did
     assert {entry.kind for entry in entries} == NEVER_RECORDED[name] | {"no_progress"}
     for entry in entries:
         if entry.kind in ANSWERS:
-            assert entry.recording.startswith("nvidia-smi --query-gpu=timestamp,index,")
-            assert ANSWERS[entry.kind] in entry.recording
+            assert entry.recording == RECORD
+            fields = [BY_NAME[metric].recorded_by for metric in entry.metrics]
+            # the size of a GPU without a name is not known by any metric
+            assert ANSWERS[entry.kind] in fields or (entry.kind, fields) == ("oversized_gpu", [])
     assert not {finding.kind for finding in seen[name].analysis.findings} & NEVER_RECORDED[name]
 
 

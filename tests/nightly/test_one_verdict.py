@@ -37,15 +37,15 @@ _WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
 _STYLES = {0: "better", 1: "worse", 4: "unsure"}
 
 
-def write_log(path: Path, chance: random.Random, util: int, pause: int = 0) -> None:
+def write_log(path: Path, chance: random.Random, util: int, pause: int = 0, rows: int = 600) -> None:
     """Write the log of a job that holds a utilisation, with a pause in its middle."""
     start, pauses = chance.randint(0, 4), range(200, 200 + pause)
-    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(600)]
-    rows = [
+    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(rows)]
+    lines = [
         row(second, util=0 if second in pauses else util + (second * 7 + start) % 5 - 2, power=power)
         for second, power in enumerate(powers)
     ]
-    path.write_text("\n".join([HEADER, *rows, ""]))
+    path.write_text("\n".join([HEADER, *lines, ""]))
 
 
 def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
@@ -60,9 +60,7 @@ def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
         if fate < 0.08:
             path.write_text("no log\n" * 20)
         elif fate < 0.11:
-            path.write_text(
-                "\n".join([HEADER, *(row(second, util=90) for second in range(chance.randint(5, 9)))]) + "\n"
-            )
+            write_log(path, chance, util=90, rows=chance.randint(8, 30))
         else:
             write_log(path, chance, util=60 if fate < 0.2 else 90, pause=60 if 0.17 < fate < 0.27 else 0)
     return sources

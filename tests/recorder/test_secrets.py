@@ -40,6 +40,7 @@ def test_values_of_options_and_variables(name: str, secret: str) -> None:
         ["env", f"{name}={secret}", "python", "train.py"],
         ["curl", "-H", f"{name}: {secret}"],
         ["python", "train.py", json.dumps({"lr": 1, name: secret}, ensure_ascii=False)],
+        ["python", "train.py", json.dumps({"cfg": {name: secret, "lr": 1}}, ensure_ascii=False)],
     ]
     for command in commands:
         written = _written(command)
@@ -77,6 +78,22 @@ def test_keys_without_a_name(secret: str) -> None:
     """Words that nobody types by hand."""
     assert secret not in _written(["wandb", "login", secret])
     assert "abc\n" not in _written(["wandb", "login", secret])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["x", '--json={"auth": {"user": "abcd"}, "lr": 1}'],
+        ["x", '{"a": {"b": {"pass": "abcd"}}, "tokens": ["abcd", "abcd"]}'],
+        ["x", "--token", "-abcd"],
+        ["x", "--url", "https://host/c?sv=1&sig=abcd%3D"],
+        ["bash", "-c", "curl -H 'X-Api-Key: abcd' -u me:abcd http://h"],
+        ["bash", "-lc", "export WANDB_API_KEY=abcd; python train.py"],
+    ],
+)
+def test_ways_people_pass_secrets(command: list[str]) -> None:
+    """Nested settings, addresses with a signature, headers."""
+    assert "abcd" not in _written(command)
 
 
 def test_settings_stay() -> None:

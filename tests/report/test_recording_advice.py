@@ -15,16 +15,15 @@ from tests import builders
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 QUICK = ["thermal_throttle", "low_util_cause_unknown", "dmon", "healthy"]
-SLOW = sorted(path.name for path in SAMPLES.iterdir() if (path / "gpu.csv").exists() and path.name not in QUICK)
+SLOW = sorted(path.name for path in SAMPLES.iterdir() if path.name not in {*QUICK, "mapped", "recorded"})
 _QUERY = re.compile(r"--query-gpu=(\S+)")
 _MARKUP = re.compile(r"<[^>]*>")
 
 
 def _texts(sample: str) -> dict[str, str]:
     """Return a report in every format of words, without the marks of HTML."""
-    (run,) = gpureport.read(SAMPLES / sample)
-    analysis = gpureport.analyze(run)
-    texts = {name: str(gpureport.report(analysis, format=name)) for name in ("html", "md", "json", "txt")}
+    runs = gpureport.read(SAMPLES / sample)
+    texts = {name: str(gpureport.report(runs, format=name)) for name in ("html", "md", "json", "txt")}
     return texts | {"html": _MARKUP.sub("", texts["html"])}
 
 

@@ -17,7 +17,7 @@ from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
 from gpureport.cli.results import report_output
-from gpureport.cli.results.captured_night import CapturedNight, measure_runs, read_night
+from gpureport.cli.results.captured_night import measure_runs, read_night
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, source_names
 from gpureport.errors import SettingsError
@@ -74,14 +74,23 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
     verdict = None
+    against = gates.compare_with_baseline(rules.baseline if source else None, fresh, analysis, options)
     if source:
         draft = _night(date, label, parts, now)
-        verdict = _judge(rules, tonight, fresh, analysis, options)
+        verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
         change_checks = _check_changes(history, draft) if fail_on_change else ()
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         history.append(_with_checks(draft, verdict))
-    whole = {each.page: each for each in history.read_all()}
-    headline, state = _write_pages(site, history, NightReports(store=store, whole=whole, options=analysis, fresh=fresh))
+    reports = NightReports(
+        store=store,
+        whole={each.page: each for each in history.read_all()},
+        options=analysis,
+        fresh=fresh,
+        baseline=rules.baseline,
+        against=against,
+        throughput=options.tracker.throughput,
+    )
+    headline, state = _write_pages(site, history, reports)
     _print_night(headline, state, verdict)
     print_note(f"wrote {site / 'index.html'}")
     if verdict is not None:
@@ -107,18 +116,6 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
     for option, value in typed.items():
         if value:
             raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log")
-
-
-def _judge(
-    rules: gates.GateRules,
-    tonight: CapturedNight,
-    fresh: analyses.AnalysedRuns,
-    analysis: AnalysisOptions,
-    options: SourceOptions,
-) -> "Verdict":
-    """Return the verdict on tonight's runs, as `check` gives it."""
-    against = gates.compare_with_baseline(rules.baseline, fresh, analysis, options)
-    return gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
 
 
 def _check_changes(history: "History", draft: "NightlyRecord") -> "tuple[Check, ...]":

@@ -1,5 +1,6 @@
 """`gpureport record`."""
 
+import shlex
 from datetime import datetime
 from pathlib import Path
 
@@ -11,8 +12,32 @@ from gpureport.cli.messages.verbosity import print_note
 _FINEST, _COARSEST = 0.1, 60.0
 
 
-@click.command()
-@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the logs.")
+class _RecordCommand(click.Command):
+    """A command whose job begins after `--`: an option between the words of a job would be taken for one of ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse a job without `--` before it."""
+        typed = list(args)
+        rest = super().parse_args(ctx, args)
+        job = ctx.params.get("command") or ()
+        if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
+            msg = f"put -- before the command to run: gpureport record -- {shlex.join(job)}"
+            raise click.UsageError(msg, ctx)
+        return rest
+
+
+@click.command(
+    cls=_RecordCommand,
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New folder for the logs; without it, recording-DATE-TIME is made here.",
+)
 @click.option(
     "--interval",
     type=click.FloatRange(_FINEST, _COARSEST),
@@ -22,14 +47,15 @@ _FINEST, _COARSEST = 0.1, 60.0
     help="Time between two samples.",
 )
 @click.option("--host-only", is_flag=True, help="Record the machine without its GPUs.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def record(*, folder: Path | None, interval: float, host_only: bool, command: tuple[str, ...]) -> int:
     """Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.
 
     Example: gpureport record -o runs/base -- python train.py --epochs 3
 
     The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
-    COMMAND. Passwords and tokens on its command line are not written down.
+    COMMAND, and 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is 3.
+    Passwords and tokens on its command line are not written down.
     """
     from gpureport.recorder.recording_session import RecordingPlan, RecordingSession  # noqa: PLC0415 - loads psutil
 

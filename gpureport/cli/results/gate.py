@@ -48,10 +48,12 @@ class AgainstBaseline:
 
     Attributes:
         steps: the comparison of each step, by `step_name`.
+        runs: those of the baseline.
         reason: why there is none; empty where no baseline is named, or all steps are compared.
     """
 
     steps: "Mapping[str, BaselineComparison]" = field(default_factory=dict)
+    runs: "Sequence[SampledRun]" = ()
     reason: str = ""
 
 
@@ -81,7 +83,7 @@ def compare_with_baseline(
     if name is None or not analysed.runs:
         return AgainstBaseline()
     try:
-        return AgainstBaseline(steps=_compare_steps(name, analysed, analysis, options))
+        return _compare_steps(name, analysed, analysis, options)
     except InternalError as error:
         report_internal_error(error)
         return AgainstBaseline(reason=f"{error.where}: {error.what}")
@@ -91,7 +93,7 @@ def compare_with_baseline(
 
 def _compare_steps(
     name: str, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions
-) -> "dict[str, BaselineComparison]":
+) -> AgainstBaseline:
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
     from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
@@ -101,16 +103,17 @@ def _compare_steps(
     key = options.tracker.throughput
     before = run_sampling.sample_runs(analyze_runs(baseline_runs.read_baseline_runs(name, options), analysis).runs, key)
     latest_runs = run_sampling.sample_runs(analysed.runs, key)
-    steps = {repetition_key(run.analysis.run) for run in (*latest_runs, *before)}
+    keys = {repetition_key(run.analysis.run) for run in (*latest_runs, *before)}
     checked = {run.analysis.run.id for run in latest_runs}
-    repeated = measure_noise(options, analysis, steps, _REPEATED, without=checked)
+    repeated = measure_noise(options, analysis, keys, _REPEATED, without=checked)
     groups: dict[str, list[SampledRun]] = {}
     for run in latest_runs:
         groups.setdefault(step_name(run.analysis), []).append(run)
-    return {
+    steps = {
         label: baseline_changes.compare_with_baseline(before, runs, repeated, analysed.goals)
         for label, runs in groups.items()
     }
+    return AgainstBaseline(steps=steps, runs=before)
 
 
 def judge_runs(

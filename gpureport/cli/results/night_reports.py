@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
 from gpureport.cli.options.analysis_options import AnalysisOptions
-from gpureport.cli.results import report_output
+from gpureport.cli.results import night_comparisons, report_output
+from gpureport.cli.results.gate import AgainstBaseline
 from gpureport.cli.runs import analyses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gpureport.nightly.history.nightly_record import NightlyRecord
+    from gpureport.report.model.comparison_parts import EarlierComparison
     from gpureport.store import Store
 
 
@@ -23,6 +25,9 @@ class NightReports:
     whole: "Mapping[str, NightlyRecord]"
     options: AnalysisOptions
     fresh: analyses.AnalysedRuns
+    baseline: str | None
+    against: AgainstBaseline
+    throughput: str | None
 
     def render_night(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
@@ -35,12 +40,18 @@ class NightReports:
                 runs = self._analysed([part.run_id for part in whole.measured_runs if part.run_id])
                 if runs is None:
                     return None
-                return render(
-                    report_output.build_report(runs, command=night.command, checks=whole.checks), back=BACK
-                ).encode()
+                content = report_output.build_report(runs, command=night.command, checks=whole.checks)
+                return render(content, back=BACK, earlier=tuple(self._compare(whole, runs))).encode()
         except InternalError as error:
             report_internal_error(error)
             return None
+
+    def _compare(self, night: "NightlyRecord", runs: analyses.AnalysedRuns) -> "Iterator[EarlierComparison]":
+        """Yield tonight against the baseline, and any night against last week."""
+        fresh = {recording.run.id for recording, _ in self.fresh.runs}
+        if fresh and fresh == {run.run_id for run in night.measured_runs}:
+            yield from night_comparisons.compare_with_baseline(self.baseline, self.against, runs, self.throughput)
+        yield from night_comparisons.compare_with_last_week(night, self.whole.values(), runs, self.store, self.options)
 
     def _analysed(self, wanted: list[str]) -> analyses.AnalysedRuns | None:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs}

@@ -1,6 +1,7 @@
 """Folders of logs, and the files that lie beside a log."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpureport.errors import SourceError
@@ -9,6 +10,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.reading.sources import find_runs, identify, read_head, recognise, spool
+from gpureport.record_folder import HOST_LOG, read_run_file
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
@@ -28,10 +30,18 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
-    yield from _recognise(folder, IMPORTERS)
+    yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
             yield from _find_logs(path, above)
+
+
+def _find_host_recording(folder: Path) -> Iterator[Input]:
+    """Yield the host log of a recording without GPUs: it is a run of its own."""
+    if read_run_file(folder) is not None:
+        for each in _recognise(folder, HOST_IMPORTERS):
+            if each.path.name == HOST_LOG:
+                yield replace(each, beside=False)
 
 
 def list_unrecognised_files(source: str | Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """The report as one HTML file: no network, whole without its script, readable without its style sheet."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from markupsafe import Markup
 from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
 from gpureport.report.formats import page_pictures, term_tooltips, themes
+from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
 from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
@@ -57,7 +59,13 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def render(report: Report, templates: Path | None = None, detail: int | None = None, back: str = "") -> str:
+def render(
+    report: Report,
+    templates: Path | None = None,
+    detail: int | None = None,
+    back: str = "",
+    earlier: Sequence[EarlierComparison] = (),
+) -> str:
     """Return the report as a page.
 
     Args:
@@ -65,15 +73,18 @@ def render(report: Report, templates: Path | None = None, detail: int | None = N
         templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
         back: address of the page the report belongs to, as seen from it; empty for a report by itself.
+        earlier: its runs against a baseline and against last week, for the report of a night.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
     with themes.locate_template_errors(templates):
-        return _page(report, templates, detail, back)
+        return _page(report, templates, detail, back, earlier)
 
 
-def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
+def _page(
+    report: Report, templates: Path | None, detail: int | None, back: str, earlier: Sequence[EarlierComparison]
+) -> str:
     pages = template_environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {
@@ -95,6 +106,7 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
     return template.render(
         report=report,
         back=back,
+        earlier=earlier,
         folds={fold.name: fold.text for fold in report.folds},
         worst=_worst_strip(report),
         anchors=_first_marks(report),

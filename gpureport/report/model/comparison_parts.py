@@ -128,3 +128,18 @@ class ComparisonPart:
     remaining: tuple[Fact, ...] = field(metadata={HEADING: "What is still lost"})
     across: tuple[Fact, ...] = field(metadata={HEADING: "Over all steps"})
     gains: GainTable | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierComparison:
+    """Runs against earlier ones: a baseline, or a night of last week.
+
+    Attributes:
+        title: what the earlier runs are.
+        table: the change of every figure; None where nothing is compared.
+        notes: why not, or what may be doubted.
+    """
+
+    title: str
+    table: Table | None = None
+    notes: tuple[str, ...] = ()

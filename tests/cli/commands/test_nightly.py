@@ -299,5 +299,15 @@ def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: P
     assert worse.code == gpureport("check", "2.csv").code == 1
     assert '<b class="worse">FAILED</b>: ' in (tmp_path / "site" / "index.html").read_text()
     assert ET.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"  # noqa: S314 - our own
+    (path,) = (tmp_path / "site" / "nights").glob("2026-03-02*.html")
+    section = path.read_text().split('id="earlier"')[1].split("</details>")[0]
+    assert [title for title in ("Baseline main", "Night of 2026-03-01") if title not in section] == []
+    assert "unconfirmed (one run each)" in section
     assert nightly("2.csv", "--date", "2026-03-02", "--baseline", "mian").code == 4
+    (path,) = {*(tmp_path / "site" / "nights").glob("2026-03-02*.html")} - {path}
+    section = path.read_text().split('id="earlier"')[1].split("</details>")[0]
+    assert "Not compared: mian: no such baseline" in section
+    assert nightly("0.csv", "--date", "2026-04-02", "--step", "new").code == 4
+    (path,) = (tmp_path / "site" / "nights").glob("2026-04-02*.html")
+    assert "No run of this job in the week before is stored." in path.read_text()
     assert nightly("--baseline", "main").code == 2

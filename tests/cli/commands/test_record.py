@@ -59,6 +59,14 @@ def test_mistyped_job_leaves_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "rec").exists()
 
 
+def test_job_without_dashes_is_refused(tmp_path: Path) -> None:
+    """An option of the job must not be taken for one of the recorder."""
+    done = run_record("--host-only", "-o", tmp_path / "rec", "touch", "-o", tmp_path / "x", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"put -- before the command to run: gpureport record -- touch -o {tmp_path}/x" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_record_loads_no_heavy_library(tmp_path: Path) -> None:
     """What runs beside a job for days holds neither NumPy nor Arrow in memory."""
     script = """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpureport
+from gpureport.errors import SourceError
 from gpureport.importers import Labels, Reading, ReadOptions, find_run_logs
 from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recording import Recording
@@ -162,6 +163,24 @@ def test_the_host_log_is_in_the_same_zone(tmp_path: Path) -> None:
     folder = record(tmp_path / "rec")
     (folder / "host.csv").write_text(HOST)
     assert "cpu_utilization_ratio" in read(folder).rows_of("host").column_names
+
+
+def test_a_recording_of_the_machine_alone(tmp_path: Path) -> None:
+    """Without GPUs it is a run with the machine's series; a host log that was not recorded so is none."""
+    folder = record(tmp_path / "rec")
+    (folder / "gpu.csv").unlink()
+    (folder / "host.csv").write_text(HOST)
+    recording = read(folder)
+    assert recording.run.name == "rec"
+    assert [device.id for device in recording.run.devices] == ["host"]
+    assert dict(recording.run.params)["batch_size"] == "64"
+    assert recording.run.timezone == "Europe/Berlin"
+    # nvidia-smi gave no row
+    (folder / "gpu.csv").write_text("")
+    assert [device.id for device in read(folder).run.devices] == ["host"]
+    (folder / "run.json").unlink()
+    with pytest.raises(SourceError, match="no log of GPUs"):
+        read(folder)
 
 
 def test_recorded_then_read(tmp_path: Path, stand_in_driver: Path) -> None:

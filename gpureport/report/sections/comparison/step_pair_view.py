@@ -64,7 +64,7 @@ def _build_step_pair_view(
         training=tuple(quality_rows.build_quality_facts(link)),
         findings=tuple(finding_change_lines.build_finding_change_facts(link.finding_changes, inputs)),
         checks=_build_check_table(link.comparability),
-        doubts=tuple(_describe_doubt(check) for check in link.doubts),
+        doubts=tuple(describe_doubt(check) for check in link.doubts),
         unknown=_describe_unknown(link.comparability),
     )
 
@@ -130,7 +130,8 @@ def _format_value(check: Comparability, value: str | float | None) -> str:
     return display.clean(value) if isinstance(value, str) else display.quantity(value, check.unit)
 
 
-def _describe_doubt(check: Comparability) -> str:
+def describe_doubt(check: Comparability) -> str:
+    """Return what differs between two steps that may be no fair pair, and why it matters."""
     return f"{CHECKS[check.check]}: {' against '.join(_format_values(check))}. {describe_check(check)}"
 
 

@@ -1,0 +1,95 @@
+"""The commands of the guide to recording run on a machine with a stand-in driver, a stand-in Docker and a pod."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
+
+from gpureport.record_folder import RUN_FILE, parse_run_file
+from tests.docs.test_pages import PAGES, ROOT, blocks
+from tests.recorder.stand_in import install_stand_in
+
+PAGE = ROOT / "docs" / "how-to" / "record.md"
+_DOCKER = """#!/bin/sh
+# stands in for docker: runs here what it is to run in the image
+while [ "$1" != my-image ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+def run(words: Sequence[str], folder: Path) -> None:
+    """Run a command of the guide beside a job; it must succeed."""
+    programs = folder / "bin"
+    install_stand_in(programs)
+    written = {
+        "docker": _DOCKER,
+        "gpureport": f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n',
+        "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n',
+    }
+    for name, text in written.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (folder / "train.py").write_text("import time\ntime.sleep(0.5)\n")
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "STAND_IN_PAST": "yes"}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def read_exit_code(recorded: Path) -> int | None:
+    """Return the exit code of the job that a recording tells."""
+    told = parse_run_file((recorded / RUN_FILE).read_text())
+    assert told is not None
+    return told.exit_code
+
+
+@pytest.mark.slow
+def test_first_commands_record_and_report(tmp_path: Path) -> None:
+    """The two commands at the top make a recording and its report."""
+    run(["sh", "-e", "-c", blocks(PAGE, "sh")[0]], tmp_path)
+    assert read_exit_code(tmp_path / "runs" / "base") == 0
+    assert (tmp_path / "report.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [1, 2], ids=["outside", "inside"])
+def test_container_is_recorded(place: int, tmp_path: Path) -> None:
+    """A container is recorded from outside and from inside."""
+    command = blocks(PAGE, "sh")[place].replace(" /runs/", f" {tmp_path}/runs/")
+    run(["sh", "-e", "-c", command], tmp_path)
+    assert read_exit_code(tmp_path / "runs" / "base") == 0
+
+
+@pytest.mark.slow
+def test_pods_are_one_run(tmp_path: Path) -> None:
+    """Each pod records into a folder named after it, on a volume that is mounted, and one report tells of all."""
+    (text,) = blocks(PAGE, "yaml")
+    job: Any = yaml.safe_load(text)
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (variable,) = container["env"]
+    (mount,) = container["volumeMounts"]
+    assert [mount["name"]] == [volume["name"] for volume in pod["volumes"]]
+    output = container["command"][3]
+    assert output == f"{mount['mountPath']}/$({variable['name']})"
+    for name in ("train-0", "train-1"):
+        place = output.replace(f"$({variable['name']})", name).replace("/runs", str(tmp_path / "runs" / "812"))
+        run([place if word == output else word for word in container["command"]], tmp_path)
+    run(["sh", "-e", "-c", blocks(PAGE, "sh")[3]], tmp_path)
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_pages_print_one_command() -> None:
+    """No page prints a command of nvidia-smi that asks for other fields than the guide."""
+    pattern = re.compile(r"--query-gpu=([\w.,]*\w)(?=\s)")
+    (fields,) = pattern.findall(PAGE.read_text(encoding="utf-8"))
+    assert fields.count(",") >= 30
+    others = {field for page in PAGES for field in pattern.findall(page.read_text(encoding="utf-8"))} - {fields}
+    assert others == set()
