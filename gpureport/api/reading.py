@@ -33,9 +33,11 @@ def read(  # noqa: PLR0913 - each option is given by name
 ) -> list[Recording]:
     """Return every run that a log, a folder of logs, or the store of a tracker holds.
 
+    Logs of one machine and the same minutes are one run.
+
     Args:
         source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`.
-        host: CPU logs to join by time.
+        host: CPU logs, or further GPU logs of the run, to join by time.
         training: logs of training metrics. Without them, those that lie in a folder `source` are read.
         labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), and `work`, what the run did in
             all, as `"12000:steps"` or `(12000, "steps")`.
@@ -76,9 +78,9 @@ def read(  # noqa: PLR0913 - each option is given by name
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
     logs, training_logs = _paths(host), importers.identify_training_logs(_paths(training)) if training else []
     if as_one_run:
-        inputs = importers.find_run_logs([source], logs, kind)
+        inputs = importers.find_run_logs([source], logs, kind, options)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
-    runs = importers.find_runs(source, logs, kind)
+    runs = importers.find_runs(source, logs, kind, options)
     if Path(source).is_dir() and not training_logs:
         beside = [importers.find_training_logs(source, inputs) for inputs in runs]
     else:

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Selection, split_readable
     from gpureport.importers.reading.attachments import join_attached_logs
     from gpureport.importers.reading.folders import (
-        find_run_logs,
         find_training_logs,
         identify_training_logs,
-        list_unrecognised_files,
+        list_unused_files,
+        recognise_companion,
     )
     from gpureport.importers.reading.run_names import lengthen_equal_names, make_names_distinct
     from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading
+    from gpureport.importers.reading.run_sources import assign_training_logs, find_run_logs, find_source_runs
     from gpureport.importers.reading.sources import find_runs, find_tracker, names_run
     from gpureport.importers.reading.time_window import CutReading, Window, cut_recording
     from gpureport.importers.reading.tracked_reading import TrackedReading
@@ -38,17 +39,20 @@ __all__ = [
     "Selection",
     "TrackedReading",
     "Window",
+    "assign_training_logs",
     "cut_recording",
     "find_run_logs",
     "find_runs",
+    "find_source_runs",
     "find_tracker",
     "find_training_logs",
     "identify_training_logs",
     "join_attached_logs",
     "lengthen_equal_names",
-    "list_unrecognised_files",
+    "list_unused_files",
     "make_names_distinct",
     "names_run",
+    "recognise_companion",
     "split_readable",
 ]
 
@@ -59,7 +63,8 @@ _HOMES = {
     "reading.attachments": ("join_attached_logs",),
     "reading.run_names": ("lengthen_equal_names", "make_names_distinct"),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading"),
-    "reading.folders": ("find_run_logs", "identify_training_logs", "find_training_logs", "list_unrecognised_files"),
+    "reading.folders": ("identify_training_logs", "find_training_logs", "list_unused_files", "recognise_companion"),
+    "reading.run_sources": ("assign_training_logs", "find_run_logs", "find_source_runs"),
     "reading.sources": ("find_runs", "names_run", "find_tracker"),
     "reading.time_window": ("CutReading", "Window", "cut_recording"),
     "reading.tracked_reading": ("TrackedReading",),

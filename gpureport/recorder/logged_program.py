@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 import tty
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 """Seconds before a program that ended is started again: so many at first, twice as many each time."""
 _PATIENCE = 2.0
 """Seconds that a program has to end once it was asked to."""
+_WINDOW = 1000, 1000
+"""Lines and columns of its terminal: older dmon leaves out columns that a narrow one has no room for."""
 _LONG_SILENCE = 90.0
 """Seconds without a line that are worth a note: more than the longest interval and than the longest pause."""
 _PR_SET_PDEATHSIG = 1
@@ -50,6 +53,7 @@ class LoggedProgram:
         ours, theirs = pty.openpty()
         # no line break is to be turned into two characters
         tty.setraw(theirs)
+        termios.tcsetwinsize(theirs, _WINDOW)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - nvidia-smi as found on the path
                 self._words,

@@ -85,7 +85,7 @@ CASES = {
     ("report", "good.csv", "--by", "colour", "-o", "report.html"): (2, "Invalid value for '--by': 'colour' is none of"),
     ("report", "good.csv", "--by", "param:lr", "-o", "report.html"): (2, "--by: run good has no param 'lr'; give it "),
     ("analyze", "good.csv", "good.txt", "--name", "a"): (2, "--name: one name for 2 runs; "),
-    ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log; "),
+    ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log ("),
     ("analyze", "n" * 300): (3, f'no file or stored run named "{"n" * 300}"; '),
     ("runs", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("runs", "list", "--store", "nowhere"): (3, "nowhere: no such store; "),

@@ -56,6 +56,13 @@ def test_a_program_that_cannot_be_started_again_is_tried_later(
     assert (log.lines, program.restarts) == (2, 1)
 
 
+def test_its_terminal_is_wide(log: LineFile, tmp_path: Path) -> None:
+    """What prints a table has room for all its columns."""
+    script = "import os; print(os.get_terminal_size(1).columns)"
+    _copy_all(LoggedProgram("gpu.csv", [sys.executable, "-c", script], log))
+    assert (tmp_path / "gpu.csv").read_text() == "1000\n"
+
+
 def test_a_program_that_does_not_listen_is_killed(log: LineFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """What hangs ends all the same, and its silence is told."""
     monkeypatch.setattr(logged_program, "_PATIENCE", 0.2)

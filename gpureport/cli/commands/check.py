@@ -14,7 +14,7 @@ from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
-from gpureport.cli.runs import named_runs, run_sampling
+from gpureport.cli.runs import named_runs, run_sampling, source_joining
 from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -78,7 +78,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
     found: list[Recording] = []
     missing: list[Check] = []
     together = [(list(source), options)] if options.input.as_one_run else []
-    for names, own in together or [([name], own) for name, own in options.for_each(source)]:
+    for names, own in together or [([name], own) for name, own in source_joining.pair_sources(source, options)]:
         try:
             found += named_runs.read_recordings(names, own)
         except (SourceError, StoreError) as error:
@@ -88,7 +88,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
             missing.append(build_missing_check(error.where, error.what))
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
-    return found, missing
+    return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
 
 
 def _export(

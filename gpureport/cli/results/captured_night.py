@@ -9,7 +9,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.progress import show_progress
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
-from gpureport.cli.runs import analyses, named_runs, source_names
+from gpureport.cli.runs import analyses, named_runs, source_joining, source_names
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.errors import SourceError, StoreError
 
@@ -71,7 +71,7 @@ def read_night(
 
     tonight, recorded = CapturedNight(), history.read_all() if named else []
     together = [(named, options)] if options.input.as_one_run and named else []
-    for group, own in together or [((source,), own) for source, own in options.for_each(named)]:
+    for group, own in together or [((source,), own) for source, own in source_joining.pair_sources(named, options)]:
         step = own.labels.step[0] if own.labels.step else ""
         for found in _read_group(store, group, own):
             if isinstance(found, InternalError):
@@ -87,6 +87,9 @@ def read_night(
                 click.echo(f"gpureport: {make_printable(group[0])}: {what}", err=True)
             else:
                 tonight.runs.append((group[0], found))
+    if not options.labels.name:
+        names = named_runs.make_run_names_distinct([recording for _, recording in tonight.runs])
+        tonight.runs = [(source, named) for (source, _), named in zip(tonight.runs, names, strict=True)]
     return tonight
 
 

@@ -13,7 +13,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_names
+from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -51,38 +51,57 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
     from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
 
     if options.input.as_one_run:
-        yield from _logged(sources, options)
+        logs, hosts, training = source_joining.split_companions(sources, options)
+        given = replace(
+            options.input,
+            host=(*options.input.host, *hosts),
+            training=(*options.input.training, *map(Path, training)),
+        )
+        yield from _logged(logs, replace(options, input=given))
         return
-    for source, own in options.for_each(sources):
+    for source, own in source_joining.pair_sources(sources, options):
         tracking = None if own.input.source_kind or own.placement.columns else find_tracker(source)
         yield from _logged([source], own) if tracking is None else _tracked(tracking, source, own)
 
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find_run_logs, find_runs, find_training_logs, identify_training_logs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import (  # noqa: PLC0415 - loads pyarrow
+        Reading,
+        find_run_logs,
+        find_runs,
+        find_source_runs,
+        find_training_logs,
+        identify_training_logs,
+    )
 
-    for source in sources:
-        skipped_sources.report_skipped_files(source, (*options.input.host, *options.input.training))
+    placement = options.placement.read_options()
+    reasons: dict[Path, str] = {}
     if options.input.as_one_run:
-        runs = [("", find_run_logs(sources, options.input.host, options.kind))]
+        runs = [("", find_run_logs(sources, options.input.host, options.kind, placement))]
+    elif options.input.host or any(Path(source).is_dir() for source in sources):
+        found = find_source_runs(sources, options.input.host, kind=options.kind, options=placement)
+        reasons = found.unused
+        runs = [(source, inputs) for source, own in zip(sources, found.runs, strict=True) for inputs in own]
     else:
-        runs = [
-            (source, inputs) for source in sources for inputs in find_runs(source, options.input.host, options.kind)
-        ]
+        runs = [(source, inputs) for source in sources for inputs in find_runs(source, kind=options.kind)]
     if options.input.training and len(runs) > 1:
         raise SettingsError("--training", f"one training log for {len(runs)} runs", "name one source for each run")
-    named, one, strict = identify_training_logs(options.input.training), options.input.as_one_run, options.input.strict
+    named = identify_training_logs(options.input.training)
+    training = [named or find_training_logs(source, inputs) for source, inputs in runs]
+    used = {each.path for _, inputs in runs for each in inputs} | {each.path for files in training for each in files}
+    for source in sources:
+        skipped_sources.report_skipped_files(source, used, reasons)
     return [
         Reading(
-            each,
-            options.placement.read_options(),
+            inputs,
+            placement,
             options.labels.labels(),
-            strict=strict,
-            as_one_run=one,
-            training=named or find_training_logs(source, each),
+            strict=options.input.strict,
+            as_one_run=options.input.as_one_run,
+            training=files,
         )
-        for source, each in runs
+        for (_, inputs), files in zip(runs, training, strict=True)
     ]
 
 
@@ -132,7 +151,9 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
 
 
-def read_recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+def read_recordings(
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, steps: bool = False
+) -> list["Recording"]:
     """Return every named run. Files and folders are read; any other name is looked up in the store.
 
     Args:
@@ -140,20 +161,21 @@ def read_recordings(sources: Sequence[str], options: "SourceOptions", *, toleran
         options: how it is read.
         tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
             read.
+        steps: whether the sources are steps to compare, which stay apart where they would be one run.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _read_sources(sources, options, tolerant=tolerant)
+    read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
     _one_name(options, len(read))
     if not options.anonymise:
-        return read if options.labels.name else _make_names_distinct(read)
+        return read if options.labels.name else make_run_names_distinct(read)
     from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
     return [anonymise_recording(recording) for recording in read]
 
 
-def _make_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
+def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, with longer names for those of the same name."""
     from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 
@@ -161,13 +183,15 @@ def _make_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
-def _read_sources(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
+def _read_sources(
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool
+) -> list["Recording"]:
     """Return every named run, read or from the store."""
     if options.input.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     failures: list[InternalError] = []
-    for source, own in options.for_each(sources):
+    for source, own in source_joining.pair_sources(sources, options, steps=steps):
         try:
             if source_names.is_source(source, own):
                 _note_stored_namesake(source, own)

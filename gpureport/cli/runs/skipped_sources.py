@@ -1,6 +1,6 @@
 """Reports on standard error which files and runs of a source are skipped."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.verbosity import print_note
@@ -14,14 +14,21 @@ _NAMED = 5
 """Most names that are listed."""
 
 
-def report_skipped_files(source: str, named: "Collection[Path]") -> None:
-    """Report the files of a folder that are no GPU log and that no option names."""
-    from gpureport.importers import list_unrecognised_files  # noqa: PLC0415 - loads pyarrow
+def report_skipped_files(source: str, used: "Collection[Path]", reasons: "Mapping[Path, str]") -> None:
+    """Report the files of a folder that belong to no run, and why.
 
-    used = {path.resolve() for path in named}
-    names = [str(path) for path in list_unrecognised_files(source) if path.resolve() not in used]
-    if names:
-        print_note(f"Skipped, no GPU log: {list_names(names)}")
+    Args:
+        source: the folder; nothing is reported of a file.
+        used: the files that are read.
+        reasons: why a host log belongs to no run.
+    """
+    from gpureport.importers import list_unused_files  # noqa: PLC0415 - loads pyarrow
+
+    names: dict[str, list[str]] = {}
+    for path in list_unused_files(source, used):
+        names.setdefault(reasons.get(path, "no GPU log"), []).append(str(path))
+    for reason, group in names.items():
+        print_note(f"Skipped, {reason}: {list_names(group)}")
 
 
 def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:

@@ -101,7 +101,7 @@ def read_steps(
     if options.anonymise and chain.by[0].kind == "folder":
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
-        found = named_runs.read_recordings(source, options, tolerant=tolerant)
+        found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True)
         return _label_steps(_with_settings(_with_gpus(found), chain.factors) if tolerant else found, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")

@@ -50,7 +50,7 @@ def plan_devices(logs: Sequence[LogContents], alike: Collection[Pair] = ()) -> D
     for place in order:
         for device in logs[place].devices:
             named = _named(device, nodes[place], known, taken=names[place].values())
-            known[named.id] = _merged(known[named.id], named) if named.id in known else named
+            known[named.id] = merge_devices(known[named.id], named) if named.id in known else named
             names[place][device.id] = named.id
     notes = tuple(machines.notes(logs, nodes))
     return DevicePlan(order=tuple(order), names=tuple(names), devices=tuple(known.values()), notes=notes)
@@ -136,7 +136,7 @@ def _listed(names: list[str]) -> str:
 def _named(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> Device:
     """Return a device under the id it has in the run; `taken` are those of other devices of its log."""
     here = [each for each in known.values() if each.node == node]
-    same = _same(device, [each for each in here if each.id not in taken], node)
+    same = find_same_device(device, [each for each in here if each.id not in taken], node)
     if same is not None:
         return replace(device, id=same.id, index=same.index, node=node)
     index = device.index
@@ -146,7 +146,7 @@ def _named(device: Device, node: str | None, known: dict[str, Device], taken: Co
     return replace(device, id=_id(device.id if index is None else f"gpu:{index}", node), index=index, node=node)
 
 
-def _same(device: Device, here: Sequence[Device], node: str | None) -> Device | None:
+def find_same_device(device: Device, here: Sequence[Device], node: str | None = None) -> Device | None:
     """Return the known device that a device is, by the surest of what both say of themselves.
 
     GPUs of one board share its serial number, so that among several the one of the same id is meant.
@@ -171,7 +171,7 @@ def _id(own: str, node: str | None) -> str:
     return own if node is None else f"{node}/{own}"
 
 
-def _merged(known: Device, device: Device) -> Device:
+def merge_devices(known: Device, device: Device) -> Device:
     """Return what two logs say of a device: what the first says, the lowest limit, the largest memory."""
     filled = {
         name: getattr(known, name) if getattr(known, name) not in {None, "unknown"} else getattr(device, name)

@@ -39,6 +39,11 @@ def strip_suffixes(name: str) -> str:
     return name
 
 
+def name_machine(path: Path) -> str:
+    """Return what a file's name says of its machine: the name without words such as `gpu`, `host` and `log`."""
+    return _clean(_COMMON.sub("", strip_suffixes(path.name)))
+
+
 def _clean(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name).strip("-_.")[:_LONGEST]
 
@@ -55,7 +60,7 @@ def _folder(path: Path) -> str:
 
 _LEVELS: tuple[Callable[[Path], str], ...] = (
     _recorded_host,
-    lambda path: _clean(_COMMON.sub("", strip_suffixes(path.name))),
+    name_machine,
     _folder,
     lambda path: _clean(path.name),
     lambda path: _clean(f"{_folder(path)}-{path.name}"),

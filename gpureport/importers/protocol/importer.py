@@ -14,7 +14,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.interpretation import Interpretation, InterpretedColumn
 from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.timebase import zones
-from gpureport.recording import Device, Run, Work
+from gpureport.recording import HOST, Device, Run, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,6 +115,11 @@ class Outcome:
     understanding: Interpretation = field(default_factory=Interpretation)
     timezone: str | None = None
 
+    @property
+    def has_host(self) -> bool:
+        """Whether it holds series of the machine."""
+        return any(device.id == HOST for device in self.devices)
+
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
         """Return it with more that a reader must know."""
         return replace(self, quality=replace(self.quality, notes=(*self.quality.notes, *notes))) if notes else self
@@ -176,12 +181,15 @@ class Input:
         importer: the importer.
         locator: what a person called it.
         beside: whether it lies beside a log and is joined to it.
+        companion_of: place of the main log among those of its run, whose rows this GPU log adds metrics to; None for
+            a main log.
     """
 
     path: Path
     importer: Importer
     locator: str
     beside: bool = False
+    companion_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

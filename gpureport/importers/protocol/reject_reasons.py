@@ -48,6 +48,10 @@ OTHER_PROCESS = "another process recorded the same device"
 """Points of a tracked run in which every process recorded all GPUs: no fault of the run."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 """Points of a tracker for devices that a log attached to the run covers."""
+NO_MAIN_ROW = "no row of the main log at that time"
+"""Rows of a GPU log joined to another one's, from before or after it or from within its gaps."""
+SECOND_HOST = "another log of the run holds the machine"
+"""Rows of the machine in a GPU log of a run that has a host log."""
 TWICE_AT_ONCE = "another value at the same time"
 """Points of a tracked series that has a later value at the same moment."""
 FORKED = "a forked process had the monitor start again"
@@ -85,6 +89,8 @@ REASONS = (
     ENTITIES,
     OTHER_MACHINE,
     BESIDE_A_LOG,
+    NO_MAIN_ROW,
+    SECOND_HOST,
     TWICE_AT_ONCE,
     OTHER_PROCESS,
     FORKED,

@@ -1,6 +1,7 @@
 """Whether the times of several sources of one run can be compared: which are UTC, and which name no zone."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Outcome, TrainingFile
@@ -67,6 +68,12 @@ def _shared(local: Span, utc: Span, offset: int) -> float:
 def _text(offset: int) -> str:
     minutes = abs(offset) // (_HOUR // 60)
     return f"UTC{'-' if offset < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if offset else "UTC"
+
+
+def format_span(span: Span) -> str:
+    """Return the first and last time of a source, in its own zone or in UTC."""
+    start, end = (datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in span)
+    return f"{start} to {end}"
 
 
 def describe_time_zones(

@@ -1,16 +1,15 @@
 """Folders of logs, and the files that lie beside a log."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from gpureport import record_folder
 from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.reading.sources import find_runs, identify, read_head, recognise, spool
-from gpureport.record_folder import HOST_LOG, read_run_file
+from gpureport.importers.reading.sources import read_head, recognise, spool
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
@@ -27,6 +26,14 @@ def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
                 yield Input(path, found, str(path), beside)
 
 
+def _find_host_recording(folder: Path) -> Iterator[Input]:
+    """Yield the host log of a recording without GPUs: it is a run of its own."""
+    if record_folder.read_run_file(folder) is not None:
+        for each in _recognise(folder, HOST_IMPORTERS):
+            if each.path.name == record_folder.HOST_LOG:
+                yield Input(each.path, each.importer, each.locator)
+
+
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
@@ -36,47 +43,53 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
             yield from _find_logs(path, above)
 
 
-def _find_host_recording(folder: Path) -> Iterator[Input]:
-    """Yield the host log of a recording without GPUs: it is a run of its own."""
-    if read_run_file(folder) is not None:
-        for each in _recognise(folder, HOST_IMPORTERS):
-            if each.path.name == HOST_LOG:
-                yield replace(each, beside=False)
-
-
-def list_unrecognised_files(source: str | Path) -> list[Path]:
-    """Return the files of a folder, not of those below, that look like logs and are not read.
-
-    A host CSV beside several logs is one of them: it may belong to any.
-    """
+def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
+    """Return the files of a folder, not of those below, that look like logs and are not among those used."""
     folder = Path(source)
     if not folder.is_dir():
         return []
-    known = {each.path for each in _recognise(folder, IMPORTERS)}
-    if len(known) == 1:
-        known |= {each.path for each in _recognise(folder, HOST_IMPORTERS)} | set(_training_files(folder))
+    known = {path.resolve() for path in used}
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
+    return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
 
 
-def find_in_folder(source: Path, named: Sequence[Input]) -> list[list[Input]]:
-    """Return the runs of a folder, as `sources.find` does; `named` are the host files that a person named."""
+def find_logs_in_folder(source: Path) -> list[Input]:
+    """Return the GPU logs in a folder and below.
+
+    Raises:
+        SourceError: when there is none.
+    """
     logs = list(_find_logs(source))
-    if not logs:
-        hosts = list(_recognise(source, HOST_IMPORTERS))
-        if hosts:
-            what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
-            raise SourceError(str(source), what, RECORDS_ONE)
-        if (source / _NEPTUNE).is_dir():
-            what = "the folder holds runs of Neptune's client and no log"
-            raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
-        raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
-    alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
-    beside = {folder: list(_recognise(folder, HOST_IMPORTERS)) for folder in alone}
-    found = {log.path for log in logs}
-    # a recorder may write GPUs and machine to one file; a person can name it for both
-    own = {folder: [each for each in files if each.path not in found] for folder, files in beside.items()}
-    return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
+    if logs:
+        return logs
+    hosts = find_hosts_in_folder(source)
+    if hosts:
+        what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
+        raise SourceError(str(source), what, RECORDS_ONE)
+    if (source / _NEPTUNE).is_dir():
+        what = "the folder holds runs of Neptune's client and no log"
+        raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
+    raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
+
+
+def find_hosts_in_folder(folder: Path) -> list[Input]:
+    """Return the host logs in a folder; a recorder that writes GPUs and machine to one file makes one of them too."""
+    return list(_recognise(folder, HOST_IMPORTERS))
+
+
+def recognise_companion(path: Path) -> str | None:
+    """Return what a file is that lies beside GPU logs: `host` or `training`; None for anything else."""
+    if not path.is_file():
+        return None
+    from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
+
+    file = RawFile(path)
+    head = read_head(file)
+    if recognise(file, head, IMPORTERS) is not None:
+        return None
+    if recognise(file, head, HOST_IMPORTERS) is not None:
+        return "host"
+    return "training" if TrainingLog().is_training_log(head) else None
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
@@ -101,7 +114,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
 
 def find_training_logs(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
-    """Return the training logs in the folder of a run's only log.
+    """Return the training logs in the folder of a run, where it holds no other run.
 
     Args:
         source: what a person named; only a folder is searched.
@@ -111,13 +124,10 @@ def find_training_logs(source: str | Path, inputs: Sequence[Input]) -> list[Trai
     if not Path(source).is_dir() or len(folders) != 1:
         return []
     (folder,) = folders
-    logs = {each.path for each in _recognise(folder, IMPORTERS)} | {each.path for each in inputs}
-    alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognise(folder, IMPORTERS))
-    return (
-        [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in logs]
-        if alone
-        else []
-    )
+    used = {each.path for each in inputs}
+    if any(each.path not in used for each in _recognise(folder, IMPORTERS)):
+        return []
+    return [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in used]
 
 
 def _training_files(folder: Path) -> list[Path]:
@@ -126,28 +136,3 @@ def _training_files(folder: Path) -> list[Path]:
 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if TrainingLog().is_training_log(read_head(RawFile(path)))]
-
-
-def find_run_logs(
-    sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None
-) -> list[Input]:
-    """Return all logs of several sources, then the files beside them, as the inputs of one run.
-
-    Host files named by a person win over those found; `kind` as in `find`.
-
-    Raises:
-        SourceError: when there is no log, a file is of no known kind, or one is named twice.
-    """
-    logs = [run[0] for source in sources for run in find_runs(source, kind=kind)]
-    folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
-    named = [identify(str(path), HOST_IMPORTERS) for path in host]
-    known = {log.path for log in logs}
-    beside = named or [
-        each for folder in folders for each in _recognise(folder, HOST_IMPORTERS) if each.path not in known
-    ]
-    seen: set[Path] = set()
-    for each in (*logs, *beside):
-        if each.path.resolve() in seen:
-            raise SourceError(each.locator, "named twice for one run", "name every log once")
-        seen.add(each.path.resolve())
-    return [*logs, *beside]

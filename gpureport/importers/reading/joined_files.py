@@ -8,7 +8,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.parallel_logs import ParallelLogs
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.protocol.time_bases import check_time_bases, describe_time_zones
+from gpureport.importers.protocol.time_bases import check_time_bases, describe_time_zones, format_span
 from gpureport.recording import HOST, Source
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class HostFiles:
         (start, end), *others = [outcome.span for outcome in outcomes]
         for each, (first, last) in zip(self._inputs[1:], others, strict=True):
             if last < start or first > end:
-                what = "it covers another time than the GPU log"
+                times = f"{format_span((first, last))}; the GPU log: {format_span((start, end))}"
+                what = f"it covers another time than the GPU log ({times})"
                 raise SourceError(each.locator, what, "check its clock, give --tz, or leave it out")
 
     def zone_notes(self, outcomes: Sequence[Outcome]) -> tuple[str, ...]:

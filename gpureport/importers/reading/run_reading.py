@@ -19,10 +19,11 @@ from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import add_run_files
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.metrics import Scope
-from gpureport.recording import Recording, Run, Source
+from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
 
 if TYPE_CHECKING:
+    from gpureport.importers.merging.companion_logs import CompanionLogs
     from gpureport.importers.merging.merged_logs import MergedLogs
 
 IMPORTER_VERSION = "9"
@@ -56,13 +57,19 @@ class Reading:
             training: what the training loop wrote of its metrics.
         """
         self._strict = strict
-        self._inputs = inputs
-        self._files = [RawFile(each.path) for each in inputs]
-        self._merged = as_one_run and len(inputs) > 1
+        self._inputs = [each for each in inputs if each.companion_of is None]
+        self._files = [RawFile(each.path) for each in self._inputs]
+        self._merged = as_one_run and len(self._inputs) > 1
         facts = add_run_files(inputs, options, labels)
         self._options = facts.options
         self.labels = facts.labels
         self._run_file_notes = facts.notes
+        self._companions: CompanionLogs | None = None
+        if len(self._inputs) < len(inputs):
+            from gpureport.importers.merging import companion_logs  # noqa: PLC0415 - most runs have none
+
+            companions = [each for each in inputs if each.companion_of is not None]
+            self._companions = companion_logs.CompanionLogs(companions, self._options)
         self._extractions: list[Extraction] = []
         self._several: MergedLogs | None = None
         self._hosts: HostFiles | None = None
@@ -82,16 +89,17 @@ class Reading:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of each source that makes the run's identity."""
-        return tuple(file.size for file in self._files)
+        return tuple(file.size for file in self._all_files)
 
     @property
     def work(self) -> int:
         """Bytes that are read for the batches; several logs of one run are read twice."""
-        return sum(self.sizes) * (2 if self._merged else 1)
+        again = sum(file.size for file in self._files) if self._merged else 0
+        return sum(self.sizes) + again
 
     def watch(self, seen: Callable[[int], None]) -> None:
         """Call `seen` with the number of bytes whenever some were read for the batches."""
-        for file in self._files:
+        for file in self._all_files:
             file.watch = seen
 
     @property
@@ -104,20 +112,30 @@ class Reading:
         """The logs whose rows are the series, which make the run's identity."""
         return tuple(
             Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
-            for each, file in zip(self._inputs, self._files, strict=True)
+            for each, file in zip(self._all_inputs, self._all_files, strict=True)
         )
+
+    @property
+    def _all_inputs(self) -> list[Input]:
+        """The main logs and files beside them, then the companions."""
+        return [*self._inputs, *(self._companions.inputs if self._companions else ())]
+
+    @property
+    def _all_files(self) -> list[RawFile]:
+        """The bytes of each of these."""
+        return [*self._files, *(self._companions.files if self._companions else ())]
 
     @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its sources and the options that select or place rows."""
         sources = self._log_sources
-        if self._merged:
+        if self._merged or self._companions:
             # the order in which logs of one run are named says nothing
-            beside = {each.locator: each.beside for each in self._inputs}
+            beside = {each.locator: each.beside for each in self._all_inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
         options = self._options
         if options.columns is not None or options.interval is not None:
-            options = drop_unused_options(self._inputs, self._files, options)
+            options = drop_unused_options(self._all_inputs, self._all_files, options)
         return compute_run_id(sources, options)
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -134,26 +152,49 @@ class Reading:
             from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
 
             self._several = MergedLogs(self._inputs, self._files, self._options)
-            yield from self._read(self._several, None)
+            yield from self._join_companions(self._read(self._several, None))
         else:
             yield from self._read_each_log()
         if self._training:
             base = self._extractions[0].outcome()
             self._training.read(self._inputs[0], base, self._options, self._refuse_rejected_lines)
             self._training.settle()
-        for each, file in zip(self._inputs, self._files, strict=True):
+        for each, file in zip(self._all_inputs, self._all_files, strict=True):
             with _errors_at(each.locator):
                 file.settle()
 
     def _read_each_log(self) -> Iterator["pa.Table"]:
         """Yield the log, then its host files."""
-        yield from self._read_log(0, self._options)
+        yield from self._join_companions(self._read_log(0, self._options))
         if len(self._inputs) == 1:
             return
         # a file that writes no date is dated by the log's local time
         options = self._options.for_companion(self._extractions[0].outcome().span)
         self._hosts = HostFiles(self._inputs, self._options.tz)
         yield from self._hosts.batches(self._extractions, lambda place: self._read_log(place, options))
+
+    def _join_companions(self, batches: Iterator["pa.Table"]) -> Iterator["pa.Table"]:
+        """Yield the batches of the main logs, with what their companions add."""
+        if self._companions is None:
+            return batches
+        own_host = any(each.beside for each in self._inputs)
+        return self._companions.joined(batches, self._main_outcome, self._read_companion, self._main_gpus, own_host)
+
+    def _main_outcome(self) -> Outcome:
+        return self._extractions[0].outcome()
+
+    def _main_gpus(self, place: int) -> Sequence[Device]:
+        """Return the GPUs of a main log, as they are called in the run."""
+        devices = self._main_outcome().devices
+        if self._several is not None:
+            own = {device.id for device in self._several.outcomes()[place].devices}
+            devices = tuple(device for device in devices if device.id in own)
+        return [device for device in devices if device.scope is Scope.GPU]
+
+    def _read_companion(self, extraction: Extraction, locator: str) -> Iterator["pa.Table"]:
+        with _errors_at(locator):
+            yield from extraction.batches()
+        self._refuse_rejected_lines(extraction.outcome(), locator)
 
     def _read_log(self, place: int, options: ReadOptions) -> Iterator["pa.Table"]:
         each, file = self._inputs[place], self._files[place]
@@ -176,6 +217,8 @@ class Reading:
 
     def _outcomes(self) -> list[Outcome]:
         outcomes = [extraction.outcome() for extraction in self._extractions]
+        if self._companions:
+            outcomes[0] = replace(outcomes[0], devices=self._companions.devices(outcomes[0]))
         if self._merged:
             return outcomes
         if self._hosts is not None:
@@ -192,6 +235,12 @@ class Reading:
         outcomes = self._outcomes()
         if self._hosts:
             self._hosts.check_spans(outcomes)
+        zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
+        spans = [outcomes[0].span]
+        if self._companions:
+            joined = self._companions.outcomes(self._inputs)
+            spans += [outcome.span for outcome in joined if outcome.devices]
+            outcomes += joined
         devices = sorted(
             (device for outcome in outcomes for device in outcome.devices),
             key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
@@ -200,14 +249,13 @@ class Reading:
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
-        zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
         quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
         run = Run(
             id=self.run_id,
             name=self.name,
             step=labels.step,
-            started=outcomes[0].span[0],
-            ended=outcomes[0].span[1],
+            started=min(start for start, _ in spans),
+            ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
@@ -222,15 +270,19 @@ class Reading:
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        return tuple(map(SourceSummary, self._inputs, self._files, outcomes))
+        outcomes += self._companions.outcomes(self._inputs) if self._companions else []
+        return tuple(map(SourceSummary, self._all_inputs, self._all_files, outcomes))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
+        if self._companions:
+            return {}
         return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
 
     def rejects(self) -> bytes:
         """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
         rejects = b"".join(extraction.outcome().rejects for extraction in self._extractions)
+        rejects += self._companions.rejects() if self._companions else b""
         return rejects + (self._training.rejects() if self._training else b"")
 
     def training(self) -> "pa.Table":

@@ -153,26 +153,32 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     return Input(path, found, source, beside=importers is HOST_IMPORTERS)
 
 
-def find_runs(source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None) -> list[list[Input]]:
-    """Return the runs a source holds, each as its log followed by the files beside it.
+def find_runs(
+    source: str | Path,
+    host: Sequence[str | Path] = (),
+    kind: str | None = None,
+    options: ReadOptions | None = None,
+) -> list[list[Input]]:
+    """Return the runs a source holds, each as its main log followed by its companions and the files beside it.
 
-    A file is one run, and so is `-`, standard input. A folder holds a run a log, found in folders below as well; a
-    host CSV in the folder of a single log belongs to it. Host files named by a person win over those found.
+    A file is one run, and so is `-`, standard input. A folder holds one run for all logs of one machine and the same
+    minutes, found in folders below as well, with the host logs of its time. Host logs named by a person win over those
+    found.
 
     Args:
         source: a file, a folder, or `-`.
-        host: files with the CPU series of the machine.
+        host: files with the CPU series of the machine, or further GPU logs of it.
         kind: name of the importer that reads a file whatever its content looks like.
+        options: how rows are placed.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
     """
-    named = [identify(str(path), HOST_IMPORTERS) for path in host]
-    if not Path(source).is_dir():
-        return [[identify(str(source), kind=kind), *named]]
-    from gpureport.importers.reading.folders import find_in_folder  # noqa: PLC0415 - most sources are files
+    if not host and not Path(source).is_dir():
+        return [[identify(str(source), kind=kind)]]
+    from gpureport.importers.reading.run_sources import find_source_runs  # noqa: PLC0415 - most sources are files
 
-    return find_in_folder(Path(source), named)
+    return find_source_runs([source], host, kind=kind, options=options).runs[0]
 
 
 def derive_name(locator: str) -> str:
@@ -182,7 +188,7 @@ def derive_name(locator: str) -> str:
 
 def name_after_log(inputs: Sequence[Input]) -> str:
     """Return a run's name: its log's, or its folder's where the log is called what nvidia-smi logs are called."""
-    logs = [each for each in inputs if not each.beside]
+    logs = [each for each in inputs if not each.beside and each.companion_of is None]
     if logs[0].locator == "-":
         return "standard input"
     if len(logs) > 1:

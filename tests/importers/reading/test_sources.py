@@ -157,9 +157,7 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     gpu.write_text(log())
     host.write_text(HOST)
     other.write_text("x\n")
-    with pytest.raises(
-        SourceError, match=r"gpu.csv: a log of GPUs, not of a host; give it as a source; with --host, give what"
-    ):
+    with pytest.raises(SourceError, match=r"gpu.csv: named as a source and with --host; name every log once"):
         find_runs(gpu, [gpu])
     with pytest.raises(
         SourceError,
