@@ -88,7 +88,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
             missing.append(build_missing_check(error.where, error.what))
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
-    return found, missing
+    return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
 
 
 def _export(

@@ -87,6 +87,9 @@ def read_night(
                 click.echo(f"gpureport: {make_printable(group[0])}: {what}", err=True)
             else:
                 tonight.runs.append((group[0], found))
+    if not options.labels.name:
+        names = named_runs.make_run_names_distinct([recording for _, recording in tonight.runs])
+        tonight.runs = [(source, named) for (source, _), named in zip(tonight.runs, names, strict=True)]
     return tonight
 
 

@@ -37,7 +37,7 @@ class NightReports:
         whole = self.whole[night.page]
         try:
             with internal_errors(f"the report of {night.date}"):
-                runs = self._analysed([part.run_id for part in whole.measured_runs if part.run_id])
+                runs = self._analysed({run.run_id: run.name for run in whole.measured_runs if run.run_id})
                 if runs is None:
                     return None
                 content = report_output.build_report(runs, command=night.command, checks=whole.checks)
@@ -53,13 +53,14 @@ class NightReports:
             yield from night_comparisons.compare_with_baseline(self.baseline, self.against, runs, self.throughput)
         yield from night_comparisons.compare_with_last_week(night, self.whole.values(), runs, self.store, self.options)
 
-    def _analysed(self, wanted: list[str]) -> analyses.AnalysedRuns | None:
+    def _analysed(self, wanted: "Mapping[str, str]") -> analyses.AnalysedRuns | None:
+        """Return runs by their ids, with the names the night gave them; None where the store lacks one."""
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs}
-        if at_hand.keys() >= {*wanted}:
+        if at_hand.keys() >= wanted.keys():
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
         entries = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
         if len(entries) < len(wanted):
             return None
-        return analyses.analyze_runs(
-            [self.store.read(entry) for entry in entries], self.options, fewest_runs=len(entries)
-        )
+        found = [self.store.read(entry) for entry in entries]
+        named = [replace(each, run=replace(each.run, name=wanted[each.run.id])) for each in found]
+        return analyses.analyze_runs(named, self.options, fewest_runs=len(named))

@@ -169,13 +169,13 @@ def read_recordings(
     read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
     _one_name(options, len(read))
     if not options.anonymise:
-        return read if options.labels.name else _make_names_distinct(read)
+        return read if options.labels.name else make_run_names_distinct(read)
     from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
     return [anonymise_recording(recording) for recording in read]
 
 
-def _make_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
+def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     """Return runs, with longer names for those of the same name."""
     from gpureport.importers import make_names_distinct  # noqa: PLC0415 - loads pyarrow
 

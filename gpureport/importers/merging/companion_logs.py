@@ -109,33 +109,36 @@ class CompanionLogs:
         if each.extraction is None:
             return
         outcome = each.extraction.outcome()
-        here = [*main, *(self._known[name] for name in self._known if name not in {device.id for device in main})]
+        node = main[0].node if main else None
         gpus = [device for device in outcome.devices if device.scope is Scope.GPU]
-        pairs = {other.id: one for one, other in match_devices([d for d in here if d.scope is Scope.GPU], gpus)}
+        # a companion calls GPUs by their numbers alone, whatever node they belong to
+        here = {f"gpu:{device.index}": device for device in self._known.values() if device.node == node}
+        bare = [replace(device, id=name) for name, device in here.items() if device.scope is Scope.GPU]
+        pairs = {other.id: here[one.id] for one, other in match_devices(bare, gpus)}
         for device in outcome.devices:
             rows = own.get(device.id)
             if rows is None:
                 continue
             if device.id in pairs:
                 name = pairs[device.id].id
-                self._known[name] = merge_devices(self._known[name], replace(device, id=name))
+                self._known[name] = merge_devices(self._known[name], replace(device, id=name, node=node))
                 rate = outcome.intervals.get(device.id, 1.0)
                 tables[name] = self._join_columns(each, tables[name], rows, (rates.get(name, 1.0), rate))
             elif device.scope is Scope.HOST and (self._host_logged or HOST in tables):
                 _count(each.rejected, SECOND_HOST, len(rows))
             else:
-                named = self._add_device(each, device)
+                named = self._add_device(each, device, node)
                 tables[named] = _rename(rows, named)
                 rates[named] = outcome.intervals.get(device.id, 1.0)
 
-    def _add_device(self, each: _Companion, device: Device) -> str:
+    def _add_device(self, each: _Companion, device: Device, node: str | None) -> str:
         """Return the id in the run of a device that no log before has."""
-        index = device.index
-        if device.id in self._known and index is not None:
-            indices = {known.index for known in self._known.values()}
-            index = next(free for free in range(len(indices) + 1) if free not in indices)
-        name = device.id if index == device.index else f"gpu:{index}"
-        self._known[name] = replace(device, id=name, index=index)
+        index, taken = device.index, {known.index for known in self._known.values() if known.node == node}
+        if index is not None and index in taken:
+            index = next(free for free in range(len(taken) + 1) if free not in taken)
+        own = device.id if index is None else f"gpu:{index}"
+        name = own if node is None else f"{node}/{own}"
+        self._known[name] = replace(device, id=name, index=index, node=node)
         each.devices.append(self._known[name])
         each.own[device.id] = name
         return name
@@ -173,9 +176,13 @@ class CompanionLogs:
         """Return the devices of the main logs, with what the companions say of them."""
         return tuple(self._known.get(device.id, device) for device in outcome.devices)
 
-    def outcomes(self, main: str) -> list[Outcome]:
-        """Return what is known of each companion, after the last batch; `main` is the log that they are joined to."""
-        return [self._outcome(each, main) for each in self._companions if each.extraction is not None]
+    def outcomes(self, mains: Sequence[Input]) -> list[Outcome]:
+        """Return what is known of each companion, after the last batch; `mains` are the logs they are joined to."""
+        return [
+            self._outcome(each, mains[each.given.companion_of or 0].locator)
+            for each in self._companions
+            if each.extraction is not None
+        ]
 
     def _outcome(self, each: _Companion, main: str) -> Outcome:
         outcome = each.extraction.outcome() if each.extraction else Outcome(devices=(), quality=Quality(), span=(0, 0))

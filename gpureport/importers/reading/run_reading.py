@@ -185,8 +185,11 @@ class Reading:
 
     def _main_gpus(self, place: int) -> Sequence[Device]:
         """Return the GPUs of a main log, as they are called in the run."""
-        outcome = self._main_outcome() if self._several is None else self._several.outcomes()[place]
-        return [device for device in outcome.devices if device.scope is Scope.GPU]
+        devices = self._main_outcome().devices
+        if self._several is not None:
+            own = {device.id for device in self._several.outcomes()[place].devices}
+            devices = tuple(device for device in devices if device.id in own)
+        return [device for device in devices if device.scope is Scope.GPU]
 
     def _read_companion(self, extraction: Extraction, locator: str) -> Iterator["pa.Table"]:
         with _errors_at(locator):
@@ -235,7 +238,7 @@ class Reading:
         zones = self._hosts.zone_notes(outcomes) if self._hosts else ()
         spans = [outcomes[0].span]
         if self._companions:
-            joined = self._companions.outcomes(self._inputs[0].locator)
+            joined = self._companions.outcomes(self._inputs)
             spans += [outcome.span for outcome in joined if outcome.devices]
             outcomes += joined
         devices = sorted(
@@ -267,7 +270,7 @@ class Reading:
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        outcomes += self._companions.outcomes(self._inputs[0].locator) if self._companions else []
+        outcomes += self._companions.outcomes(self._inputs) if self._companions else []
         return tuple(map(SourceSummary, self._all_inputs, self._all_files, outcomes))
 
     def renamed(self) -> dict[str, str]:

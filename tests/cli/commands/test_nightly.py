@@ -311,3 +311,19 @@ def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: P
     (path,) = (tmp_path / "site" / "nights").glob("2026-04-02*.html")
     assert "No run of this job in the week before is stored." in path.read_text()
     assert nightly("--baseline", "main").code == 2
+
+
+def test_runs_of_the_same_name_have_rules_of_their_own(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
+    """Logs of two nodes are told apart in every row, and the one that fails is the one that is red."""
+    for number, util in enumerate((90, 40)):
+        (tmp_path / f"node{number}").mkdir()
+        lines = [row(second, util=util) for second in range(120)]
+        (tmp_path / f"node{number}" / "gpu.csv").write_text("\n".join([HEADER, *lines, ""]))
+    done = nightly(
+        "node0/gpu.csv", "node1/gpu.csv", "--date", "2026-03-01", "--fail-on", "gpu_utilization_ratio >= 80%"
+    )
+    assert (done.code, done.out.count("FAILED"), "FAILED: node1: " in done.out) == (1, 1, True)
+    rows = (tmp_path / "site" / "nights.html").read_text().split("<tr")[2:]
+    assert [word for each in rows for word in ("FAILED", "PASSED") if f">{word}<" in each] == ["PASSED", "FAILED"]
+    assert gpureport("nightly", "--site", "again").code == 0
+    assert files(tmp_path / "again") == files(tmp_path / "site")

@@ -156,6 +156,18 @@ def test_a_finer_companion_gives_means_and_a_coarser_one_its_nearest_reading(tmp
     assert np.flatnonzero(np.isnan(rates)).tolist() == list(range(31, 60))
 
 
+def test_recordings_of_nodes_are_one_run_on_demand(tmp_path: Path) -> None:
+    """Each node's copies join the GPUs of that node."""
+    for node in ("n1", "n2"):
+        (tmp_path / node).mkdir()
+        write(tmp_path / node, gpu=query(range(60), uuid=f"GPU-{node}"), dmon=dmon(range(60)))
+    assert [run.run.name for run in gpureport.read(tmp_path)] == ["n1", "n2"]
+    (joined,) = gpureport.read(tmp_path, as_one_run=True)
+    assert [device.id for device in joined.run.devices] == ["n1/gpu:0", "n2/gpu:0"]
+    assert joined.series.column("pcie_receive_bytes_per_second").null_count == 0
+    assert joined.run.quality.accounted
+
+
 @settings(max_examples=10, deadline=None)
 @given(order=st.permutations(range(5)))
 def test_the_order_of_sources_never_matters(tmp_path_factory: pytest.TempPathFactory, order: list[int]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
-from gpureport.report.wording import display
+from gpureport.report.wording.work_scale import name_work
 
 _MOST = 10_000.0
 _TIMES = (("GPU-s", "GPU-seconds", 1.0), ("GPU-min", "GPU-minutes", 60.0), ("GPU-h", "GPU-hours", 3600.0))
@@ -36,7 +36,7 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
     least, most = min(values, default=1.0), max(values, default=1.0)
     factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
     short, long, seconds = _choose_time(most * factor)
-    work = display.shorten(display.clean(comparison.steps[-1].work_unit or "units of work"), 24)
+    work = name_work(comparison.steps[-1].work_unit)
     return SpentUnit(
         size=seconds / factor,
         short=short.removeprefix("GPU-"),
