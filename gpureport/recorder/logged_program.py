@@ -100,8 +100,10 @@ class LoggedProgram:
         return True
 
     def describe_silence(self) -> str:
-        """Return a sentence on how long it has printed nothing; empty where that is not long."""
+        """Return a sentence on how long it has printed nothing; empty where it runs, and that is not long."""
         silent = time.monotonic() - self._last_text
+        if self.descriptor is None:
+            return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi ended by itself."
         if silent < _LONG_SILENCE:
             return ""
         return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi gave no more rows."

@@ -75,3 +75,10 @@ def test_a_program_that_does_not_listen_is_killed(log: LineFile, monkeypatch: py
     program.stop()
     assert program.descriptor is None
     assert log.lines == 1
+
+
+def test_a_program_that_ended_just_before_the_end_is_noted(log: LineFile) -> None:
+    """Its log is short, also where there was no time to start it again."""
+    program = LoggedProgram("gpu.csv", [sys.executable, "-c", "print('row')"], log)
+    _copy_all(program)
+    assert program.describe_silence() == "gpu.csv stops 0 s before the end: nvidia-smi ended by itself."

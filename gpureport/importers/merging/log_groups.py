@@ -87,7 +87,13 @@ def group_logs(
 
 
 def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]:
-    """Return the runs that a log belongs to. Of two at the same time it is the one that its name tells, else none."""
+    """Return the runs that a log belongs to. Of two at the same time it is the one that its name tells, else none.
+
+    Logs that one recorder wrote are one run, whatever they read.
+    """
+    recorded = [group for group in groups if log.recording is not None and group.main.recording == log.recording]
+    if recorded:
+        return recorded
     matches = [
         (max(match_logs(each, log) for each in group.logs), group) for group in groups if _shares_time(group.main, log)
     ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.importers import find_source_runs
+from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recording import Recording
 from tests.importers.written_logs import stamp
 
@@ -183,3 +184,14 @@ def test_the_order_of_sources_never_matters(tmp_path_factory: pytest.TempPathFac
     found = sorted(names([paths[place] for place in order]))
     assert found == sorted(names(paths))
     assert sorted(map(sorted, found)) == [["a", "a-copies", "c"], ["b", "b-copies"]]
+
+
+def test_logs_of_one_recorder_are_one_run_whatever_they_read(tmp_path: Path) -> None:
+    """Readings of two moments may differ for a whole job; the run file says that one recorder wrote both."""
+    (tmp_path / "gpu.csv").write_text(query(range(60)))
+    header = "#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n"
+    rows = (f"20260314 {stamp(at)[11:19]} 0 60 {(7 * at) % 100}\n" for at in range(60))
+    (tmp_path / "dmon.log").write_text(header + "".join(rows))
+    assert names([tmp_path]) == [["dmon"], ["gpu"]]
+    (tmp_path / "run.json").write_text(format_run_file(RecordedRun(started=0)))
+    assert names([tmp_path]) == [["gpu", "dmon"]]
