@@ -152,6 +152,7 @@ def test_what_was_written_is_opened_when_asked(gpureport: Program, four: Path, m
     del four
     shown: list[str] = []
     monkeypatch.setattr(click, "launch", shown.append)
+    monkeypatch.setenv("BROWSER", "firefox")
     outcome = gpureport("report", FILES[0], "-o", "out/r.json", "-o", "out/r.html", "--open")
     assert (outcome.code, shown) == (0, ["out/r.html"])
     assert outcome.err.endswith(" → out/r.json, out/r.html\n")

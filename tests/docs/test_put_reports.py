@@ -78,6 +78,7 @@ def run(machine: Path, command: str, folder: Path | None = None) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_folder_and_mlflow(machine: Path) -> None:
     """The report lies in the folder and among the artifacts of the run, the same bytes; compared runs have figures."""
     for command in blocks(PAGE, "sh"):

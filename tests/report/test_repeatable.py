@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gpureport.report import FORMATS
 from tests.report import sample_reports
 
@@ -23,6 +25,7 @@ def written(folder: Path, seed: str) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
+@pytest.mark.slow
 def test_same_bytes_whatever_the_hash_seed_and_the_zone(tmp_path: Path) -> None:
     """Three processes with other hashes and zones write the same bytes in every format."""
     first, *others = (written(tmp_path / seed, seed) for seed in _SEEDS)

@@ -139,6 +139,7 @@ def _claims(analysis: Analysis) -> list[Finding]:
 _PARTS = st.lists(st.tuples(st.booleans(), st.integers(60, 160)), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(_PARTS, st.integers(2, 12), st.integers(0, 99))
 def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: int, seed: int) -> None:

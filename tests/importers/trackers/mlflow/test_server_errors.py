@@ -46,6 +46,7 @@ def test_a_closed_port_is_said() -> None:
     assert said == "URL: cannot be reached: connection refused; check the address, and that the server runs"
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_is_left_in_time() -> None:
     """MLflow's own client waits about twenty minutes."""
     with listening(lambda _: None) as url:

@@ -178,6 +178,7 @@ def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch, given
         recording(f"{STORE}/OPT-1")
 
 
+@pytest.mark.slow
 @WITH_CLIENT
 def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that takes a connection and says nothing is left after a limit of our own, and so is its process."""
