@@ -109,10 +109,11 @@ class LoggedProgram:
         return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi gave no more rows."
 
     def stop(self) -> None:
-        """Ask it to end as Ctrl-C does, and copy its last lines."""
+        """Ask it to end, and copy its last lines."""
         if self.descriptor is None:
             return
-        self._process.send_signal(signal.SIGINT)
+        # a job of a shell's background hands on that Ctrl-C is ignored
+        self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
         self._kill()

@@ -15,7 +15,8 @@ _ADVICE = {
     "Interval": "One second. utilization.gpu covers at most the last second, so at 5 s a row is a spot check.",
     "Time": "nvidia-smi and sar write local time without a zone. Name it with --tz.",
     "-f": "overwrites an existing file without asking. Name a new one for every run.",
-    "The end": "Stop a logger with Ctrl-C or kill -INT. Kill -9 loses the last lines.",
+    "The end": "Stop a logger with Ctrl-C or kill -INT. Kill -9 loses the last lines. In a script, write set -m "
+    "first, or else programs started with & ignore kill -INT.",
     "Header": "Keep the header and the units: neither noheader nor nounits.",
     "Old drivers": "Leave a field out if the log says only 'Field ... is not a valid field to query'. Before R530 "
     "clocks_event_reasons.active is called clocks_throttle_reasons.active.",
