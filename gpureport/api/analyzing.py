@@ -28,7 +28,8 @@ def analyze(
         recording: the run, as `read` returns it.
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
-        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {...}}`.
+        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices":
+            {"gpu_hour": 2.49, "currency": "EUR", "date": "2026-11-01"}}`.
             Without it the defaults hold. No file of the working directory is read.
 
     Raises:

@@ -5,6 +5,7 @@ Only names and the beginnings and ends of files are looked at. Nothing is analys
 
 import csv
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from gpureport.errors import GpureportError
-from gpureport.record_folder import GPU_LOG, RUN_FILE, parse_run_file
+from gpureport.record_folder import GPU_LOG, HOST_LOG, RUN_FILE, parse_run_file
 from gpureport.store.stored_names import StoredName, find_store_folder, list_stored_names
 
 _DEPTH = 2
@@ -23,6 +24,8 @@ _LARGEST_RUN_FILE = 1 << 20
 _LOG_ENDINGS = {"", ".csv", ".log", ".txt", ".out", ".json", ".jsonl", ".gz", ".zst", ".bz2", ".xz"}
 _DEVICE_COLUMNS = ("uuid", "index", "pci.bus_id")
 _HEAD, _TAIL = 64 * 1024, 4096
+_FRESH = 5.0
+"""Seconds without a line, beyond two intervals, after which a recorder without an end counts as killed (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class FoundRun:
         is_recording: whether `gpureport record` wrote it.
         seconds: how long it is; None where its beginning and end do not say.
         gpus: GPUs seen at its beginning; None where no column tells them apart.
+        is_growing: whether it is being recorded.
         has_header: whether it is a CSV with a column of stamps, as no monitor such as dmon writes it.
     """
 
@@ -41,6 +45,7 @@ class FoundRun:
     is_recording: bool
     seconds: float | None = None
     gpus: int | None = None
+    is_growing: bool = False
     has_header: bool = False
 
 
@@ -72,7 +77,8 @@ def _list_runs(runs: Sequence[FoundRun]) -> Iterator[str]:
     width = max(len(run.path) for run in runs[:_MOST_LISTED])
     for run in runs[:_MOST_LISTED]:
         length = None if run.seconds is None else _format_length(run.seconds)
-        facts = ", ".join(filter(None, (length, _count(run.gpus, "GPU") if run.gpus else None)))
+        growing = "still recording" if run.is_growing else None
+        facts = ", ".join(filter(None, (length, _count(run.gpus, "GPU") if run.gpus else None, growing)))
         yield f"  {run.path:{width}}  {facts}".rstrip()
     if len(runs) > _MOST_LISTED:
         yield f"  and {len(runs) - _MOST_LISTED} more"
@@ -84,7 +90,8 @@ def _choose_command(runs: Sequence[FoundRun], stored: Sequence[StoredName]) -> s
     headed = {Path(run.path).parent for run in runs if run.has_header}
     logs = [run.path for run in runs if run.has_header or Path(run.path).parent not in headed]
     # recordings come first: they are whole, and a log may be a copy of a part
-    paths = [run.path for run in runs if run.is_recording] or logs
+    recordings = [run for run in runs if run.is_recording]
+    paths = [run.path for run in recordings if not run.is_growing] or [run.path for run in recordings] or logs
     if not paths:
         return f"gpureport report {shlex.quote(stored[-1].word)} -o report.html"
     if len(paths) == 1:
@@ -132,7 +139,16 @@ def _read_recording(folder: Path, top: Path) -> FoundRun | None:
     # a recorder that was killed writes no end, its log has one
     logged, gpus = (log.seconds, log.gpus) if log else (None, None)
     seconds = logged if run.ended is None else (run.ended - run.started) / 1e6
-    return FoundRun(path=_name(folder, top), is_recording=True, seconds=seconds, gpus=gpus)
+    is_growing = run.ended is None and _was_written_lately(folder / HOST_LOG, run.interval)
+    return FoundRun(path=_name(folder, top), is_recording=True, seconds=seconds, gpus=gpus, is_growing=is_growing)
+
+
+def _was_written_lately(path: Path, interval: float) -> bool:
+    """Return whether a log got a line within the last intervals."""
+    try:
+        return time.time() - path.stat().st_mtime < _FRESH + 2 * interval
+    except OSError:
+        return False
 
 
 def _read_log(path: Path, top: Path) -> FoundRun | None:

@@ -24,7 +24,7 @@ def build_change(delta: Delta | None, since: str = "") -> Change | None:
     verdict = "" if delta.metric in _UNDIRECTED or delta.verdict is Verdict.DIFFERS else describe_verdict(delta)
     ends = delta.interval if delta.interval and all(map(isfinite, delta.interval)) else None
     if delta.metric.endswith("_ratio"):
-        text, interval = display.percentage_points(delta.difference), _format_points(ends)
+        text, interval = display.percentage_points(delta.difference), _format_points(ends, delta.before)
     elif delta.before:
         text = format_percent_change(1 + delta.difference / delta.before)
         interval = format_percent_range((1 + ends[0] / delta.before, 1 + ends[1] / delta.before)) if ends else ""
@@ -50,8 +50,10 @@ def _drop_equal_ends(interval: str) -> str:
     return "" if high.removesuffix("%").removesuffix(" times").partition(display.GAP)[0] == low else interval
 
 
-def _format_points(ends: tuple[float, float] | None) -> str:
+def _format_points(ends: tuple[float, float] | None, before: float | None) -> str:
+    """Return an interval of a share's change in points, cut where the share would leave 0 to 100%."""
     if ends is None:
         return ""
-    low, high = map(display.percentage_points, ends)
+    least, most = (-1.0, 1.0) if before is None else (-before, 1 - before)
+    low, high = (display.percentage_points(min(max(end, least), most)) for end in ends)
     return f"{low.partition(display.GAP)[0]} to {high}"

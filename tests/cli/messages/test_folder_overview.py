@@ -1,5 +1,6 @@
 """What `gpureport` alone says of a folder."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,20 @@ def test_two_recordings_are_compared_next(gpureport: Program, tmp_path: Path) ->
         "  runs/workers  45 s, 4 GPUs",
         "Next: gpureport compare runs/base runs/workers",
         "All commands: gpureport --help",
+    ]
+
+
+def test_a_recording_that_goes_on_is_not_read_next(gpureport: Program, tmp_path: Path) -> None:
+    """Its last line is of now; a recorder that was killed wrote its last line long ago."""
+    write_recording(tmp_path / "base", ended=False)
+    write_recording(tmp_path / "workers", ended=False)
+    for name in ("base", "workers"):
+        (tmp_path / name / "host.csv").write_text("timestamp,cpu_percent\n", encoding="utf-8")
+    os.utime(tmp_path / "base" / "host.csv", (0, 0))
+    assert gpureport().out.splitlines()[1:4] == [
+        "  base     3 min 2 s, 1 GPU",
+        "  workers  3 min 2 s, 1 GPU, still recording",
+        "Next: gpureport report base -o report.html",
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpureport.report.wording.changes import _drop_equal_ends
+from gpureport.report.wording.changes import _drop_equal_ends, _format_points
 
 
 @pytest.mark.parametrize("interval", ["−43 to −43%", "12 to 12 times", "+1.0 to +1.0\N{NO-BREAK SPACE}points", ""])
@@ -17,3 +17,11 @@ def test_an_interval_with_equal_ends_is_left_out(interval: str) -> None:
 def test_an_interval_with_two_ends_stays(interval: str) -> None:
     """Ends that read differently are told."""
     assert _drop_equal_ends(interval) == interval
+
+
+def test_an_interval_of_points_ends_where_a_share_does() -> None:
+    """From 23% a share cannot rise by more than 77 points, nor fall by more than 23."""
+    gap = "\N{NO-BREAK SPACE}"
+    assert _format_points((0.288, 1.128), 0.23) == f"+28.8 to +77.0{gap}points"
+    assert _format_points((-0.9, -0.1), 0.23) == f"−23.0 to −10.0{gap}points"
+    assert _format_points(None, 0.23) == ""

@@ -8,6 +8,7 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
+from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
 _SHORTEST, _FEWEST = 10.0, 5
@@ -83,6 +84,8 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%`.
 
+    With a price in a currency, what the lost time and the whole run cost follows the GPU time.
+
     Empty where GPU time is not known. Where most of the time holds no utilisation, the share is of the rest.
     """
     held = gpu_time.job_gpu_seconds(analyses)
@@ -101,8 +104,19 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     of = loss_wording.format_gpu_time(held, len(analyses))
     if whole > held:
         of = f"the {of} observed"
+    elif not is_least:
+        of += _describe_cost(analyses)
     share = f"{'At least ' if is_least else ''}{display.percent(ratio)}"
     return f"{share} of {of} was lost: {_list_losses(lost, held, analyses)}."
+
+
+def _describe_cost(analyses: Sequence[Analysis]) -> str:
+    """Return what the lost time and all time cost; empty where a price or its currency is not stated."""
+    totals = [analysis.cost.total for analysis in analyses if analysis.cost and analysis.cost.total is not None]
+    lost, currency = spending.lost_cost(analyses), spending.currency(analyses)
+    if lost is None or not currency or len(totals) < len(analyses):
+        return ""
+    return f" ({display.money(lost, currency)} of {display.money(sum(totals), currency)})"
 
 
 def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:

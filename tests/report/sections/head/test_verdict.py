@@ -7,6 +7,8 @@ import pytest
 
 from gpureport import recording_advice
 from gpureport.analysis import analyze
+from gpureport.analysis.cost.cost import calculate_cost
+from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
 from gpureport.data_quality import Rejected
@@ -85,6 +87,19 @@ def test_shares_of_the_loss_add_up() -> None:
         "33% of 20.0 GPU-min was lost: idle 17, slowed clocks 10, start-up 3.3 and other 3.3%."
     )
     assert content.tiles[1].context == "Idle 17%, slowed clocks 10%, start-up 3.3%"
+
+
+@pytest.mark.parametrize(
+    ("currency", "cost"), [("EUR", " (\N{EURO SIGN}0.278 of \N{EURO SIGN}0.833)"), ("", "")], ids=["euro", "none"]
+)
+def test_the_loss_has_its_cost_where_a_price_is_stated(currency: str, cost: str) -> None:
+    """A bare number without a currency would be no cost that anyone can read."""
+    recording, analysis = divided(computing=400, idle=200)
+    idle = replace(examples.idle_gap("gpu:0", 0, 400), lost_gpu_seconds=400.0)
+    analysis = replace(analysis, findings=(idle,))
+    prices = Prices(currency=currency, date="2026-03-01", rates=(Rate(amount=2.5, source="x"),))
+    content = report((recording, replace(analysis, cost=calculate_cost(analysis, prices))))
+    assert content.verdict.details[0].replace(GAP, " ") == f"33% of 20.0 GPU-min{cost} was lost: all of it idle."
 
 
 @pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost; how much")])

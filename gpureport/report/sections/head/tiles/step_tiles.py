@@ -109,13 +109,16 @@ def _build_energy_tile(comparison: Comparison) -> Tile:
 
 
 def _build_use_tile(comparison: Comparison) -> Tile:
-    ends = _list_ends(comparison, UTILISATION)
+    delta, ends = _find_delta(comparison, UTILISATION), _list_ends(comparison, UTILISATION)
+    if delta is not None and delta.difference is not None:
+        # the figures of the time that the change is of
+        ends = delta.before, delta.after
     before, after = (display.or_not_recorded(value, display.percent_formatter(ends)) for value in ends)
     return Tile(
         label="GPU utilisation",
         before="" if ends[0] is None else before,
         value=after,
-        change=build_change(_find_delta(comparison, UTILISATION)),
+        change=build_change(delta),
         context="Work done not given (--work N:UNIT)",
     )
 
