@@ -90,7 +90,7 @@ def test_shares_of_the_loss_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("currency", "cost"), [("EUR", " (\N{EURO SIGN}0.278 of \N{EURO SIGN}0.833)"), ("", "")], ids=["euro", "none"]
+    ("currency", "cost"), [("EUR", " (\N{EURO SIGN}0.28 of \N{EURO SIGN}0.83)"), ("", "")], ids=["euro", "none"]
 )
 def test_the_loss_has_its_cost_where_a_price_is_stated(currency: str, cost: str) -> None:
     """A bare number without a currency would be no cost that anyone can read."""
