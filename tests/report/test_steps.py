@@ -148,7 +148,7 @@ def test_a_change_of_what_had_settled_stands_below_no_other_figure(whole: float,
             runs.append((recording, replace(analysis, statistics=found)))
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     assert made.steps is not None
-    change = made.steps.rows[1].cells[made.steps.columns.index("GPU utilisation") - 1].change
+    change = made.steps.rows[1].cells[made.steps.columns.index("GPU utilisation, whole run") - 1].change
     assert (change and plain(change.text)) == shown
 
 

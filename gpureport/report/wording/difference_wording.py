@@ -13,6 +13,10 @@ from gpureport.report.wording.scales import NUMBERS, Scale
 
 ONCE_SETTLED = " once settled"
 """Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
+
+WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
+"""Title of the figure that leaves nothing out."""
+
 _LONGEST = 365 * 86_400.0
 """Longest recording in seconds that a reader can be asked for."""
 

@@ -15,6 +15,7 @@ from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, work_scale
+from gpureport.report.wording.difference_wording import WHOLE_RUN_UTILISATION
 
 _GIBIBYTE = 2.0**30
 
@@ -80,7 +81,7 @@ def _per_run_columns(comparison: Comparison) -> Iterator[StepColumn]:
             metric="energy_joules", title=f"{unit} a run", format=lambda value: display.number(value / size)
         )
     if _values(comparison, "gpu_utilization_ratio"):
-        yield StepColumn(metric="gpu_utilization_ratio", title="GPU utilisation", format=display.percent)
+        yield StepColumn(metric="gpu_utilization_ratio", title=WHOLE_RUN_UTILISATION, format=display.percent)
     if _values(comparison, "gpu_power_watts"):
         yield StepColumn(metric="gpu_power_watts", title="Power of a GPU, W", format=display.number)
 

@@ -21,6 +21,7 @@ from gpureport.report.sections.pictures.gpu_bars import build_gpu_bars
 from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
+from gpureport.report.wording.difference_wording import WHOLE_RUN_UTILISATION
 
 _FIRST = "first step"
 _INTERVAL = "Line below the end of a bar: 95% interval."
@@ -56,7 +57,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     place_of = {step.label: place for place, step in enumerate(comparison.steps)}
     bars = [_build_bar(comparison, place_of[step.label], unit, causes, study=study) for step in choose_steps(steps)]
     end = _find_end(bars)
-    rate = "While training" if is_per_work else "GPU utilisation"
+    rate = "While training" if is_per_work else WHOLE_RUN_UTILISATION
     is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
     return TimeSpent(
         caption=_caption(unit, bars),
@@ -66,7 +67,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         ticks=place_ticks(end, unit.short),
         legend=list_legend(bars, causes, _NEGLIGIBLE * end),
         since_first=_change(comparison, 0, -1, PER_WORK) if is_chain and is_per_work else None,
-        beside_since_first=_change(comparison, 0, -1, _rate_metric(is_per_work=is_per_work)) if is_chain else None,
+        beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_chain and is_per_work else None,
         rest=_describe_rest(steps, bars),
     )
 
@@ -116,7 +117,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
         change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
         note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
         beside=_format_rate(value, step, metric),
-        beside_change=_change(comparison, place - 1, place, metric) if is_chained else None,
+        beside_change=_change(comparison, place - 1, place, metric) if is_chained and unit.is_per_work else None,
     )
 
 

@@ -104,7 +104,8 @@ def test_repetitions_have_an_interval_and_their_mean() -> None:
 def test_without_work_bars_are_gpu_time_a_run() -> None:
     """No change of GPU time is told, for a shorter run may have done less; the caption says so."""
     spent = _steps(sampled("a", util=level(40)), sampled("b", util=level(80, seed=1)))
-    assert spent.columns == ("GPU-min a run", "GPU utilisation")
+    assert spent.columns == ("GPU-min a run", "GPU utilisation, whole run")
+    assert [bar.beside_change for bar in spent.bars] == [None, None]  # a change of settled time is of another figure
     assert "Without the work done, a faster run can look worse." in spent.caption
     assert [bar.change for bar in spent.bars] == [None, None]
     assert _length(spent.bars[0]) == pytest.approx(1199 / 60)

@@ -114,12 +114,13 @@ def _build_use_tile(comparison: Comparison) -> Tile:
         # the figures of the time that the change is of
         ends = delta.before, delta.after
     before, after = (display.or_not_recorded(value, display.percent_formatter(ends)) for value in ends)
+    settled = "Once settled. " if delta and delta.window == "steady" else ""
     return Tile(
         label="GPU utilisation",
         before="" if ends[0] is None else before,
         value=after,
         change=build_change(delta),
-        context="Work done not given (--work N:UNIT)",
+        context=f"{settled}Work done not given (--work N:UNIT)",
     )
 
 
