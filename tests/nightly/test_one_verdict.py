@@ -155,3 +155,21 @@ def test_two_hundred_nights(
     """The same over 200 nights."""
     codes = simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, 200)
     assert min(codes.count(code) for code in (0, 1, 4)) >= 10
+
+
+@pytest.mark.parametrize("name", ["tonight", "tonight/b.csv"])
+def test_a_folder_with_an_unreadable_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The readable run of the folder is checked, and the other log is named; a rule broken there stays broken."""
+    chance = random.Random(3)
+    (tmp_path / "tonight").mkdir()
+    write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
+    (tmp_path / "tonight" / "b.csv").write_text("\n".join([HEADER, *["no row"] * 20, ""]))
+    (tmp_path / "gpureport.toml").write_text(POLICY)
+    run = program(capsys, monkeypatch, tmp_path)
+    rules = "--fail-on", "idle_ratio <= 2%"
+    assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
+    outcomes = {(source, rule): kind for rule, source, kind in cases(tmp_path / "check.xml")}
+    assert outcomes["gpureport.tonight/b.csv", "the run has data"] == "error"
+    assert (("gpureport.a", "idle_ratio <= 2%") in outcomes) == (name == "tonight")

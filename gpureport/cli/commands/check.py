@@ -1,27 +1,30 @@
 """`gpureport check`: the gate of a pipeline."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
-from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.messages.line_account import summarise_run
+from gpureport.cli.messages.verbosity import print_details, print_note
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
-from gpureport.cli.runs import named_runs, run_sampling, source_joining
+from gpureport.cli.runs import gate_sources, named_runs, run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
-from gpureport.errors import SettingsError, SourceError, StoreError
+from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.recording import Recording
 
 
@@ -77,18 +80,30 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
 
     found: list[Recording] = []
     missing: list[Check] = []
-    together = [(list(source), options)] if options.input.as_one_run else []
-    for names, own in together or [([name], own) for name, own in source_joining.pair_sources(source, options)]:
-        try:
-            found += named_runs.read_recordings(names, own)
-        except (SourceError, StoreError) as error:
-            missing.append(build_missing_check(", ".join(names), f"{error.what}; {error.hint}"))
-        except InternalError as error:
-            report_internal_error(error)
-            missing.append(build_missing_check(error.where, error.what))
+    for group, own in gate_sources.group_sources(source, options):
+        if len(group) == 1:
+            named_runs.note_stored_namesake(group[0], own)
+        for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), partial(_read_log, own)):
+            if isinstance(each, InternalError):
+                report_internal_error(each)
+                missing.append(build_missing_check(each.where, each.what))
+            elif isinstance(each, SourceError):
+                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}"))
+            else:
+                found.append(each)
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
     return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
+
+
+def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":
+    return named_runs.read_recordings([name], options)
+
+
+def _read_log(options: SourceOptions, reading: "Reading | TrackedReading | CutReading") -> "Recording":
+    recording = reading.recording()
+    print_details(summarise_run(recording.run))
+    return named_runs.hide_names(recording) if options.anonymise else recording
 
 
 def _export(
