@@ -9,7 +9,7 @@ import click
 
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
 from gpureport.cli.messages.line_account import summarise_run
-from gpureport.cli.messages.verbosity import print_details, print_note
+from gpureport.cli.messages.verbosity import print_details
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
@@ -63,8 +63,6 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     found, missing = _read(source, options)
     analysed = analyze_runs(found, analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
-    if gate.baseline is not None and not rules.policy.needs_baseline:
-        print_note(f"--baseline {gate.baseline} is not read: no limit is on a change, or on what is new")
     baseline = rules.baseline if rules.policy.needs_baseline else None
     against = gates.compare_with_baseline(baseline, analysed, analysis, options)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
