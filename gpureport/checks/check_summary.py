@@ -65,7 +65,8 @@ def _text_lines(checks: Sequence[Check]) -> Iterator[str]:
         for check in checks:
             if check.outcome is outcome:
                 said = check.reason or check.observed
-                yield f"{word}: {check.limit} ({check.run}){f': {said}' if said else ''}."
+                run = f" ({check.run})" if check.run else ""
+                yield f"{word}: {check.limit}{run}{f': {said}' if said else ''}."
     passed = check_wording.describe_passed(checks)
     if passed:
         yield f"Passed: {passed}."
@@ -74,7 +75,7 @@ def _text_lines(checks: Sequence[Check]) -> Iterator[str]:
 
 def _reasons(checks: Sequence[Check], outcome: CheckOutcome) -> Iterator[str]:
     """Yield what else to know of checks that ended in one way."""
-    several = len({check.run for check in checks}) > 1
+    several = len({check.run for check in checks if check.run}) > 1
     for check in checks:
         if check.outcome is outcome and check.reason:
             run = f"{check.run}: " if several else ""

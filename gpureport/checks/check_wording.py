@@ -24,7 +24,7 @@ _COUNTED = {TargetKind.FINDING, TargetKind.NEW}
 def describe_failures(checks: Sequence[Check]) -> Iterator[str]:
     """Yield a clause for each rule that is broken: one for all runs in which a finding breaks it, else one a run."""
     broken = [check for check in checks if check.outcome is CheckOutcome.BROKEN]
-    several = len({check.run for check in checks}) > 1
+    several = len({check.run for check in checks if check.run}) > 1
     for words in dict.fromkeys(check.limit for check in broken):
         own = [check for check in broken if check.limit == words]
         limit = _parse(words)

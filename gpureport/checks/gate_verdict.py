@@ -71,6 +71,16 @@ def build_missing_check(source: str, reason: str) -> Check:
     return Check(limit=HAS_DATA, run=source, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason)
 
 
+def build_unused_baseline_check(baseline: str) -> Check:
+    """Return the check that says that a baseline is named and no rule compares with it; it changes no verdict.
+
+    Args:
+        baseline: the baseline, as named.
+    """
+    reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
+    return Check(limit=f"comparison with {baseline}", run="", outcome=CheckOutcome.NOT_APPLIED, reason=reason)
+
+
 def sort_by_gravity(checks: Sequence[Check]) -> Iterator[Check]:
     """Yield the checks by outcome, the gravest first, otherwise in their order."""
     for outcome in CheckOutcome:

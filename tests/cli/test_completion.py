@@ -116,5 +116,16 @@ def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
 def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
     """Without a shell, one line for each is printed."""
     done = gpureport("completion")
-    assert 'eval "$(gpureport completion bash)"\' >> ~/.bashrc' in done.out
     assert len(done.out.splitlines()) == 4
+    assert done.out.count(">> ~/.") == 2
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_a_new_shell_without_gpureport_on_its_path_stays_quiet(gpureport: Program, tmp_path: Path) -> None:
+    """As in a terminal in which the virtual environment has not been activated."""
+    (line,) = (each for each in gpureport("completion").out.splitlines() if ".bashrc" in each)
+    bash = str(shutil.which("bash"))
+    home = {"HOME": str(tmp_path), "PATH": ""}
+    subprocess.run([bash, "-c", line.split(maxsplit=1)[1]], env=home, check=True)
+    done = subprocess.run([bash, "-c", ". ~/.bashrc; echo ready"], env=home, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("ready\n", "")

@@ -237,9 +237,9 @@ to do next.
 One line lets Tab complete commands, options, checks, stored runs, baselines and files:
 
 ```
-echo 'eval "$(gpureport completion bash)"' >> ~/.bashrc                          # bash
-echo 'eval "$(gpureport completion zsh)"' >> ~/.zshrc                            # zsh
-gpureport completion fish > ~/.config/fish/completions/gpureport.fish            # fish
+echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc   # bash
+echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc     # zsh
+gpureport completion fish > ~/.config/fish/completions/gpureport.fish                         # fish
 ```
 """
 

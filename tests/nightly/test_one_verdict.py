@@ -154,3 +154,37 @@ def test_two_hundred_nights(
 ) -> None:
     """The same over ten histories of 20 nights each."""
     assert simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, 20, seed) == {0, 1, 4}
+
+
+@pytest.mark.parametrize("name", ["tonight", "tonight/b.csv"])
+def test_a_folder_with_an_unreadable_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The readable run of the folder is checked, and the other log is named; a rule broken there stays broken."""
+    chance = random.Random(3)
+    (tmp_path / "tonight").mkdir()
+    write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
+    (tmp_path / "tonight" / "b.csv").write_text("\n".join([HEADER, *["no row"] * 20, ""]))
+    (tmp_path / "gpureport.toml").write_text(POLICY)
+    run = program(capsys, monkeypatch, tmp_path)
+    rules = "--fail-on", "idle_ratio <= 2%"
+    assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
+    outcomes = {(source, rule): kind for rule, source, kind in cases(tmp_path / "check.xml")}
+    assert outcomes["gpureport.tonight/b.csv", "the run has data"] == "error"
+    assert (("gpureport.a", "idle_ratio <= 2%") in outcomes) == (name == "tonight")
+
+
+def test_a_baseline_that_no_rule_asks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terminal, summary, pages and test cases say that nothing is compared; it changes no verdict."""
+    write_log(tmp_path / "good.csv", random.Random(3), 90)
+    write_log(tmp_path / "a.csv", random.Random(4), 90)
+    run = program(capsys, monkeypatch, tmp_path)
+    assert run("baseline", "set", "main", "good.csv").code == 0
+    for rule in ("idle_ratio <= 20%", "no new problem"):
+        compare_night(run, tmp_path, ["a.csv"], more=("--baseline", "main", "--fail-on", rule))
+        is_unused = "new" not in rule
+        for path in ("nightly.md", "check.md", "nightly.xml", "check.xml", "site/index.html"):
+            assert ("comparison with main" in (tmp_path / path).read_text()) == is_unused
+        assert ("comparison with main", "gpureport.check", "skipped") in cases(tmp_path / "check.xml") or not is_unused

@@ -1,27 +1,30 @@
 """`gpureport check`: the gate of a pipeline."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
-from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.messages.line_account import summarise_run
+from gpureport.cli.messages.verbosity import print_details
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
-from gpureport.cli.runs import named_runs, run_sampling, source_joining
+from gpureport.cli.runs import gate_sources, named_runs, run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
-from gpureport.errors import SettingsError, SourceError, StoreError
+from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.recording import Recording
 
 
@@ -60,8 +63,6 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     found, missing = _read(source, options)
     analysed = analyze_runs(found, analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
-    if gate.baseline is not None and not rules.policy.needs_baseline:
-        print_note(f"--baseline {gate.baseline} is not read: no limit is on a change, or on what is new")
     baseline = rules.baseline if rules.policy.needs_baseline else None
     against = gates.compare_with_baseline(baseline, analysed, analysis, options)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
@@ -77,18 +78,30 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
 
     found: list[Recording] = []
     missing: list[Check] = []
-    together = [(list(source), options)] if options.input.as_one_run else []
-    for names, own in together or [([name], own) for name, own in source_joining.pair_sources(source, options)]:
-        try:
-            found += named_runs.read_recordings(names, own)
-        except (SourceError, StoreError) as error:
-            missing.append(build_missing_check(", ".join(names), f"{error.what}; {error.hint}"))
-        except InternalError as error:
-            report_internal_error(error)
-            missing.append(build_missing_check(error.where, error.what))
+    for group, own in gate_sources.group_sources(source, options):
+        if len(group) == 1:
+            named_runs.note_stored_namesake(group[0], own)
+        for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), partial(_read_log, own)):
+            if isinstance(each, InternalError):
+                report_internal_error(each)
+                missing.append(build_missing_check(each.where, each.what))
+            elif isinstance(each, SourceError):
+                missing.append(build_missing_check(each.where, f"{each.what}; {each.hint}"))
+            else:
+                found.append(each)
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
     return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
+
+
+def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":
+    return named_runs.read_recordings([name], options)
+
+
+def _read_log(options: SourceOptions, reading: "Reading | TrackedReading | CutReading") -> "Recording":
+    recording = reading.recording()
+    print_details(summarise_run(recording.run))
+    return named_runs.hide_names(recording) if options.anonymise else recording
 
 
 def _export(

@@ -22,11 +22,11 @@ _BASH = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 _LINES = {
-    "bash": """echo 'eval "$(gpureport completion bash)"' >> ~/.bashrc""",
-    "zsh": """echo 'eval "$(gpureport completion zsh)"' >> ~/.zshrc""",
+    "bash": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc""",
+    "zsh": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc""",
     "fish": "gpureport completion fish > ~/.config/fish/completions/gpureport.fish",
 }
-"""The one line that installs completion in each shell."""
+"""The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
 
 
 class _Bash(BashComplete):
@@ -49,7 +49,7 @@ def completion(*, shell: str | None) -> None:
 
     Without SHELL it prints the line that installs it.
 
-    Example: echo 'eval "$(gpureport completion bash)"' >> ~/.bashrc
+    Example: eval "$(gpureport completion bash)"
     """
     if shell is None:
         click.echo("Install completion with one line, then open a new terminal:")

@@ -1,22 +1,23 @@
 """What the sources of a night gave: the runs, and why there is none where one is missing."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
-from gpureport.cli.messages.progress import show_progress
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
-from gpureport.cli.runs import analyses, named_runs, source_joining, source_names
+from gpureport.cli.runs import analyses, gate_sources, named_runs, source_names
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
-from gpureport.errors import SourceError, StoreError
+from gpureport.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.nightly.history.night_history import History
     from gpureport.nightly.history.nightly_record import NightlyRun
     from gpureport.recording import Recording
@@ -70,10 +71,10 @@ def read_night(
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
     tonight, recorded = CapturedNight(), history.read_all() if named else []
-    together = [(named, options)] if options.input.as_one_run and named else []
-    for group, own in together or [((source,), own) for source, own in source_joining.pair_sources(named, options)]:
+    for group, own in gate_sources.group_sources(named, options):
         step = own.labels.step[0] if own.labels.step else ""
-        for found in _read_group(store, group, own):
+        stored = partial(_read_stored, store, own)
+        for found in gate_sources.read_each_run(group, own, stored, partial(_store_and_read, store)):
             if isinstance(found, InternalError):
                 tonight.add_missing(found.where, step, found.what)
                 report_internal_error(found)
@@ -93,29 +94,12 @@ def read_night(
     return tonight
 
 
-def _read_group(
-    store: "Store", group: tuple[str, ...], options: SourceOptions
-) -> "Iterator[Recording | SourceError | InternalError]":
-    """Yield the runs of sources, which the store holds then, or why one of them cannot be read."""
-    whole = ", ".join(group)
-    try:
-        if len(group) == 1 and not source_names.is_source(group[0], options):
-            yield store.read(relabel_stored_run(store, group[0], options))
-            return
-        readings = named_runs.find_readings(group, options)
-    except (SourceError, StoreError) as error:
-        yield SourceError(whole, error.what, error.hint)
-        return
-    for reading in readings:
-        try:
-            with internal_errors(reading.locator), show_progress(reading):
-                entry, _ = store_run(store, reading, force=False)
-        except SourceError as error:
-            yield error if len(readings) > 1 else error.at(whole)
-        except InternalError as error:
-            yield error
-        else:
-            yield store.read(entry)
+def _read_stored(store: "Store", options: SourceOptions, name: str) -> "list[Recording]":
+    return [store.read(relabel_stored_run(store, name, options))]
+
+
+def _store_and_read(store: "Store", reading: "Reading | TrackedReading | CutReading") -> "Recording":
+    return store.read(store_run(store, reading, force=False)[0])
 
 
 def measure_runs(

@@ -132,10 +132,12 @@ def judge_runs(
         against: the runs set against the baseline.
         throughput: training metric that counts the work, whatever its name.
     """
-    from gpureport.checks.gate_verdict import Verdict  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.gate_verdict import Verdict, build_unused_baseline_check  # noqa: PLC0415 - loads numpy
 
+    is_unused = rules.policy.entries and not rules.policy.needs_baseline
+    unused = [build_unused_baseline_check(rules.baseline)] if rules.baseline and is_unused else []
     checks = limit_checks.check_limits(rules.policy, analysed, against.steps, against.reason, throughput=throughput)
-    return Verdict(checks=(*missing, *checks))
+    return Verdict(checks=(*missing, *checks, *unused))
 
 
 def write_results(

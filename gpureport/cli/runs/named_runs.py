@@ -168,11 +168,16 @@ def read_recordings(
     """
     read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
     _one_name(options, len(read))
-    if not options.anonymise:
-        return read if options.labels.name else make_run_names_distinct(read)
+    if options.anonymise:
+        return [hide_names(recording) for recording in read]
+    return read if options.labels.name else make_run_names_distinct(read)
+
+
+def hide_names(recording: "Recording") -> "Recording":
+    """Return a run without the names of hosts, users, paths and GPUs."""
     from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
-    return [anonymise_recording(recording) for recording in read]
+    return anonymise_recording(recording)
 
 
 def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
@@ -194,7 +199,7 @@ def _read_sources(
     for source, own in source_joining.pair_sources(sources, options, steps=steps):
         try:
             if source_names.is_source(source, own):
-                _note_stored_namesake(source, own)
+                note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
                 for recording in _read_named(source, own):
@@ -210,7 +215,7 @@ def _read_sources(
     return found
 
 
-def _note_stored_namesake(source: str, options: "SourceOptions") -> None:
+def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     """Note on standard error that a file or folder is read although the store holds a run of its name."""
     if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
         return

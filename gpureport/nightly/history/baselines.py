@@ -38,7 +38,7 @@ def open_baseline(store: Store, name: str) -> Store:
         names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
-        raise StoreError(name, f"no such baseline in {store.folder}", hint)
+        raise StoreError(name, "no such baseline", hint)
     return Store(folder)
 
 
@@ -101,7 +101,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     small = open_baseline(store, name)
     entries = small.entries()
     if small.damaged() or not entries:
-        raise StoreError(str(small.folder), "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
+        raise StoreError(f"baseline {name}", "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
     return [small.read(entry) for entry in entries]
 
 

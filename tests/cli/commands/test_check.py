@@ -44,8 +44,11 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     assert (gone.code, "no such baseline" in gone.out) == (4, True)
     (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "idle_ratio <= 5%"\n')
     unused = gpureport("check", "same.csv", "--baseline", "mian")
-    assert (unused.code, "--baseline mian is not read" in unused.err) == (0, True)
-    assert "not read" not in gpureport("check", "same.csv").err
+    line = "comparison with mian: no rule asks for it; add one, such as --fail-on 'no new warning'."
+    assert (unused.code, unused.out.splitlines()[0]) == (0, f"Does not apply: {line}")
+    assert "comparison" not in gpureport("check", "same.csv").out
+    asked = gpureport("check", "same.csv", "--baseline", "base.csv", "--fail-on", "no new warning")
+    assert "comparison with" not in asked.out
     assert gpureport("baseline").out.startswith("No baselines in ")
 
 
