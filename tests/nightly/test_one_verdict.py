@@ -122,7 +122,9 @@ def check_pages(folder: Path, code: int) -> None:
     assert [kind in outcomes for kind in ("failure", "error")] == [code == 1, code == 4 or "error" in outcomes]
 
 
-def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights: int, seed: int = 20260301) -> set[int]:
+def simulate(
+    run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights: int, seed: int = 20260301
+) -> set[int]:
     """Return the exit codes of some nights."""
     chance = random.Random(seed)
     write_log(folder / "good.csv", chance, 90)

@@ -79,7 +79,7 @@ def test_a_name_that_is_none_names_what_was_meant(tmp_path: Path) -> None:
     """A mistyped name is completed."""
     store, entry = stored(tmp_path, 100)
     baselines.set_baseline(store, "main", [entry])
-    with pytest.raises(StoreError, match=r"no such baseline .*did you mean 'main'"):
+    with pytest.raises(StoreError, match=r"no such baseline; did you mean 'main'"):
         baselines.read_baseline(store, "mian")
 
 

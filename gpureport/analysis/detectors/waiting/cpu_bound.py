@@ -13,6 +13,7 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
@@ -28,6 +29,10 @@ _ADVICE = (
     "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
     "processes instead of threads."
 )
+JOB = "job_cpu_cores"
+OTHER_LOAD = "other programs"
+"""Cause where the CPU is kept busy by programs outside the job."""
+_FREE_THE_CPU = "Other programs keep the CPU busy: find them with top, then move them, or reserve cores for the job."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,8 @@ class CpuBound(Rule):
     A wait lasts until the mean exceeds 80%. The median GPU counts, without those that never work. Only within the
     job, for at least 30 s and three intervals; interruptions of 30 s or nine samples are bridged. Where the GPUs are
     busy in part of the job, the CPU must be busier in a wait than there, by 5 points and four standard errors: a CPU
-    as busy beside busy GPUs is not the cause.
+    as busy beside busy GPUs is not the cause. Where the job's own processes were recorded and hold less than half of
+    the load, other programs are the cause.
     """
 
     name = "cpu_bound"
@@ -46,14 +52,14 @@ class CpuBound(Rule):
             name="cpu_bound",
             title="Waiting for data: CPU saturated",
             meaning="The GPU waits because the CPU cannot prepare data fast enough.",
-            recommendations=(_ADVICE,),
+            recommendations=(_ADVICE, _FREE_THE_CPU),
             advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
             gpu_time_class="waiting_for_input",
             gpu_time_part="for the CPU",
         ),
     )
     requires = ((UTILISATION,), (CPU,))
-    wants = (core_count.CORES,)
+    wants = (core_count.CORES, JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
@@ -67,6 +73,7 @@ class CpuBound(Rule):
         0.90, "1", "GPUs that work this much get their data in time: the CPU is not the limit"
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    own: ClassVar[Threshold] = pragmatic(0.5, "1", "most of what keeps the CPU busy is the job's own")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -116,6 +123,17 @@ class CpuBound(Rule):
         inside = candidate.source.find_values(CPU, cost.spans)
         cpu = float(np.median(inside)) if len(inside) else float("nan")
         cores = core_count.find_core_count(context, candidate.source)
+        job, own = _measure_own_load(candidate.source, cost.spans, cpu)
+        is_others = own < self.own.value
+        others = (
+            [compare_with_limit("the job's share of the CPU load", "median", own, "<", self.own)] if is_others else []
+        )
+        summary = (
+            f"The CPU was {phrases.percent(cpu)} busy while "
+            f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
+        )
+        if is_others:
+            summary += f" The job itself kept {job:.1f} cores busy: most of the load is other programs'."
         return Finding(
             kind="cpu_bound",
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
@@ -129,15 +147,21 @@ class CpuBound(Rule):
                 wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,
                 *([cores.evidence] if cores else []),
+                *others,
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
-            cause="data",
+            cause=OTHER_LOAD if is_others else "data",
             samples=cost.samples,
             ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", comparison),
-            summary=core_count.append_core_count(
-                f"The CPU was {phrases.percent(cpu)} busy while "
-                f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}.",
-                cores,
-            ),
-            recommendation=_ADVICE,
+            summary=core_count.append_core_count(summary, cores),
+            recommendation=_FREE_THE_CPU if is_others else _ADVICE,
         )
+
+
+def _measure_own_load(host: DeviceSeries, spans: Spans, cpu: float) -> tuple[float, float]:
+    """Return the cores that the job kept busy, and their share of the busy cores; NaN where either is not known."""
+    own, counted = (host.find_values(metric, spans) for metric in (JOB, core_count.CORES))
+    if not len(own) or not len(counted):
+        return np.nan, np.nan
+    job = float(np.median(own))
+    return job, job / (cpu * float(counted.max()))

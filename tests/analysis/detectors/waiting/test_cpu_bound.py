@@ -23,6 +23,19 @@ def test_low_gpu_beside_full_cpu_is_cpu_bound() -> None:
     assert "The CPU was 95% busy while GPU 0 averaged 30% utilisation over 5 min 1 s." in finding.summary
 
 
+@pytest.mark.parametrize(("job", "cause"), [(1.0, "other programs"), (14.0, "data"), (np.nan, "data")])
+def test_whose_load_it_is(job: float, cause: str) -> None:
+    """A CPU that other programs fill is not relieved by changing the job."""
+    run = recording(util=_PHASES)
+    loaded = with_host(
+        run, np.arange(900.0), cpu_utilization_ratio=_FULL / 100, cpu_logical_cores=16.0, job_cpu_cores=job
+    )
+    (finding,) = found(analyze(loaded), "cpu_bound")
+    assert finding.cause == cause
+    assert ("The job itself kept 1.0 cores busy" in finding.summary) == (cause == "other programs")
+    assert ("Other programs" in finding.recommendation) == (cause == "other programs")
+
+
 @pytest.mark.parametrize(
     ("util", "cpu"),
     [

@@ -184,6 +184,10 @@ _BY_KIND: Mapping[str, ActionWording] = {
 }
 
 _BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
+    ("cpu_bound", "other programs"): ActionWording(
+        title="Free the CPU of other programs",
+        how="They hold most of its cores, the job few: find them with top, or reserve cores for the job.",
+    ),
     ("startup_idle", "no work"): ActionWording(
         title="Use the GPU or release it", how="The job held it and never worked for long."
     ),

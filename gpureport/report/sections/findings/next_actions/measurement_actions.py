@@ -44,8 +44,9 @@ def build_measurement_actions(
         comparison: all runs as steps.
     """
     longer = (*_record_longer(runs), *_measure_longer(comparison))[:1]
-    # of a run too short to assess, what it did tells nothing either
-    work = () if any(_record_longer(runs)) else _give_work(comparison)
+    # of a run too short to assess, or without a GPU, what it did tells nothing either
+    has_gpu = any(run.analysis.run.gpus for run in runs)
+    work = _give_work(comparison) if has_gpu and not any(_record_longer(runs)) else ()
     return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
 
 

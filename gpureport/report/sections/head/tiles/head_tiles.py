@@ -31,7 +31,7 @@ def build_tiles(
     worst: FindingFacts | None = None,
     history: SignalHistory | None = None,
 ) -> tuple[Tile, ...]:
-    """Return four figures.
+    """Return four figures; three of a recording without a GPU.
 
     Args:
         comparison: the steps; one for a single run.
@@ -46,6 +46,8 @@ def build_tiles(
     hottest, memory = _build_hottest_tile(step), build_memory_tile(comparison)
     if memory.value == display.NOT_RECORDED:
         memory = _build_energy_tile(step)
+    if not any(analysis.run.gpus for analysis in step.analyses):
+        return computing, hottest, memory
     told = list(list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
     if kind == "thermal_throttle":
