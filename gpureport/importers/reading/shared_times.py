@@ -12,7 +12,7 @@ from gpureport.importers.merging.shared_devices import spans_overlap
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 
 NO_SHARED_TIME = "shares no time with a GPU log"
-OTHER_ZONE = "names a time zone where the GPU logs name none, or the other way round (--tz)"
+OTHER_ZONE = "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
 SEVERAL_RUNS = "may belong to any of several runs"
 
 
@@ -42,7 +42,7 @@ def choose_runs(
         outcome_for: what is known of the file when it is read beside a run; None where it has no time.
         zone_known: whether stamps without a zone have one.
     """
-    found, meets = [], False
+    found, has_other_zone = [], False
     for place, run in enumerate(runs):
         outcome = outcome_for(run)
         comparable = outcome is not None and (
@@ -50,8 +50,9 @@ def choose_runs(
         )
         if outcome is not None and comparable and shared_time(run.outcome.span, outcome.span) >= 0:
             found.append(place)
+        has_other_zone |= outcome is not None and not comparable
     if not found:
-        return OTHER_ZONE if meets else NO_SHARED_TIME
+        return OTHER_ZONE if has_other_zone else NO_SHARED_TIME
     spans = [runs[place].outcome.span for place in found]
     if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
         return found
