@@ -47,6 +47,11 @@ def describe_run(run: Run, key: str) -> GpuSummary:
     )
 
 
+def mark_failed(whole: GpuSummary, error: str) -> GpuSummary:
+    """Return what is known of a run that could not be summarised, with the reason; its key fits no run."""
+    return replace(whole, key="", error=error)
+
+
 def _summarise_gpu(whole: GpuSummary, recording: Recording, analysis: Analysis, gpu: Device) -> GpuSummary:
     run = recording.run
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)

@@ -5,7 +5,7 @@ the end all small files become part of the table. Two processes may write at onc
 read or written, and a summary that is lost on the way is made again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path

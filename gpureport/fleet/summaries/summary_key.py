@@ -78,7 +78,7 @@ class KeyMaker:
         """Take the settings."""
         self._shared = [settings.version, settings.thresholds]
 
-    def make_key(  # noqa: PLR0913 - all that a summary depends on
+    def make_key(
         self, *, run_id: str, series_sha256: str | None, importer_version: str, params: Pairs, tags: Pairs
     ) -> str:
         """Return the key of a run: its series, what importers and labels say that rules look at, and the rules."""
