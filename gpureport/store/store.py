@@ -13,8 +13,10 @@ import pyarrow as pa
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes, run_json, series_file
+from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
 from gpureport.store.readable_run import ReadableRun
 from gpureport.store.run_json import StoredRun
+from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import find_store_folder
 
 FORMAT = 1
@@ -129,6 +131,14 @@ class Store:
     def damaged(self) -> list[Path]:
         """Return the folders of runs whose `run.json` cannot be read."""
         return [folder for folder in self._folders() if self._readable(folder) is None]
+
+    def select(self, selection: RunSelection) -> list[IndexedRun]:
+        """Return the runs that are wanted, oldest first; `get` gives the entry of each.
+
+        Raises:
+            SettingsError: when no run at all has a tag or param that is asked for.
+        """
+        return select_runs([summarise_stored_run(entry.stored) for entry in self.entries()], selection)
 
     def _folders(self) -> list[Path]:
         return sorted(path for path in self._runs.glob("[!.]*") if (path / _RUN).is_file())
