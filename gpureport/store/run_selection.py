@@ -117,6 +117,11 @@ class RunSelection:
         """Return whether it selects at all."""
         return bool(self.conditions)
 
+    @property
+    def needs_time(self) -> bool:
+        """Whether it asks when a run was, which a log without time stamps does not say."""
+        return any(condition.key in _TIMES for condition in self.conditions)
+
 
 def parse_condition(text: str) -> Condition:
     """Return a comparison such as `tag:user=ann`.

@@ -147,7 +147,11 @@ class Store:
 
     def damaged(self) -> list[Path]:
         """Return the folders of runs whose `run.json` cannot be read."""
-        return [self._runs / folder for folder in self.index().damaged]
+        return [self.run_folder(run_id) for run_id in self.index().damaged]
+
+    def run_folder(self, run_id: str) -> Path:
+        """Return the folder of a run."""
+        return self._runs / run_id
 
     @staticmethod
     def _entry(folder: Path) -> Entry:
