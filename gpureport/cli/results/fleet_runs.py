@@ -126,8 +126,8 @@ def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engi
 def describe_selection(sources: Sequence[str], options: "SourceOptions", selection: RunSelection) -> str:
     """Return how the runs were selected, in words; empty for all."""
     tags = () if sources else options.labels.tag
-    conditions = (f"{each.key} {each.operator} {each.value}" for each in selection.conditions)
-    return ", ".join((*(f"{key} = {value}" for key, value in tags), *conditions))
+    words = (*(f"{key}={value}" for key, value in tags), *(each.text for each in selection.conditions))
+    return ", ".join(word.removeprefix("tag:") for word in words)
 
 
 def _no_run(store: "Store", *, is_empty: bool) -> StoreError:
