@@ -75,7 +75,7 @@ class Grouping:
 
     Attributes:
         label: `user`, `project`, `job`, `node`, `model`, `step`, or any other tag or param.
-        groups: the groups that lost most GPU time, the worst first; runs without the label are one of them.
+        groups: the groups that lost most GPU time, the worst first; runs without the label are always one of them.
         rest: all other groups as one; None where there are none.
     """
 
@@ -314,7 +314,8 @@ class FleetReport:
         use: all runs together.
         gpus: how many different GPUs; cards without a uuid or a node count once a run.
         nodes: how many different nodes are named.
-        energy_joules: energy of all GPUs; None where a GPU did not record it.
+        energy_joules: energy of the GPUs that recorded it; None where none did.
+        energy_gpu_seconds: GPU time of jobs that this energy is of.
         classes: GPU time by class, in the order of `GPU_TIME_CLASSES`; those without time are left out.
         prices: what it was priced with.
         half_lost_in: the fewest runs that together hold half of the time lost; 0 where nothing was lost.
@@ -324,10 +325,12 @@ class FleetReport:
         savings: what would save most, the most first.
         health: which GPU is sick.
         weeks: the trend, oldest first, weeks without a run included.
+        undated_gpu_seconds: GPU time of jobs of runs whose logs have no dates, which are part of no week.
         improvements: who got better after which advice, the largest gain first.
         failed: runs that could not be summarised.
         without_gpu: runs that hold no GPU.
-        overlaps: runs that overlap on one GPU, the longest first.
+        overlaps: runs that overlap on one GPU, the longest first, at most twenty.
+        overlapping_gpu_seconds: GPU time of all runs that overlap, which is counted more than once.
         unassessed: kinds that could not be judged, on most GPU time first.
     """
 
@@ -339,6 +342,7 @@ class FleetReport:
     gpus: int
     nodes: int
     energy_joules: float | None
+    energy_gpu_seconds: float
     classes: tuple[ClassTime, ...]
     prices: FleetPrices
     half_lost_in: int
@@ -348,8 +352,10 @@ class FleetReport:
     savings: tuple[Saving, ...]
     health: FleetHealth
     weeks: tuple[Week, ...]
+    undated_gpu_seconds: float
     improvements: tuple[Improvement, ...]
     failed: tuple[FailedRun, ...]
     without_gpu: tuple[RunName, ...]
     overlaps: tuple[Overlap, ...]
+    overlapping_gpu_seconds: float
     unassessed: tuple[UnassessedCheck, ...]

@@ -83,7 +83,7 @@ class GpuSummary:
         device: device id (`gpu:0`); None for a run without a GPU.
         uuid: identity of the card.
         model: marketing name of the card.
-        started: first sample of the run.
+        started: first sample of the run; None where its log has no dates.
         ended: last sample of the run.
         timezone: zone name; None where the log has none.
         observed_seconds: time of the run that samples own.

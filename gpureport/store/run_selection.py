@@ -5,9 +5,9 @@ A comparison is `KEY OPERATOR VALUE`:
 - `name`, `id`, `step`, `model`, `host`, `uuid`, `source`, `tag:KEY`, `param:KEY` are text: `=`, `!=`, and `~` for a
   pattern with `*` and `?` that ignores case;
 - `gpus` is a number, `duration` a time such as `90s`, `30m`, `2h` or `1h30m`: `=`, `!=`, `<`, `<=`, `>`, `>=`;
-- values of `tag:KEY` and `param:KEY` are compared as numbers by `<`, `<=`, `>`, `>=`, and by `=` where both are numbers;
-- `started` and `ended` are dates as far as they are written: `started=2026-10` is a run of that October. They are in the
-  time zone of each run, or in UTC with a `Z` at their end.
+- values of `tag:KEY` and `param:KEY` are compared as numbers by `<`, `<=`, `>`, `>=`, and by `=` where both are such;
+- `started` and `ended` are dates as far as they are written: `started=2026-10` is a run of that October. A date is in
+  the time zone of each run, or in UTC with a `Z` at its end.
 
 A run that lacks what is compared does not match, whatever the operator. Of several models, hosts or sources of a run
 one must match, and with `!=` none may be equal.
@@ -116,6 +116,11 @@ class RunSelection:
     def __bool__(self) -> bool:
         """Return whether it selects at all."""
         return bool(self.conditions)
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether it asks when a run was, which a log without time stamps does not say."""
+        return any(condition.key in _TIMES for condition in self.conditions)
 
 
 def parse_condition(text: str) -> Condition:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
+from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names, stored_runs
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ def _read_sources(
                 note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
-                for recording in _read_named(source, own):
+                for recording in stored_runs.read_stored_runs(source, own):
                     found += job_selection.select_recordings(recording, own.window.job)
         except InternalError as error:
             failures.append(error)
@@ -220,7 +219,7 @@ def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
         return
     try:
-        run = source_names.find_store(options).named(source).run
+        run = source_names.find_lookup(options).find(source).run
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
@@ -258,48 +257,3 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
         return error
     print_details(summarise_run(recording.run))
     return recording
-
-
-def _read_named(name: str, options: "SourceOptions") -> "list[Recording]":
-    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
-
-    Raises:
-        StoreError: when there is neither, or what there is is damaged.
-    """
-    from gpureport.nightly.history.baselines import list_baselines, read_baseline  # noqa: PLC0415 - loads pyarrow
-
-    place = source_names.find_store(options)
-    baselines = [each.name for each in list_baselines(place)]
-    plain = name.removeprefix(source_names.BASELINE)
-    entries = place.entries()
-    is_run = plain == name and (name not in baselines or any(name == entry.run.name for entry in entries))
-    if not is_run:
-        found = read_baseline(place, plain)
-        labelled = [replace(one, run=replace(one.run, step=plain)) for one in found]
-        return [_apply_options(one, name, options) for one in labelled]
-    try:
-        entry = place.named(name)
-    except StoreError as error:
-        names = [*baselines, *(entry.run.name for entry in entries)]
-        close = get_close_matches(name, names, n=1)
-        if not close or close[0] not in baselines:
-            raise
-        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
-    if name in baselines:
-        print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
-    return [_apply_options(place.read(entry), name, options)]
-
-
-def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
-    """Return a stored run with the labels and the window of the options."""
-    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
-
-    if options.reading_option:
-        raise SettingsError(
-            options.reading_option,
-            f"{name} is stored, and the option only matters while a log is read",
-            "ingest its log again",
-        )
-    if options.window.window is not None:
-        recording = cut_recording(recording, options.window.window)
-    return replace(recording, run=options.labels.labels().applied(recording.run))

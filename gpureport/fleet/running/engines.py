@@ -97,7 +97,7 @@ def _open_dask(scheduler: str) -> Iterator[Executor]:
     from distributed import Client  # noqa: PLC0415 - only with --engine dask
 
     try:
-        client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+        client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
     except (OSError, ValueError) as error:
         raise SourceError(scheduler, "no Dask scheduler answers", "check the address, or start one") from error
     with client, client.get_executor(pure=False) as executor:

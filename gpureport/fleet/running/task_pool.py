@@ -68,7 +68,8 @@ class TaskPool(Generic[Task, Result]):
                 if isinstance(error, BrokenExecutor):
                     raise error
                 place = self._under_way.pop(future)
-                yield self._tasks[place], _unwrap(future)
+                outcome = _unwrap(future)
+                yield self._tasks[place], outcome
 
     def _submit(self, executor: Executor) -> None:
         """Hand over as many tasks as the engine takes at once; a suspect alone."""
@@ -88,7 +89,8 @@ class TaskPool(Generic[Task, Result]):
         again = []
         for future, place in under_way.items():
             if future.done() and not future.cancelled() and not isinstance(future.exception(), BrokenExecutor):
-                yield self._tasks[place], _unwrap(future)
+                outcome = _unwrap(future)
+                yield self._tasks[place], outcome
                 continue
             self._deaths[place] += 1
             if self._deaths[place] >= TRIES:
@@ -98,15 +100,9 @@ class TaskPool(Generic[Task, Result]):
         self._waiting.extendleft(reversed(again))
 
 
-def _unwrap(future: "Future[Result]") -> Result | Exception:
-    """Return the result of a task that is done, or its error.
-
-    Raises:
-        BaseException: what is no error of the task, such as an interruption.
-    """
-    error = future.exception()
-    if error is None:
+def _unwrap(future: "Future[Result]") -> "Result | Exception":
+    """Return the result of a task that is done, or its error."""
+    try:
         return future.result()
-    if isinstance(error, Exception):
+    except Exception as error:  # noqa: BLE001 - whatever its worker raised
         return error
-    raise error

@@ -39,13 +39,15 @@ class SummaryFile:
         self.path = self._folder / TABLE
         self.damaged: list[Path] = []
         self._found: list[Path] = []
+        self._loaded: list[GpuSummary] = []
 
     def load(self) -> list[GpuSummary]:
         """Return what is kept; a damaged file is passed over, and its runs are to be summarised again."""
         self.damaged = []
         self._found = sorted(self._parts.glob("[!.]*.parquet"))
         tables = (self._read(path) for path in (self.path, *self._found) if path.exists())
-        return [summary for summaries in tables for summary in summaries]
+        self._loaded = [summary for summaries in tables for summary in summaries]
+        return self._loaded
 
     def _read(self, path: Path) -> list[GpuSummary]:
         try:
@@ -72,11 +74,13 @@ class SummaryFile:
         Raises:
             StoreError: when it cannot be written.
         """
-        content = dump_summaries(sorted(summaries, key=_sort_key))
+        ordered = sorted(summaries, key=_sort_key)
+        if ordered == self._loaded and self.path.exists() and not self._found:
+            return
+        content = dump_summaries(ordered)
         with atomic_writes.raise_store_errors(self._folder.parent):
             self._folder.mkdir(parents=True, exist_ok=True)
-            if not self.path.exists() or self.path.read_bytes() != content:
-                atomic_writes.write_bytes(self.path, content, self._folder)
+            atomic_writes.write_bytes(self.path, content, self._folder)
             for path in self._found:
                 path.unlink(missing_ok=True)
             with suppress(OSError):
