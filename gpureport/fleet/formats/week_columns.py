@@ -79,7 +79,7 @@ def _space_labels(weeks: Sequence[WeekColumn], width: float) -> int:
 def _define_hatch(prefix: str) -> str:
     ink = f'{paint("stroke", PAPER)} stroke-width="1.6" stroke-opacity=".7"'
     path = f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" {ink}/>'
-    return f'<defs><pattern id="{prefix}-partial" width="6" height="6" patternUnits="userSpaceOnUse">{path}</pattern></defs>'
+    return f'<defs><pattern id="{prefix}partial" width="6" height="6" patternUnits="userSpaceOnUse">{path}</pattern></defs>'
 
 
 def _draw_base(axes: _Axes) -> str:
@@ -96,7 +96,7 @@ def _draw_week(place: int, week: WeekColumn, axes: _Axes, prefix: str) -> Iterat
         if height:
             yield f'<rect x="{x}" y="{top:.1f}" width="{wide}" height="{height:.1f}" {paint("fill", colour)}/>'
     if week.is_partial:
-        fill = f'fill="url(#{prefix}-partial)"'
+        fill = f'fill="url(#{prefix}partial)"'
         yield f'<rect x="{x}" y="{top:.1f}" width="{wide}" height="{bottom - top:.1f}" {fill}/>'
     attribute = axes.choose_class(place)
     if attribute is not None:

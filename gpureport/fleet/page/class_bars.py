@@ -11,6 +11,9 @@ from gpureport.report.wording import display, terms
 _NEGLIGIBLE = 0.002
 """Share of the axis below which a segment cannot be seen, so that the legend does without it."""
 
+_MUCH = 0.03
+"""Share of the GPU time from which the largest loss is flagged."""
+
 _USED = {"computing", "short_pauses"}
 
 
@@ -58,7 +61,7 @@ def _build_class(each: ClassTime, report: FleetReport, amounts: Amounts, *, is_w
         segments=(segment,),
         total=amounts.format_time(each.gpu_seconds),
         note=f"{share} {meaning}".rstrip(),
-        is_bad=is_worst,
+        is_bad=is_worst and each.gpu_seconds >= _MUCH * report.use.gpu_seconds,
         beside=amounts.format_money(each.cost) if amounts.is_priced else "",
     )
 

@@ -1,7 +1,8 @@
-"""The four key figures: what was lost, what was used, what would save most, which GPUs to take out."""
+"""The four key figures: what was lost, how much there was, what would save most, which GPUs to take out."""
 
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
+from gpureport.fleet.page.class_words import shorten_name
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
 
@@ -28,7 +29,7 @@ def _used(report: FleetReport, amounts: Amounts) -> Tile:
     where = f" in {display.plural(report.nodes, 'node')}" if report.nodes else ""
     cost = f"{amounts.format_money(use.cost)}. " if use.cost is not None else ""
     return Tile(
-        label="GPU time used",
+        label="GPU time in all",
         value=amounts.format_time(use.gpu_seconds),
         unit=amounts.unit,
         context=f"{cost}{display.plural(use.runs, 'run')} on {display.plural(report.gpus, 'GPU')}{where}",
@@ -41,7 +42,7 @@ def _saving(report: FleetReport, amounts: Amounts) -> Tile:
     best = report.savings[0]
     runs = display.plural(best.runs, "run")
     gain = f"Up to {amounts.format_both(best.gpu_seconds, best.cost)}" if best.gpu_seconds else "Gain not known"
-    return Tile(label="Would save most", value=best.title, context=f"{gain}, in {runs}")
+    return Tile(label="Would save most", value=shorten_name(best.title), context=f"{gain}, in {runs}")
 
 
 def _gpus(report: FleetReport) -> Tile:

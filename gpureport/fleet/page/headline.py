@@ -1,11 +1,10 @@
 """The headline and the lead: how much was lost and to what, what is left out, and what to do first."""
 
 from collections.abc import Iterator
-from math import fsum
 
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport
 from gpureport.fleet.page.amounts import Amounts
-from gpureport.fleet.page.class_words import name_label, name_loss, sort_losses
+from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
 from gpureport.report.model.head import Verdict
 from gpureport.report.wording import display
@@ -85,14 +84,15 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
     whole = report.use.gpu_seconds
     unknown = report.use.unknown_gpu_seconds
     if whole and unknown >= whole * _WORTH_SAYING:
-        yield f"{display.percent(unknown / whole)} of the time has no data"
+        yield f"{display.percent(unknown / whole)} of the GPU time has no data"
     for by in report.groupings[:1]:
         unnamed = next((group for group in by.groups if group.name is None), None)
         if unnamed and whole and unnamed.use.gpu_seconds >= whole * _WORTH_SAYING:
-            yield f"{display.percent(unnamed.use.gpu_seconds / whole)} names no {display.lower_first(name_label(by.label))}"
-    twice = fsum(each.seconds for each in report.overlaps)
-    if twice:
-        yield f"{amounts.format_time_and_unit(twice)} may be counted twice"
+            word = display.lower_first(name_label(by.label))
+            share = unnamed.use.gpu_seconds / whole
+            yield f"{display.percent(share)} of the GPU time names no {word}" if share < 1 else f"no run names a {word}"
+    if report.overlapping_gpu_seconds:
+        yield f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} may be counted twice"
 
 
 def _describe_first_step(report: FleetReport, amounts: Amounts) -> str:
@@ -103,4 +103,4 @@ def _describe_first_step(report: FleetReport, amounts: Amounts) -> str:
         return f"First: {pull}." if pull else ""
     best = report.savings[0]
     gain = f"up to {amounts.format_both(best.gpu_seconds, best.cost)}, in {display.plural(best.runs, 'run')}"
-    return f"First: {display.lower_first(best.title)}, {gain}{f'; then {pull}' if pull else ''}."
+    return f"First: {display.lower_first(shorten_name(best.title))}, {gain}{f'; then {pull}' if pull else ''}."

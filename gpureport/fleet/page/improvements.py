@@ -24,7 +24,7 @@ def build_improvement_part(improvements: Sequence[Improvement]) -> PagePart | No
         title="Who got better",
         line=f"{display.plural(len(improvements), 'job')} lost less after an advised step",
         table=Table(
-            columns=("Job", "Lost", "GPU time per work", "Advised step", "Finding gone", "Runs"),
+            columns=("Job", "Share lost", "GPU time per work", "Advised step", "Finding gone", "Runs"),
             numeric=(True, True, False, False, True),
             rows=tuple(map(_build_row, shown)),
             notes=(

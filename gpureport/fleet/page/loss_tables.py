@@ -81,8 +81,8 @@ def _describe_groups(by: Grouping, count: int, word: str, amounts: Amounts) -> s
     named = [group for group in by.groups if group.name is not None and group.use.lost_gpu_seconds > 0]
     if len(by.groups) < 2 or not named:  # noqa: PLR2004 - a worst one needs another
         return counted
-    worst = named[0]
-    return f"{counted}; most lost: {shorten_name(worst.name or '')}, {amounts.format_time_and_unit(worst.use.lost_gpu_seconds)}"
+    lost = amounts.format_time_and_unit(named[0].use.lost_gpu_seconds)
+    return f"{counted}; {shorten_name(named[0].name or '')} lost most, {lost}"
 
 
 def _name_group(group: Group, word: str) -> Cell:
@@ -93,7 +93,7 @@ def _name_group(group: Group, word: str) -> Cell:
 
 def _columns(amounts: Amounts, *, runs: bool) -> tuple[str, ...]:
     money = ("Cost lost",) if amounts.is_priced else ()
-    return (f"Lost {amounts.unit}", "Lost", f"Of {amounts.unit}", *money, *(("Runs",) if runs else ()), "Largest loss")
+    return (f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}", *money, *(("Runs",) if runs else ()), "Largest loss")
 
 
 def _numeric(amounts: Amounts, *, runs: bool) -> tuple[bool, ...]:

@@ -67,10 +67,10 @@ def _build_parts(report: FleetReport, amounts: Amounts, command: str, version: s
     for place, by in enumerate(report.groupings):
         yield build_grouping_part(by, amounts, is_open=place == 0)
     yield build_health_part(report.health, amounts)
-    yield build_week_part(report.weeks, amounts)
+    yield build_week_part(report, amounts)
     if report.worst_runs:
         yield build_run_part(report.worst_runs, amounts)
     yield build_saving_part(report.savings, amounts)
     yield build_improvement_part(report.improvements)
     yield from build_left_out_parts(report, amounts)
-    yield build_method_part(report, amounts, command, version)
+    yield build_method_part(report, command, version)

@@ -30,7 +30,7 @@ def _build_action(saving: Saving, amounts: Amounts) -> Action:
     gain = f"Up to {amounts.format_both(saving.gpu_seconds, saving.cost)}" if saving.gpu_seconds else UNKNOWN_GAIN
     step = STEPS.get(saving.step)
     return Action(
-        title=saving.title,
+        title=shorten_name(saving.title),
         gain=f"{gain}, in {runs}",
         text=_SENTENCE.split(step.do, maxsplit=1)[0] if step else "",
         certainty=_describe_evidence(saving),
@@ -81,4 +81,4 @@ def _build_row(saving: Saving, amounts: Amounts) -> Row:
         ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in saving.kinds[:2])),
         ", ".join(_name_runs(saving.examples)),
     )
-    return Row(head=Cell(text=saving.title), cells=tuple(Cell(text=text) for text in figures))
+    return Row(head=Cell(text=shorten_name(saving.title)), cells=tuple(Cell(text=text) for text in figures))

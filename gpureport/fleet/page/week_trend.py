@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
-from gpureport.fleet.fleet_report import Week
+from gpureport.fleet.fleet_report import FleetReport, Week
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
 from gpureport.fleet.page.page_model import PagePart, WeekColumn
 from gpureport.fleet.page.period import format_day
@@ -14,12 +14,15 @@ _MOST = 53
 """Weeks shown, the newest: a year."""
 
 
-def build_week_part(weeks: Sequence[Week], amounts: Amounts) -> PagePart | None:
+def build_week_part(report: FleetReport, amounts: Amounts) -> PagePart | None:
     """Return the trend; None with fewer than two weeks."""
+    weeks = report.weeks
     if len(weeks) < 2:  # noqa: PLR2004 - one week is no trend
         return None
     shown = weeks[-_MOST:]
     left_out = f"The {len(weeks) - _MOST} weeks before are in the JSON." if len(weeks) > _MOST else ""
+    undated = report.undated_gpu_seconds
+    dateless = f"{amounts.format_time_and_unit(undated)} have no dates, and are in no week." if undated else ""
     key = "Blue: used. Orange, above it: lost, with its share."
     partial = "Hatched: the runs cover a part of the week only." if any(week.is_partial for week in shown) else ""
     return PagePart(
@@ -29,7 +32,7 @@ def build_week_part(weeks: Sequence[Week], amounts: Amounts) -> PagePart | None:
         is_open=True,
         weeks=tuple(_build_column(week, amounts) for week in shown),
         table=_build_table(shown, amounts),
-        notes=(" ".join(filter(None, (key, partial, left_out))),),
+        notes=(" ".join(filter(None, (key, partial, left_out, dateless))),),
     )
 
 
@@ -63,7 +66,7 @@ def _build_column(week: Week, amounts: Amounts) -> WeekColumn:
 def _build_table(weeks: Sequence[Week], amounts: Amounts) -> Table:
     money = ("Cost lost",) if amounts.is_priced else ()
     return Table(
-        columns=("Week of", "Lost", f"Lost {amounts.unit}", f"Of {amounts.unit}", *money, "Runs"),
+        columns=("Week of", "Share lost", f"Lost, {amounts.unit}", f"In all, {amounts.unit}", *money, "Runs"),
         numeric=(True, True, True, *(True for _ in money), True),
         rows=tuple(_build_row(week, amounts) for week in weeks),
     )
