@@ -27,10 +27,10 @@ def build_improvement_part(improvements: Sequence[Improvement]) -> PagePart | No
             columns=("Job", "Share lost", "GPU time per work", "Advised step", "Finding gone", "Runs"),
             numeric=(True, True, False, False, True),
             rows=tuple(map(_build_row, shown)),
-            notes=(
-                "The finding is gone in later runs of the same name, and less is lost. Other changes may have helped.",
-                *((f"{display.plural(hidden, 'more job')}: the JSON names all.",) if hidden else ()),
-            ),
+        ),
+        notes=(
+            "The finding is gone in later runs of the same name, and less is lost. Other changes may have helped.",
+            *((f"{display.plural(hidden, 'more job')}: the JSON names all.",) if hidden else ()),
         ),
     )
 

@@ -114,6 +114,6 @@ def _build_unassessed(checks: tuple[UnassessedCheck, ...], report: FleetReport, 
                 )
                 for each in checks
             ),
-            notes=("The report of a run says what to record for each check.",),
         ),
+        notes=("The report of a run says what to record for each check.",),
     )

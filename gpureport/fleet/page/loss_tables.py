@@ -15,7 +15,7 @@ from gpureport.report.model.pictures import TimeSegment
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display, terms
 
-_BARS_NOTE = "Bars: GPU time lost, its largest class in colour."
+_CAPTION = "Bars: GPU time lost, its largest class in colour."
 
 _NO_LABEL = "Name whose each run is with --labels TABLE, or with tags of the runs."
 
@@ -42,8 +42,8 @@ def build_grouping_part(by: Grouping, amounts: Amounts, *, is_open: bool) -> Pag
                 Row(head=_name_group(group, word), cells=_cells(group.use, group.largest_loss, amounts, runs=True))
                 for group in entries
             ),
-            notes=(_BARS_NOTE,),
         ),
+        caption=_CAPTION,
         bars=_build_bars([(group.use, group.largest_loss) if group is not by.rest else None for group in entries], amounts),
     )
 
@@ -65,8 +65,8 @@ def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
                 )
                 for each in shown
             ),
-            notes=(_BARS_NOTE,),
         ),
+        caption=_CAPTION,
         bars=_build_bars([(each.use, each.largest_loss) for each in shown], amounts),
     )
 
@@ -116,7 +116,6 @@ def _build_bars(rows: Sequence[tuple[TimeUse, ClassTime | None] | None], amounts
     """Return a bar a row; what stands for many has none, as it would dwarf the others."""
     lengths = [amounts.scale(row[0].lost_gpu_seconds) for row in rows if row]
     return LossBars(
-        title="",
         rows=tuple(_split_loss(*row, amounts) if row else () for row in rows),
         end=max(lengths, default=0.0),
     )

@@ -12,12 +12,10 @@ class LossBars:
     """A bar a row of a table: its lost GPU time, the largest class apart.
 
     Attributes:
-        title: heading of their column.
         rows: segments of each row, in the unit of the page; none where a row has no bar.
         end: end of their common axis.
     """
 
-    title: str
     rows: tuple[tuple[TimeSegment, ...], ...]
     end: float
 
@@ -57,6 +55,7 @@ class PagePart:
         table: a table; None for none.
         bars: bars of its rows; None for none.
         weeks: columns of a chart of weeks, the oldest first.
+        caption: what a reader must know of bars or chart; for formats that draw them.
         facts: named statements.
         notes: sentences below it.
     """
@@ -68,6 +67,7 @@ class PagePart:
     table: Table | None = None
     bars: LossBars | None = None
     weeks: tuple[WeekColumn, ...] = ()
+    caption: str = ""
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -65,10 +65,10 @@ def build_saving_part(savings: Sequence[Saving], amounts: Amounts) -> PagePart |
             columns=("What to do", f"Up to {amounts.unit}", *money, "Runs", "Found", "Worst runs"),
             numeric=(True, *(True for _ in money), True, False, False),
             rows=tuple(_build_row(each, amounts) for each in shown),
-            notes=(
-                "Each lost hour counts with one step only, the most promising one, so the rows can be added up.",
-                *((f"{hidden} more are in the JSON.",) if hidden else ()),
-            ),
+        ),
+        notes=(
+            "Each lost hour counts with one step only, the most promising one, so the rows can be added up.",
+            *((f"{hidden} more are in the JSON.",) if hidden else ()),
         ),
     )
 

@@ -32,7 +32,8 @@ def build_week_part(report: FleetReport, amounts: Amounts) -> PagePart | None:
         is_open=True,
         weeks=tuple(_build_column(week, amounts) for week in shown),
         table=_build_table(shown, amounts),
-        notes=(" ".join(filter(None, (key, partial, left_out, dateless))),),
+        caption=" ".join(filter(None, (key, partial))),
+        notes=tuple(filter(None, (left_out, dateless))),
     )
 
 
