@@ -12,7 +12,14 @@ _NODES, _GPUS_A_NODE = 16, 8
 _USERS = ("ann", "bob", "carl", "dora", "eve", "finn")
 IDLER, HOARDER = "carl", "dora"
 """Users of whom one pauses for two minutes in every ten, and one never uses half of the GPUs of a run."""
-HOT, FAULTY = "GPU-02-3", "GPU-11-6"
+
+
+def name_gpu(node: int, index: int) -> str:
+    """Return the uuid of a GPU."""
+    return f"GPU-5e0f{node:02}{index:02}-1b2c-4d3e-8f40-a1b2c3d4{node:02}{index:02}"
+
+
+HOT, FAULTY = name_gpu(2, 3), name_gpu(11, 6)
 """Uuids of a GPU that heat slows down in every run, and of one with uncorrectable memory errors."""
 _HEADER = (
     "timestamp, index, uuid, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], "
@@ -66,7 +73,7 @@ def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
     slot = (number // _NODES) % (_GPUS_A_NODE // gpus)
     indices = [slot * gpus + place for place in range(gpus)]
     # the runs of a node follow each other, an hour and a half each
-    start = _START + timedelta(minutes=90 * (number // _NODES), seconds=chance.randint(0, 59))
+    start = _START + timedelta(minutes=90 * (number // _NODES), seconds=chance.randint(0, 1500))
     name = f"job{number:05}"
     unused = set(indices[gpus // 2 :]) if user == HOARDER and gpus > 1 else set()
     lines = [_HEADER]
@@ -75,7 +82,7 @@ def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
         pausing = user == IDLER and tick % 60 >= 48 and tick < ticks - 6
         for index in indices:
             state = "unused" if index in unused else "pausing" if pausing else "working"
-            lines.append(_write_row(stamp, _uuid(node, index), state, tick / ticks, chance))
+            lines.append(_write_row(stamp, name_gpu(node, index), state, tick / ticks, chance))
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     truth.tags[f"{name}.csv"] = {
         "user": user,
@@ -91,12 +98,8 @@ def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
         pauses = sum(1 for tick in range(ticks) if tick % 60 >= 48 and tick < ticks - 6)
         truth.idle_seconds += INTERVAL * pauses * gpus
     for uuid, found in truth.sick_runs.items():
-        if uuid in {_uuid(node, index) for index in indices} and not (uuid == HOT and int(uuid[-1]) in unused):
+        if uuid in {name_gpu(node, index) for index in indices} and not (uuid == HOT and int(uuid[-2:]) in unused):
             found.append(name)
-
-
-def _uuid(node: int, index: int) -> str:
-    return f"GPU-{node:02}-{index}"
 
 
 def _write_row(stamp: str, uuid: str, state: str, done: float, chance: random.Random) -> str:
@@ -107,7 +110,7 @@ def _write_row(stamp: str, uuid: str, state: str, done: float, chance: random.Ra
     power = 250 if is_hot else chance.randint(370, 395) if state == "working" else 60
     clock = 900 if is_hot else 1400 if state == "working" else 210
     return (
-        f"{stamp}, {uuid[-1]}, {uuid}, NVIDIA A100-SXM4-80GB, {used} %, {memory} MiB, 81920 MiB, {power} W, "
+        f"{stamp}, {int(uuid[-2:])}, {uuid}, NVIDIA A100-SXM4-80GB, {used} %, {memory} MiB, 81920 MiB, {power} W, "
         f"{90 if is_hot else 62}, {clock} MHz, 1410 MHz, {'0x0000000000000040' if is_hot else '0x0000000000000000'}, "
         f"0, {3 if uuid == FAULTY and done > 1 / 2 else 0}"
     )
