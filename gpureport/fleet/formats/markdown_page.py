@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpureport.fleet.page.page_model import FleetPage, PagePart
-from gpureport.fleet.page.savings import HEADING
+from gpureport.fleet.page.parts.savings import HEADING
 from gpureport.report.formats.text.markdown_parts import (
     LONGEST_TEXT,
     fit_lines,

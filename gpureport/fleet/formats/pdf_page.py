@@ -8,7 +8,7 @@ from typing import Any
 from gpureport.fleet.formats.loss_bars import draw_loss_bars
 from gpureport.fleet.formats.week_columns import draw_week_columns
 from gpureport.fleet.page.page_model import FleetPage
-from gpureport.fleet.page.savings import HEADING
+from gpureport.fleet.page.parts.savings import HEADING
 from gpureport.report.charts.vector.class_patterns import draw_swatch
 from gpureport.report.charts.vector.spent_bars import draw_spent_bars
 from gpureport.report.formats import pdf_figures, typesetting

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpureport.fleet.page.page_model import FleetPage, PagePart
-from gpureport.fleet.page.savings import HEADING
+from gpureport.fleet.page.parts.savings import HEADING
 from gpureport.report.formats.text import terminal_bars, terminal_head, terminal_screen, terminal_tables
 from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
@@ -52,7 +52,9 @@ def _list_screen(page: FleetPage, place: Page) -> list[Line]:
 def _list_head(page: FleetPage, place: Page, limits: Mapping[str, int]) -> Iterator[Line]:
     yield from terminal_head.headline_lines(page, place, limits["details"], is_spaced=False)
     if page.spent and limits["bars"]:
-        yield from terminal_screen.heading_lines(f"WHERE THE GPU TIME WENT{display.GAP * 2}{page.spent.columns[0]}", place)
+        yield from terminal_screen.heading_lines(
+            f"WHERE THE GPU TIME WENT{display.GAP * 2}{page.spent.columns[0]}", place
+        )
         bars = replace(page.spent, bars=page.spent.bars[: limits["bars"]])
         yield from terminal_bars.bar_lines(bars, place, limits["bars"])
     yield from terminal_screen.action_lines(page.actions[: limits["actions"]], place, HEADING.upper())

@@ -79,7 +79,8 @@ def _space_labels(weeks: Sequence[WeekColumn], width: float) -> int:
 def _define_hatch(prefix: str) -> str:
     ink = f'{paint("stroke", PAPER)} stroke-width="1.6" stroke-opacity=".7"'
     path = f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" {ink}/>'
-    return f'<defs><pattern id="{prefix}partial" width="6" height="6" patternUnits="userSpaceOnUse">{path}</pattern></defs>'
+    tile = f'<pattern id="{prefix}partial" width="6" height="6" patternUnits="userSpaceOnUse">{path}</pattern>'
+    return f"<defs>{tile}</defs>"
 
 
 def _draw_base(axes: _Axes) -> str:
@@ -100,7 +101,10 @@ def _draw_week(place: int, week: WeekColumn, axes: _Axes, prefix: str) -> Iterat
         yield f'<rect x="{x}" y="{top:.1f}" width="{wide}" height="{bottom - top:.1f}" {fill}/>'
     attribute = axes.choose_class(place)
     if attribute is not None:
-        texts = ((week.lost_text, top - 4, 'fill="currentColor" font-weight="600"'), (week.label, bottom + 13, paint("fill", MUTED)))
+        texts = (
+            (week.lost_text, top - 4, 'fill="currentColor" font-weight="600"'),
+            (week.label, bottom + 13, paint("fill", MUTED)),
+        )
         drawn = (_write_text(text, y, ink) for text, y, ink in texts if text)
         yield axes.across.place(place + 0.5, "".join(drawn), attribute)
 

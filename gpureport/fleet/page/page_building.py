@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from gpureport.fleet.fleet_report import FleetReport
 from gpureport.fleet.page.amounts import Amounts, choose_amounts
-from gpureport.fleet.page.card_health import build_health_part
 from gpureport.fleet.page.class_bars import build_class_bars
 from gpureport.fleet.page.fleet_tiles import build_tiles
 from gpureport.fleet.page.headline import build_verdict
-from gpureport.fleet.page.improvements import build_improvement_part
-from gpureport.fleet.page.left_out import build_left_out_parts
-from gpureport.fleet.page.loss_tables import build_grouping_part, build_run_part
-from gpureport.fleet.page.method import build_method_part
 from gpureport.fleet.page.page_model import FleetPage, PagePart
+from gpureport.fleet.page.parts.card_health import build_health_part
+from gpureport.fleet.page.parts.improvements import build_improvement_part
+from gpureport.fleet.page.parts.left_out import build_left_out_parts
+from gpureport.fleet.page.parts.loss_tables import build_grouping_part, build_run_part
+from gpureport.fleet.page.parts.method import build_method_part
+from gpureport.fleet.page.parts.savings import build_actions, build_saving_part
+from gpureport.fleet.page.parts.week_trend import build_week_part
 from gpureport.fleet.page.period import format_period
-from gpureport.fleet.page.savings import build_actions, build_saving_part
-from gpureport.fleet.page.week_trend import build_week_part
 from gpureport.report.wording import display
 
 _TITLE = 80
@@ -33,7 +33,9 @@ def build_page(report: FleetReport, *, command: str, version: str, title: str | 
     amounts = choose_amounts(report)
     period = format_period(report)
     return FleetPage(
-        title=display.shorten(display.clean(title), _TITLE) if title else ", ".join(filter(None, ("GPU fleet", period))),
+        title=display.shorten(display.clean(title), _TITLE)
+        if title
+        else ", ".join(filter(None, ("GPU fleet", period))),
         quiet_line=" \N{MIDDLE DOT} ".join(filter(None, _list_read(report, period))),
         version=display.clean(version),
         command=display.clean(command),

@@ -170,10 +170,9 @@ def weeks(count: int = 5, first: date = date(2026, 9, 28)) -> tuple[Week, ...]:
     )
 
 
-def micros(*moment: int) -> int:
-    """Return a moment in microseconds."""
-    year, month, day, *rest = moment
-    return int(datetime(year, month, day, *rest, tzinfo=UTC).timestamp() * 1e6)
+def micros(moment: str) -> int:
+    """Return a moment of UTC in microseconds."""
+    return int(datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() * 1e6)
 
 
 def month() -> FleetReport:
@@ -183,8 +182,8 @@ def month() -> FleetReport:
     whole = use(hours, lost - CLASSES["no_job"], 2_000, unknown=CLASSES["no_samples"])
     return FleetReport(
         selection="",
-        started=micros(2026, 10, 1, 0, 5),
-        ended=micros(2026, 10, 31, 23, 50),
+        started=micros("2026-10-01T00:05"),
+        ended=micros("2026-10-31T23:50"),
         is_zoned=True,
         use=replace(whole, no_job_gpu_seconds=CLASSES["no_job"] * HOUR),
         gpus=1_000,
@@ -258,15 +257,17 @@ def bare() -> FleetReport:
     return replace(
         month(),
         is_zoned=False,
-        started=micros(2026, 3, 3, 10),
-        ended=micros(2026, 3, 3, 10, 10),
+        started=micros("2026-03-03T10:00"),
+        ended=micros("2026-03-03T10:10"),
         use=whole,
         gpus=3,
         nodes=0,
         energy_joules=None,
         energy_gpu_seconds=0.0,
-        classes=(ClassTime(name="computing", gpu_seconds=0.499 * HOUR, cost=None),
-                 ClassTime(name="startup", gpu_seconds=0.001 * HOUR, cost=None)),
+        classes=(
+            ClassTime(name="computing", gpu_seconds=0.499 * HOUR, cost=None),
+            ClassTime(name="startup", gpu_seconds=0.001 * HOUR, cost=None),
+        ),
         prices=FleetPrices(),
         half_lost_in=1,
         half_lost_class="startup",

@@ -71,7 +71,9 @@ def _step_lines(report: Report, steps: Table) -> Iterator[str]:
         title = ", ".join(filter(None, (section.heading, section.label)))
         yield from (f"## {write_sentence(title)}", "", *(format_table(section.table) if section.table else ()), "")
         yield from ([*list_notes(section.table), ""] if section.table else [])
-        yield from (f"- {write_sentence(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts[:MOST_ROWS])
+        yield from (
+            f"- {write_sentence(': '.join(filter(None, (fact.name, fact.text))))}" for fact in section.facts[:MOST_ROWS]
+        )
         yield ""
     yield from (f"## {write_sentence(report.steps_heading)}", "", *format_table(steps), "", *list_notes(steps), "")
     doubts = dict.fromkeys(doubt for pair in (part.links if part else ()) for doubt in pair.doubts)
@@ -101,5 +103,3 @@ def _closing_lines(report: Report) -> Iterator[str]:
     words = build_report_command(display.shorten(report.method.command, LONGEST_TEXT))
     command = f" · full report: {inline_code(' '.join(words))}" if words else ""
     yield f"gpureport {escape(display.shorten(report.version, LONGEST_CELL))}{command}"
-
-

@@ -40,9 +40,15 @@ def fit_lines(lines: Iterable[str], closing: Iterable[str]) -> str:
 
 
 def head_lines(report: FirstScreen) -> Iterator[str]:
+    """Yield the headline, what was read, the lead, and the key figures."""
     first, further = display.headline(report.verdict.sentence)
     lead = " ".join(filter(None, (further, *report.verdict.details)))
-    yield from (f"# {write_sentence(first)}", "", escape_line_start(display.shorten(report.quiet_line, LONGEST_TEXT)), "")
+    yield from (
+        f"# {write_sentence(first)}",
+        "",
+        escape_line_start(display.shorten(report.quiet_line, LONGEST_TEXT)),
+        "",
+    )
     yield from ([escape_line_start(display.shorten(lead, 4 * LONGEST_TEXT)), ""] if lead else [])
     if report.tiles:
         has_changes = any(tile.change for tile in report.tiles)
@@ -96,12 +102,14 @@ def _blocks(bar: SpentBar, longest: float) -> str:
 
 
 def format_action(action: Action) -> str:
+    """Return what to do, with its gain, why and how, and how sure it is."""
     words = " ".join(write_sentence(text) for text in (action.gain and f"{action.gain}.", action.text) if text)
     command = f" {inline_code(display.shorten(action.command, LONGEST_TEXT))}" if action.command else ""
     return f"**{write_sentence(action.title)}.** {words}{command} {write_sentence(action.certainty)}".rstrip()
 
 
 def write_sentence(text: str) -> str:
+    """Return a sentence, escaped and not too long."""
     return escape(display.shorten(text, LONGEST_TEXT))
 
 
@@ -110,10 +118,12 @@ def _cell(text: str) -> str:
 
 
 def list_notes(table: Table) -> list[str]:
+    """Return the notes of a table as one paragraph; none without notes."""
     return [" ".join(map(write_sentence, table.notes))] if table.notes else []
 
 
 def format_table(table: Table) -> Iterator[str]:
+    """Yield a table, small lines below the text of their cells."""
     rows = ((row.head.text, *(_cell_text(cell) for cell in row.cells)) for row in table.rows)
     yield from format_rows(table.columns, rows)
 

@@ -17,7 +17,9 @@ _NARROWEST = 0.75
 """Share of the width that lines keep where the words of a short last line are shared out."""
 
 
-def headline_lines(report: FirstScreen, page: Page, most: int | None = None, *, is_spaced: bool = True) -> Iterator[Line]:
+def headline_lines(
+    report: FirstScreen, page: Page, most: int | None = None, *, is_spaced: bool = True
+) -> Iterator[Line]:
     """Yield the headline, what was read, and what to know with the headline.
 
     Args:

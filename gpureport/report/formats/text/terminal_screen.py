@@ -163,9 +163,7 @@ def _first_part(text: str, room: int) -> str:
     return text
 
 
-def action_lines(
-    actions: Sequence[Action], page: Page, heading: str = "WHAT TO DO NEXT"
-) -> Iterator[Line]:
+def action_lines(actions: Sequence[Action], page: Page, heading: str = "WHAT TO DO NEXT") -> Iterator[Line]:
     """Yield what to do, with the gain in a column where every one fits on its line, else below."""
     if not actions:
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.fleet.fleet_report import FailedRun, FleetReport, Overlap, RunName, UnassessedCheck
+from gpureport.fleet.fleet_report import FailedRun, FleetReport, RunName, UnassessedCheck
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
 from gpureport.fleet.page.page_model import PagePart
@@ -21,7 +21,7 @@ def build_left_out_parts(report: FleetReport, amounts: Amounts) -> Iterator[Page
     if report.without_gpu:
         yield _build_without_gpu(report.without_gpu)
     if report.overlaps:
-        yield _build_overlaps(report.overlaps)
+        yield _build_overlaps(report, amounts)
     if report.unassessed:
         yield _build_unassessed(report.unassessed, report, amounts)
 
@@ -67,12 +67,12 @@ def _build_without_gpu(runs: tuple[RunName, ...]) -> PagePart:
     )
 
 
-def _build_overlaps(overlaps: tuple[Overlap, ...]) -> PagePart:
-    shown = overlaps[:_MOST_ROWS]
+def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
+    shown = report.overlaps[:_MOST_ROWS]
     return PagePart(
         id="overlaps",
         title="Counted twice",
-        line=f"{display.plural(len(overlaps), 'pair')} of runs used the same GPU at the same time",
+        line=f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} of runs that used a GPU at the same time",
         table=Table(
             columns=("GPU", "Runs", "For"),
             numeric=(False, True),
@@ -87,10 +87,7 @@ def _build_overlaps(overlaps: tuple[Overlap, ...]) -> PagePart:
                 for each in shown
             ),
         ),
-        notes=(
-            "One of them may be a copy of the other, or two jobs shared the GPU.",
-            *_name_hidden(len(overlaps) - len(shown), "pair"),
-        ),
+        notes=("One of them may be a copy of the other, or two jobs shared the GPU. The longest are listed.",),
     )
 
 

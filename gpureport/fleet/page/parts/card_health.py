@@ -10,6 +10,9 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display
 
 _MOST_ROWS = 20
+_UUID = 12
+"""Letters of a uuid that tell GPUs apart: `GPU-5e0f1106`."""
+
 _SHORTEST_SECONDS = 0.5
 
 
@@ -20,7 +23,10 @@ def _count(noun: str) -> Callable[[float], str]:
 _WORDS: Mapping[Symptom, tuple[str, Callable[[float], str]]] = {
     Symptom.GPU_LOST: ("stopped responding", lambda _: "stopped responding"),
     Symptom.ECC_UNCORRECTED: ("uncorrectable memory errors", _count("uncorrectable memory error")),
-    Symptom.REMAPPED_ROWS: ("memory rows remapped", lambda rows: f"{display.plural(round(rows), 'memory row')} remapped"),
+    Symptom.REMAPPED_ROWS: (
+        "memory rows remapped",
+        lambda rows: f"{display.plural(round(rows), 'memory row')} remapped",
+    ),
     Symptom.HARDWARE_SLOWED: ("slowed by hardware", lambda time: f"slowed by hardware for {display.duration(time)}"),
     Symptom.HEAT_SLOWED: ("slowed by heat", lambda time: f"slowed by heat for {display.duration(time)}"),
     Symptom.SLOW_LINK: ("slow PCIe link", lambda _: "slow PCIe link"),
@@ -82,9 +88,10 @@ def _build_table(cards: list[CardHealth], amounts: Amounts) -> Table:
 
 
 def name_card(card: CardHealth) -> str:
-    """Return a GPU as whoever pulls it looks for it: its node and its number there."""
+    """Return a GPU as whoever pulls it looks for it: its node, without one the begin of its uuid, and its number."""
     number = card.device.rpartition("/")[2].replace("gpu:", "GPU ")
-    return ", ".join(shorten_name(part) for part in (card.node or "", number) if part)
+    place = card.node or (card.uuid or "")[:_UUID]
+    return ", ".join(shorten_name(part) for part in (place, number) if part)
 
 
 def _describe_card(card: CardHealth) -> str:

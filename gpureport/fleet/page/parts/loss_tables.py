@@ -28,7 +28,7 @@ def build_grouping_part(by: Grouping, amounts: Amounts, *, is_open: bool) -> Pag
     title = name_label(by.label)
     word = display.lower_first(title)
     entries = [*by.groups, *([by.rest] if by.rest else [])]
-    count = sum(group.groups for group in entries if group.name is not None or group.groups > 1)
+    count = sum(group.groups for group in entries if group.name is not None or group is by.rest)
     return PagePart(
         id=f"by-{'-'.join(word.split())}",
         title=f"By {word}",
@@ -39,12 +39,17 @@ def build_grouping_part(by: Grouping, amounts: Amounts, *, is_open: bool) -> Pag
             columns=(title, *_columns(amounts, runs=True)),
             numeric=_numeric(amounts, runs=True),
             rows=tuple(
-                Row(head=_name_group(group, word), cells=_cells(group.use, group.largest_loss, amounts, runs=True))
+                Row(
+                    head=_name_group(group, word, is_rest=group is by.rest),
+                    cells=_cells(group.use, group.largest_loss, amounts, runs=True),
+                )
                 for group in entries
             ),
         ),
         caption=_CAPTION,
-        bars=_build_bars([(group.use, group.largest_loss) if group is not by.rest else None for group in entries], amounts),
+        bars=_build_bars(
+            [(group.use, group.largest_loss) if group is not by.rest else None for group in entries], amounts
+        ),
     )
 
 
@@ -85,15 +90,22 @@ def _describe_groups(by: Grouping, count: int, word: str, amounts: Amounts) -> s
     return f"{counted}; {shorten_name(named[0].name or '')} lost most, {lost}"
 
 
-def _name_group(group: Group, word: str) -> Cell:
-    if group.groups > 1:
-        return Cell(text=f"{display.integer(group.groups)} other {word}s")
+def _name_group(group: Group, word: str, *, is_rest: bool) -> Cell:
+    if is_rest:
+        return Cell(text=display.plural(group.groups, f"other {word}"))
     return Cell(text=f"No {word} recorded" if group.name is None else shorten_name(group.name))
 
 
 def _columns(amounts: Amounts, *, runs: bool) -> tuple[str, ...]:
     money = ("Cost lost",) if amounts.is_priced else ()
-    return (f"Lost, {amounts.unit}", "Share lost", f"In all, {amounts.unit}", *money, *(("Runs",) if runs else ()), "Largest loss")
+    return (
+        f"Lost, {amounts.unit}",
+        "Share lost",
+        f"In all, {amounts.unit}",
+        *money,
+        *(("Runs",) if runs else ()),
+        "Largest loss",
+    )
 
 
 def _numeric(amounts: Amounts, *, runs: bool) -> tuple[bool, ...]:
@@ -132,5 +144,3 @@ def _split_loss(use: TimeUse, loss: ClassTime | None, amounts: Amounts) -> tuple
         for key, label, seconds in parts
         if seconds > 0
     )
-
-
