@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.fleet.fleet_report import CardVerdict, FleetReport
+from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
@@ -86,13 +86,19 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
     if whole and unknown >= whole * _WORTH_SAYING:
         yield f"{display.percent(unknown / whole)} of the GPU time has no data"
     for by in report.groupings[:1]:
-        unnamed = next((group for group in by.groups if group.name is None), None)
-        if unnamed and whole and unnamed.use.gpu_seconds >= whole * _WORTH_SAYING:
-            word = display.lower_first(name_label(by.label))
-            share = unnamed.use.gpu_seconds / whole
-            yield f"{display.percent(share)} of the GPU time names no {word}" if share < 1 else f"no run names a {word}"
+        yield from _describe_unlabelled(by, whole)
     if report.overlapping_gpu_seconds:
         yield f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} may be counted twice"
+
+
+def _describe_unlabelled(by: Grouping, whole: float) -> Iterator[str]:
+    """Yield how much of the GPU time has no such label, where that is worth saying."""
+    word = display.lower_first(name_label(by.label))
+    unnamed = next((group for group in by.groups if group.name is None), None)
+    if unnamed and len(by.groups) == 1 and by.rest is None:
+        yield f"no run states its {word}"
+    elif unnamed and whole and unnamed.use.gpu_seconds >= whole * _WORTH_SAYING:
+        yield f"{display.percent(unnamed.use.gpu_seconds / whole)} of the GPU time names no {word}"
 
 
 def _describe_first_step(report: FleetReport, amounts: Amounts) -> str:

@@ -11,7 +11,7 @@ from gpureport.fleet.page.page_model import FleetPage, PagePart
 from gpureport.fleet.page.parts.card_health import build_health_part
 from gpureport.fleet.page.parts.improvements import build_improvement_part
 from gpureport.fleet.page.parts.left_out import build_left_out_parts
-from gpureport.fleet.page.parts.loss_tables import build_grouping_part, build_run_part
+from gpureport.fleet.page.parts.loss_tables import build_grouping_parts, build_run_part
 from gpureport.fleet.page.parts.method import build_method_part
 from gpureport.fleet.page.parts.savings import build_actions, build_saving_part
 from gpureport.fleet.page.parts.week_trend import build_week_part
@@ -66,12 +66,12 @@ def _list_parts(report: FleetReport, amounts: Amounts, command: str, version: st
 
 def _build_parts(report: FleetReport, amounts: Amounts, command: str, version: str) -> Iterator[PagePart | None]:
     """Yield every part; one that has nothing to say is None."""
-    for place, by in enumerate(report.groupings):
-        yield build_grouping_part(by, amounts, is_open=place == 0)
+    groupings = list(build_grouping_parts(report.groupings, amounts))
+    yield from groupings
     yield build_health_part(report.health, amounts)
     yield build_week_part(report, amounts)
     if report.worst_runs:
-        yield build_run_part(report.worst_runs, amounts)
+        yield build_run_part(report.worst_runs, amounts, is_open=not any(part.is_open for part in groupings))
     yield build_saving_part(report.savings, amounts)
     yield build_improvement_part(report.improvements)
     yield from build_left_out_parts(report, amounts)

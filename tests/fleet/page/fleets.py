@@ -206,7 +206,7 @@ def month() -> FleetReport:
         groupings=(
             grouping("user", "user", 300),
             grouping("project", "project-", 41),
-            grouping("job", "job_", 1_200),
+            grouping("job", "batch-", 1_200),
             grouping("node", "node", 125),
         ),
         savings=SAVINGS,

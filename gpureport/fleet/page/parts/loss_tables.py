@@ -1,6 +1,7 @@
 """Who lost GPU time: tables of users, projects and the like, and of the worst runs, each with a bar a row."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from gpureport.fleet.fleet_report import ClassTime, Group, Grouping, RunUse, TimeUse
 from gpureport.fleet.page.amounts import Amounts, format_lost_share
@@ -19,22 +20,43 @@ _CAPTION = "Bars: GPU time lost, its largest class in colour."
 
 _NO_LABEL = "Name whose each run is with --labels TABLE, or with tags of the runs."
 
+_PLAIN = re.compile(r"[a-z][a-z0-9_]*")
+"""A label that may be part of an address as it is."""
+
 MOST_ROWS = 20
 """Rows of a table of losses."""
 
 
-def build_grouping_part(by: Grouping, amounts: Amounts, *, is_open: bool) -> PagePart:
-    """Return the runs by one label: the worst groups, then all others as one row."""
+def build_grouping_parts(groupings: Sequence[Grouping], amounts: Amounts) -> Iterator[PagePart]:
+    """Yield the runs by each label, the first one open; labels that no run has share a part."""
+    named = [by for by in groupings if _count_groups(by)]
+    for place, by in enumerate(named):
+        yield _build_grouping(by, amounts, place)
+    unnamed = [display.lower_first(name_label(by.label)) for by in groupings if by not in named]
+    if unnamed:
+        yield PagePart(
+            id="unlabelled",
+            title=f"By {display.join_words(unnamed)}",
+            line="not recorded in any run",
+            notes=(_NO_LABEL,),
+        )
+
+
+def _count_groups(by: Grouping) -> int:
+    """Return how many values the label has."""
+    return sum(group.name is not None for group in by.groups) + (by.rest.groups if by.rest else 0)
+
+
+def _build_grouping(by: Grouping, amounts: Amounts, place: int) -> PagePart:
+    """Return the runs by one label: the worst groups, then all others as one row; of the labels the first is open."""
     title = name_label(by.label)
     word = display.lower_first(title)
     entries = [*by.groups, *([by.rest] if by.rest else [])]
-    count = sum(group.groups for group in entries if group.name is not None or group is by.rest)
     return PagePart(
-        id=f"by-{'-'.join(word.split())}",
+        id=f"by-{by.label}" if _PLAIN.fullmatch(by.label) else f"by-label-{place}",
         title=f"By {word}",
-        line=_describe_groups(by, count, word, amounts),
-        is_open=is_open and count > 0,
-        notes=() if count else (_NO_LABEL,),
+        line=_describe_groups(by, word, amounts),
+        is_open=place == 0,
         table=Table(
             columns=(title, *_columns(amounts, runs=True)),
             numeric=_numeric(amounts, runs=True),
@@ -53,13 +75,14 @@ def build_grouping_part(by: Grouping, amounts: Amounts, *, is_open: bool) -> Pag
     )
 
 
-def build_run_part(runs: Sequence[RunUse], amounts: Amounts) -> PagePart:
+def build_run_part(runs: Sequence[RunUse], amounts: Amounts, *, is_open: bool) -> PagePart:
     """Return the runs that lost most."""
     shown = runs[:MOST_ROWS]
     return PagePart(
         id="worst-runs",
         title="Worst runs",
         line=f"the {len(shown)} that lost most" if len(shown) > 1 else "the one that lost most",
+        is_open=is_open,
         table=Table(
             columns=("Run", *_columns(amounts, runs=False)),
             numeric=_numeric(amounts, runs=False),
@@ -80,14 +103,14 @@ def _name_user(user: str | None) -> str:
     return "no user recorded" if user is None else shorten_name(user)
 
 
-def _describe_groups(by: Grouping, count: int, word: str, amounts: Amounts) -> str:
+def _describe_groups(by: Grouping, word: str, amounts: Amounts) -> str:
     """Return how many groups there are, and the worst of them."""
-    counted = display.plural(count, word) if count else f"no {word} recorded"
-    named = [group for group in by.groups if group.name is not None and group.use.lost_gpu_seconds > 0]
-    if len(by.groups) < 2 or not named:  # noqa: PLR2004 - a worst one needs another
+    counted = display.plural(_count_groups(by), word)
+    worst = next((group for group in by.groups if group.name is not None and group.use.lost_gpu_seconds > 0), None)
+    if len(by.groups) < 2 or worst is None:  # noqa: PLR2004 - a worst one needs another
         return counted
-    lost = amounts.format_time_and_unit(named[0].use.lost_gpu_seconds)
-    return f"{counted}; {shorten_name(named[0].name or '')} lost most, {lost}"
+    lost = amounts.format_time_and_unit(worst.use.lost_gpu_seconds)
+    return f"{counted}; {shorten_name(worst.name or '')} lost most, {lost}"
 
 
 def _name_group(group: Group, word: str, *, is_rest: bool) -> Cell:
