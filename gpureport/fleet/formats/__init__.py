@@ -1,4 +1,5 @@
-"""The report on many runs as JSON, and as text for a terminal.
+"""The page on many runs in each format, and the one place that writes it.
 
-Imports `fleet_report` and the wording of reports; each format renders the report alone and touches no file.
+Imports `page`, `fleet_report`, and the charts and formats of the report; no format imports another.
+A new format is one module with `render`, and one line in `fleet_output`.
 """
