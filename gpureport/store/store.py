@@ -135,7 +135,7 @@ class Store:
 
     def index(self) -> RunIndex:
         """Return what runs are listed and selected by; only what changed since the last time is read."""
-        return run_index.read_index(self.folder, self.get_stored)
+        return run_index.read_index(self.folder, self._read_stored)
 
     def select(self, selection: RunSelection) -> list[IndexedRun]:
         """Return the runs that are wanted, oldest first; `get` gives the entry of each.
@@ -169,10 +169,14 @@ class Store:
         folder = self._runs / run_id
         return self._entry(folder) if (folder / RUN_FILE).is_file() else None
 
-    def get_stored(self, run_id: str) -> StoredRun | None:
-        """Return what is stored of a run; as `get`."""
-        entry = self.get(run_id)
-        return None if entry is None else entry.stored
+    def _read_stored(self, run_id: str) -> StoredRun | None:
+        """Return what is stored of a run, None where it was removed meanwhile."""
+        try:
+            return self._entry(self._runs / run_id).stored
+        except StoreError:
+            if (self._runs / run_id / RUN_FILE).is_file():
+                raise
+            return None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
