@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import atomic_writes, run_index, run_json, series_file
+from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
 from gpureport.store.run_files import RUN_FILE, list_run_files
@@ -85,7 +85,7 @@ class Store:
                 run=_copy_labels(run, said or run),
                 columns=columns,
                 importer_version=importer_version,
-                series_sha256=series_file.hash_file(folder / _SERIES),
+                series_sha256=series_reader.hash_file(folder / _SERIES),
                 training_sha256=self._write_training(reading.training(), folder / _TRAINING),
             )
             with atomic_writes.raise_store_errors(self.folder):
@@ -123,7 +123,7 @@ class Store:
             return None
         with atomic_writes.raise_store_errors(self.folder):
             series_file.write_training(table, path)
-            return series_file.hash_file(path)
+            return series_reader.hash_file(path)
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others. Every `run.json` is read."""
@@ -187,8 +187,8 @@ class Store:
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
-            whole = training is None or training == series_file.hash_file(entry.folder / _TRAINING)
-            return whole and stored.series_sha256 in {None, series_file.hash_file(entry.folder / _SERIES)}
+            whole = training is None or training == series_reader.hash_file(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, series_reader.hash_file(entry.folder / _SERIES)}
         return False
 
     def lookup(self) -> RunLookup:
@@ -212,8 +212,8 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            series = series_file.read_series(path, stored.columns, devices, stored.series_sha256)
-            training = series_file.read_training(entry.folder / _TRAINING, stored.training_sha256)
+            series = series_reader.read_series(path, stored.columns, devices, stored.series_sha256)
+            training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
