@@ -6,7 +6,7 @@ it, or where it cannot be written, everything works, and takes longer.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from io import BytesIO
@@ -19,8 +19,7 @@ from pyarrow import parquet
 from gpureport.errors import StoreError
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
-from gpureport.store.run_files import FileStamp, list_run_files
-from gpureport.store.run_json import StoredRun
+from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_stored_run
 
 INDEX = "index.parquet"
 """Its name, in the folder of the store."""
@@ -71,27 +70,22 @@ class RunIndex:
     damaged: tuple[str, ...]
 
 
-def read_index(store: Path, read_run: Callable[[str], StoredRun | None]) -> RunIndex:
-    """Return what a store holds. The index is used where it is right, and written again where much of it is not.
-
-    Args:
-        store: folder of the store.
-        read_run: reads the `run.json` of a folder; returns None when it is gone, raises a StoreError when damaged.
-    """
+def read_index(store: Path) -> RunIndex:
+    """Return what a store holds. The index is used where it is right, and written again where much of it is not."""
     now = time.time_ns()
     files = list_run_files(store / "runs")
     indexed = _load_rows(store / INDEX) if len(files) >= FEWEST_RUNS else {}
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
     for folder in files.keys() - runs.keys():
+        path = store / "runs" / folder
         try:
-            stored = read_run(folder)
-        except StoreError:
-            damaged.append(folder)
-            continue
-        if stored is not None:
-            runs[folder] = summarise_stored_run(stored)
+            runs[folder] = summarise_stored_run(read_stored_run(path))
             outdated += folder not in indexed
+        except StoreError:
+            # a run may be removed meanwhile
+            if (path / RUN_FILE).is_file():
+                damaged.append(folder)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
         _write_rows(store, runs, files, now)
     ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
