@@ -9,7 +9,7 @@ from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.run_selection import RunSelection, parse_condition, parse_since, select_runs
 
 HOUR = 3_600_000_000
-START = 1_792_836_000_000_000  # 2026-10-24 06:00 UTC
+START = 1_792_821_600_000_000  # 2026-10-24 06:00 UTC
 RUN = IndexedRun(
     id="0123456789abcdef",
     name="resnet base",
@@ -139,6 +139,6 @@ def test_all_conditions_must_hold() -> None:
     wanted = RunSelection(conditions=tuple(map(parse_condition, ("gpus>1", "gpus<4", "tag:user=ann"))))
     assert [run.name for run in select_runs(runs, wanted)] == ["2", "3"]
     assert select_runs(runs, RunSelection()) == runs
-    with pytest.raises(SettingsError, match="--where: no stored run has the tag 'usr'; did you mean tag:user?"):
+    with pytest.raises(SettingsError, match="no stored run has the tag 'usr'; did you mean tag:user"):
         select_runs(runs, RunSelection(conditions=(parse_condition("tag:usr=ann"),)))
     assert select_runs([], RunSelection(conditions=(parse_condition("tag:usr=ann"),))) == []
