@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import progress
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import named_runs, source_names
+from gpureport.cli.runs import named_runs, source_names, stored_runs
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, StoreError
 from gpureport.store.run_selection import Condition, RunSelection
@@ -57,6 +57,7 @@ def find_fleet_runs(
     read, unread = _read_sources(store, sources, options, engine)
     index = store.index()
     wanted = [run for run in index.runs if run.id in read] if sources else index.runs
+    stored_runs.note_undated_runs(wanted, selection)
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
     if not runs and not unread and not damaged:
@@ -91,7 +92,8 @@ def _read_sources(
     from gpureport.fleet.running.summary_task import ReadTask  # noqa: PLC0415 - as above
 
     named = [source for source in sources if not source_names.is_source(source, options)]
-    ids = {store.named(name).run.id for name in named}
+    lookup = store.lookup()
+    ids = {lookup.find(name).run.id for name in named}
     logs = [source for source in sources if source not in named]
     readings = named_runs.find_readings(logs, options) if logs else []
     tasks = [ReadTask(store=store.folder.absolute(), reading=reading, read=store_run) for reading in readings]
