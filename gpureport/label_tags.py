@@ -121,6 +121,15 @@ def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | N
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
+def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+    """Return what several parts of a run state of it by name, values that differ listed."""
+    values: dict[str, dict[str, None]] = {}
+    for pairs in stated:
+        for name, value in pairs:
+            values.setdefault(name, {})[value] = None
+    return tuple((name, ", ".join(each)) for name, each in values.items())
+
+
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the labels that Slurm and Kubernetes put into the environment of a job, by name.
 

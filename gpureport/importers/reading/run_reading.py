@@ -11,13 +11,13 @@ from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
-from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
-from gpureport.importers.reading.run_files import add_run_files
+from gpureport.importers.reading.run_files import read_run_files
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
+from gpureport.label_tags import merge_pairs
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
@@ -60,9 +60,10 @@ class Reading:
         self._inputs = [each for each in inputs if each.companion_of is None]
         self._files = [RawFile(each.path) for each in self._inputs]
         self._merged = as_one_run and len(self._inputs) > 1
-        facts = add_run_files(inputs, options, labels)
+        facts = read_run_files(inputs, options)
         self._options = facts.options
-        self.labels = facts.labels
+        self.labels = labels
+        self.file_labels = facts.labels
         self._run_file_notes = facts.notes
         self._companions: CompanionLogs | None = None
         if len(self._inputs) < len(inputs):
@@ -83,8 +84,8 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """The name a person gave it, else one derived from its log."""
-        return self.labels.name or self.longer_name or name_after_log(self._inputs)
+        """The name a person gave it, here or in a file beside its log, else one derived from its log."""
+        return self.labels.name or self.longer_name or self.file_labels.name or name_after_log(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -248,24 +249,21 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
-        labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
+        quality = merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
         run = Run(
             id=self.run_id,
             name=self.name,
-            step=labels.step,
             started=min(start for start, _ in spans),
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
-            params=labels.params,
-            tags=labels.tags,
-            work=labels.work,
+            tags=merge_pairs(outcome.tags for outcome in outcomes),
             quality=quality,
         )
-        return name_gpu_models(run, labels.gpu_model)
+        return replace(self.labels.applied(self.file_labels.applied(run)), name=self.name)
 
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""

@@ -14,7 +14,8 @@ from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.recording import Device, Recording, Run, Source, Stage
 
 _PERSONAL = re.compile(
-    r"(?:^|[._/-])(?:user|owner|author|host|hostname|node|machine|email)(?:$|[._/-]|name)", re.IGNORECASE
+    r"(?:^|[._/-])(?:user|owner|author|account|project|host|hostname|node|machine|pod|namespace|email)(?:$|[._/-]|name)",
+    re.IGNORECASE,
 )
 """Keys of params and tags whose values name a person or a machine."""
 _SHAPES = (
