@@ -13,6 +13,8 @@ HOST_LOG = "host.csv"
 """The load of the machine and of the job's processes."""
 RUN_FILE = "run.json"
 """What the run was: see `RecordedRun`."""
+LABEL_FILE = "labels.json"
+"""What a person says of the runs of any folder of logs; the recorder writes none."""
 LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
 _LONGEST = 2**20
 """Characters of a run file at most; a longer one was not written by the recorder."""

@@ -5,33 +5,31 @@ each of which may be missing. Any other JSON is no file of labels; under a name 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpureport.importers.protocol.importer import Labels
+from gpureport.label_tags import override_pairs
+from gpureport.record_folder import LABEL_FILE
 
-FOLDER_FILE = "labels.json"
 _KEYS = {"name", "step", "params", "tags"}
 _LONGEST = 2**20
 """Bytes of such a file at most."""
 _FORM = "an object with name, step, params and tags, and nothing else"
 
 
-def read_label_files(log: Path) -> tuple[Labels, list[str]]:
-    """Return what the files beside a log say, that of the log before that of its folder, and what to note of them."""
-    named, stem = log.with_name(f"{log.name}.json"), log.with_suffix(".json")
+def read_label_files(log: Path, files: Iterable[Path]) -> tuple[Labels, list[str]]:
+    """Return what the files beside a log say, each winning over those before it, and what to note of them."""
     labels, notes = Labels(), []
-    for path in dict.fromkeys((log.parent / FOLDER_FILE, stem, named)):
-        if path == log or not path.is_file():
-            continue
+    for path in files:
         content, fault = _read_object(path)
         found = _parse(content) if content and not set(content) - _KEYS else None
         if found is not None:
             labels = _override(labels, found)
-        elif path != stem or path == named:
+        elif path.name in {LABEL_FILE, f"{log.name}.json"}:
             # a file of another name may be anything
-            notes.append(f"{path} is not read as labels: it is {fault or f'not {_FORM}'}.")
+            notes.append(f"{path.name} is not read as labels: it is {fault or f'not {_FORM}'}.")
     return labels, notes
 
 
@@ -39,8 +37,8 @@ def _override(labels: Labels, nearer: Labels) -> Labels:
     return Labels(
         name=nearer.name or labels.name,
         step=nearer.step or labels.step,
-        params=tuple((dict(labels.params) | dict(nearer.params)).items()),
-        tags=tuple((dict(labels.tags) | dict(nearer.tags)).items()),
+        params=override_pairs(labels.params, nearer.params),
+        tags=override_pairs(labels.tags, nearer.tags),
     )
 
 

@@ -6,15 +6,15 @@ Neither is a source: the run's id is that of its logs, and of the zone that plac
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gpureport import record_folder
 from gpureport.errors import SettingsError
-from gpureport.importers.labelling.label_file import read_label_files
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
 from gpureport.importers.timebase import zones
-from gpureport.label_tags import merge_pairs, read_environment_labels
+from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.record_folder import RecordedRun, read_run_file
 
 _OFFSET = re.compile(r"([+-])(\d\d):00")
@@ -44,22 +44,30 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
     A file that cannot be read is a note.
     """
     recorded = _read_recordings(inputs, options)
-    logs = [each.path for each in inputs if not each.beside and each.locator != "-"]
-    labels, notes = zip(*map(read_label_files, logs), strict=True) if logs else ((), ())
+    # what came through a pipe lies in a folder of nobody
+    logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
+    files = {log: list(_find_label_files(log)) for log in logs}
+    if not any(files.values()):
+        return recorded
+    from gpureport.importers.labelling.label_file import read_label_files  # noqa: PLC0415 - most logs have none
+
+    labels, notes = zip(*(read_label_files(log, found) for log, found in files.items()), strict=True)
     return RunFacts(
         options=recorded.options,
         labels=Labels(
             name=_agreed(each.name for each in labels),
             step=_agreed(each.step for each in labels),
-            params=_override(recorded.labels.params, merge_pairs(each.params for each in labels)),
-            tags=_override(recorded.labels.tags, merge_pairs(each.tags for each in labels)),
+            params=override_pairs(recorded.labels.params, merge_pairs(each.params for each in labels)),
+            tags=override_pairs(recorded.labels.tags, merge_pairs(each.tags for each in labels)),
         ),
         notes=tuple(dict.fromkeys((*recorded.notes, *(note for each in notes for note in each)))),
     )
 
 
-def _override(pairs: Pairs, nearer: Pairs) -> Pairs:
-    return tuple((dict(pairs) | dict(nearer)).items())
+def _find_label_files(log: Path) -> Iterator[Path]:
+    """Yield the files beside a log that may hold its labels, each before the one that wins over it."""
+    places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
+    yield from (path for path in dict.fromkeys(places) if path != log and path.is_file())
 
 
 def _agreed(values: Iterable[str | None]) -> str | None:

@@ -11,13 +11,14 @@ from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol.named_models import name_gpu_models
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import read_run_files
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
-from gpureport.label_tags import merge_pairs
+from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
@@ -249,21 +250,26 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
+        labels, stated = self.labels, self.file_labels
         quality = merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
         run = Run(
             id=self.run_id,
             name=self.name,
+            step=labels.step or stated.step,
             started=min(start for start, _ in spans),
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
-            tags=merge_pairs(outcome.tags for outcome in outcomes),
+            params=override_pairs(stated.params, labels.params),
+            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
+            work=labels.work,
             quality=quality,
         )
-        return replace(self.labels.applied(self.file_labels.applied(run)), name=self.name)
+        run = name_gpu_models(run, labels.gpu_model)
+        return labels.look_up(run) if labels.table else run
 
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""

@@ -12,7 +12,6 @@ _OF_POD = ("pod", "namespace", "container")
 """Labels that the scrape sets to the exporter itself where dcgm-exporter sets none, or is not honoured."""
 _WHOLE = 0.95
 """Share of the samples that a value must hold for: queries reach a little over the ends of a job. Pragmatic."""
-_SHOWN = 3
 _LABELS = tuple(label for tag in LABEL_TAGS for label in tag.series_labels)
 
 
@@ -42,18 +41,15 @@ class SeriesLabels:
         return tuple((name, text) for name, values in self._chosen() if (text := self._whole(name, values)))
 
     def notes(self) -> Iterator[str]:
-        """Yield a sentence for each label that does not hold for the whole run."""
+        """Yield a sentence for each label that does not hold for the whole run; it names nobody."""
         for name, values in self._chosen():
             if self._whole(name, values):
                 continue
             if len(values) == 1:
-                (value,) = values
-                share = round(100 * values[value] / self.samples)
-                yield f"The {name} {value} holds for {share}% of the samples only, so the run has no tag {name}."
+                share = round(100 * values.total() / self.samples)
+                yield f"Only {share}% of the samples name their {name}, so the run has no tag {name}."
             else:
-                more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-                shown = ", ".join(sorted(values)[:_SHOWN])
-                yield f"The samples are of {len(values)} {name}s ({shown}{more}), so the run has no tag {name}."
+                yield f"The samples are of {len(values)} {name}s, so the run has no tag {name}."
 
     def _chosen(self) -> Iterator[tuple[str, Counter[str]]]:
         """Yield each tag with the values of the first of its labels that is set anywhere."""
