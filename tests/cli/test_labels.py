@@ -80,4 +80,5 @@ def test_a_file_of_labels_adds_to_a_stored_run(gpureport: Program, logs: Path) -
     assert tags(gpureport, "mine") == {"user": "me", "project": "x"}
     gpureport("ingest", str(logs / "mine.csv"), "--force")
     assert tags(gpureport, "night") == {"user": "ada", "project": "x"}
-    assert "mine" in gpureport("ingest", str(logs), "--store", "other").out
+    stored = [gpureport("ingest", str(path), "--store", "other").out for path in (logs / "mine.csv", logs)]
+    assert ["Stored night:" in stored[0], "Stored gpu02:" in stored[1]] == [True, True]

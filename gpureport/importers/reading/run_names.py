@@ -51,5 +51,6 @@ def lengthen_equal_names(readings: "Sequence[Reading]") -> None:
     unnamed = [each for each in readings if each.name in {derive_name(each.locator), each.file_labels.name}]
     for name in dict.fromkeys(each.name for each in unnamed):
         same = [each for each in unnamed if each.name == name]
-        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
-            each.longer_name = longer
+        if len(same) > 1:
+            for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+                each.longer_name = longer
