@@ -74,7 +74,7 @@ def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
 
 def has_params(base: Step, step: Step) -> bool:
     """Return whether params or tags were recorded of a run of each of two steps, so that a change shows."""
-    return all(any(analysis.run.params_and_tags for analysis in side.analyses) for side in (base, step))
+    return all(any(analysis.run.states_setup for analysis in side.analyses) for side in (base, step))
 
 
 def _labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:

@@ -17,7 +17,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.labelling.node_lists import expand_node_list
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
 
-SACCT = "sacct -aXP --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
+SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 """The command that prints such a table; `-S` and `-E` choose the days."""
 _DELIMITERS = "|\t;,"
 _BLOCK = 2**20

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import gpureport
 from gpureport.errors import SettingsError
 from gpureport.importers.labelling.label_table import Doubt, LabelMatch, LabelTable
 from gpureport.importers.labelling.node_lists import expand_node_list
 from gpureport.recording import Device, Run, Source
 from tests.builders import recording
+from tests.importers.written_logs import log
 
 SACCT = """\
 JobID|JobName|User|Account|Partition|NodeList|Start|End|State
@@ -108,6 +110,9 @@ def test_another_table(tmp_path: Path) -> None:
     source = Source(kind="nvidia_smi", locator="/data/night/gpu.csv", sha256="")
     assert dict(jobs.find_tags(run("gpu", sources=(source,)))) == {"cost_center": "cc8", "user": "bob"}
     assert jobs.unread == [4]
+    (tmp_path / "base.csv").write_text(log())
+    (found,) = gpureport.read(tmp_path / "base.csv", labels={"table": tmp_path / "jobs.csv"})
+    assert dict(found.run.tags)["user"] == "ada"
 
 
 @pytest.mark.parametrize(
