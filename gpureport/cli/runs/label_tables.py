@@ -23,11 +23,15 @@ def build_labels(options: LabelOptions) -> "Labels":
     Raises:
         SettingsError: when the options contradict each other, or the table cannot be read.
     """
-    return options.labels(_open_table(options))
+    return options.labels(open_table(options))
 
 
-def _open_table(options: LabelOptions) -> "LabelTable | None":
-    """Return the table, read by the first call of a command."""
+def open_table(options: LabelOptions) -> "LabelTable | None":
+    """Return the table that a person names, read by the first call of a command; None where they name none.
+
+    Raises:
+        SettingsError: when it cannot be read.
+    """
     if options.label_table is None:
         return None
     from gpureport.importers.labelling.label_table import LabelTable  # noqa: PLC0415 - loads pyarrow

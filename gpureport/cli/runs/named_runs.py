@@ -31,7 +31,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
-    window, labels = options.window.window, label_tables.build_labels(options.labels)
+    window, table = options.window.window, label_tables.open_table(options.labels)
     is_cut = window is not None or options.window.job is not None
     with progress.show_stage("Looking for runs"):
         # a part of a log is labelled by its own time
@@ -47,7 +47,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
         _one_name(options, len(parts))
     for part in parts:
         if isinstance(part, CutReading):
-            part.labels = replace(part.labels, table=labels.table)
+            part.labels = replace(part.labels, table=table)
     return parts
 
 

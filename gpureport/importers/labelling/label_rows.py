@@ -90,12 +90,16 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_text(path: Path) -> str:
+    file = RawFile(path)
     try:
-        file = RawFile(path)
-        blocks = encoding.utf8(compression.decompressed_blocks(file, _BLOCK), file.account)
-        return b"".join(blocks).decode(errors="replace").removeprefix("\ufeff")
+        # of a pipe the size is not known
+        blocks = compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([path.read_bytes()])
+        text = b"".join(encoding.utf8(blocks, file.account)).decode(errors="replace").removeprefix("\ufeff")
     except OSError as error:
         raise SettingsError(str(path), error.strerror or "cannot be read", f"give what this prints: {SACCT}") from error
+    if file.account.damage:
+        raise SettingsError(str(path), file.account.damage, "copy or compress it again")
+    return text
 
 
 def _snake_case(heading: str) -> str:

@@ -1,5 +1,6 @@
 """A row of a table is a run's by the run's name, the number of its job, or machine and time; never by a guess."""
 
+import gzip
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -171,3 +172,6 @@ def test_a_table_of_nothing_is_refused(tmp_path: Path, text: str) -> None:
     assert "sacct -aXP" in str(refused.value)
     with pytest.raises(SettingsError, match="No such file"):
         LabelTable(tmp_path / "none.csv")
+    (tmp_path / "jobs.csv.gz").write_bytes(gzip.compress(SACCT.encode())[:-20])
+    with pytest.raises(SettingsError, match="copy or compress it again"):
+        LabelTable(tmp_path / "jobs.csv.gz")
