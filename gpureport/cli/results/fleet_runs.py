@@ -1,12 +1,12 @@
 """The runs of a fleet and their summaries: the stored runs, or those that sources hold, which are stored first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import progress
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import named_runs, source_names, stored_runs
+from gpureport.cli.runs import label_tables, named_runs, source_names, stored_runs
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, StoreError
 from gpureport.store.run_selection import Condition, RunSelection
@@ -80,6 +80,7 @@ def _label_values(options: "SourceOptions") -> Iterator[tuple[str, object]]:
     """Yield the options that label or cut what is read, `--tag` left out."""
     for name in ("param", "work", "name", "step", "gpu_model"):
         yield name.replace("_", "-"), getattr(options.labels, name)
+    yield "labels", options.labels.label_table
     window = options.window
     yield from (("from", window.start), ("to", window.end), ("job", window.job is not None))
 
@@ -95,14 +96,28 @@ def _read_sources(
     lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in named}
     logs = [source for source in sources if source not in named]
-    readings = named_runs.find_readings(logs, options) if logs else []
+    # a table of jobs does not travel to workers: it labels what is stored afterwards
+    readings = named_runs.find_readings(logs, options.with_labels(label_table=None)) if logs else []
     tasks = [ReadTask(store=store.folder.absolute(), reading=reading, read=store_run) for reading in readings]
     with progress.show_stage("Reading logs") as stage:
         outcomes = fleet_summaries.read_sources(
             tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")
         )
     unread = tuple(each for each in outcomes if each.error)
-    return ids | {each.run_id for each in outcomes if each.run_id}, unread
+    ids |= {each.run_id for each in outcomes if each.run_id}
+    _label_from_table(store, ids, options)
+    return ids, unread
+
+
+def _label_from_table(store: "Store", ids: Iterable[str], options: "SourceOptions") -> None:
+    """Give stored runs the tags that the table of `--labels` has for them."""
+    if options.labels.label_table is None:
+        return
+    labels = label_tables.build_labels(options.labels)
+    for run_id in sorted(ids):
+        entry = store.get(run_id)
+        if entry is not None and (run := labels.look_up(entry.run)) != entry.run:
+            store.relabel(entry, run)
 
 
 def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engine") -> "FleetSummaries":
