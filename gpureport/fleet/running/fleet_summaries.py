@@ -69,7 +69,7 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     runs, store = selected.runs, selected.store.absolute()
     file, keys = SummaryFile(store), KeyMaker(settings)
     known = group_by_run(file.load())
-    wanted = {run.id: _make_key(keys, run) for run in runs}
+    wanted = {run.id: keys.make_key(run) for run in runs}
     missing = [run for run in runs if not _is_current(known.get(run.id, []), wanted[run.id])]
     tasks = [SummaryTask(store=store, run_id=run.id, settings=settings) for run in missing]
     names = {run.id: run.name for run in runs}
@@ -88,16 +88,6 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
         analysed=len(missing),
         damaged=tuple(file.damaged),
         traces=tuple(sorted(traces)),
-    )
-
-
-def _make_key(keys: KeyMaker, run: IndexedRun) -> str:
-    return keys.make_key(
-        run_id=run.id,
-        series_sha256=run.series_sha256,
-        importer_version=run.importer_version,
-        params=run.params,
-        tags=run.tags,
     )
 
 
@@ -132,6 +122,8 @@ def apply_labels(summary: GpuSummary, run: IndexedRun) -> GpuSummary:
         node=named if summary.device else None,
         params=run.params,
         tags=run.tags,
+        work_amount=run.work_amount,
+        work_unit=run.work_unit,
     )
 
 

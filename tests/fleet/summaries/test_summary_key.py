@@ -1,15 +1,20 @@
 """The key of a summary changes with what the summary is made from, and with nothing else."""
 
+from dataclasses import replace
+
 from gpureport.fleet.summaries.summary_key import KeyMaker, read_summary_settings
 from gpureport.settings import Settings
+from gpureport.store.indexed_run import summarise_stored_run
+from gpureport.store.run_json import StoredRun
+from tests.builders import recording
 
 PLAIN = KeyMaker(read_summary_settings(Settings()))
 
 
 def make_key(keys: KeyMaker = PLAIN, **changes: object) -> str:
     """Return the key of a run with some changes."""
-    known = {"run_id": "a", "series_sha256": "s", "importer_version": "1", "params": (), "tags": ()}
-    return keys.make_key(**{**known, **changes})  # type: ignore[arg-type]  # what tests vary
+    run = summarise_stored_run(StoredRun(run=recording(util=[0.0]).run, columns=(), importer_version="1"))
+    return keys.make_key(replace(run, **changes))  # type: ignore[arg-type]  # what tests vary
 
 
 def test_what_a_summary_depends_on() -> None:
@@ -17,8 +22,9 @@ def test_what_a_summary_depends_on() -> None:
     other = KeyMaker(read_summary_settings(Settings(content={"rules": {"idle_gap": {"shortest": 99}}})))
     keys = [
         make_key(),
-        make_key(run_id="b"),
+        make_key(id="b"),
         make_key(series_sha256="t"),
+        make_key(training_sha256="t"),
         make_key(importer_version="2"),
         make_key(params=(("lr", "0.1"),)),
         make_key(tags=(("num_workers", "8"),)),
