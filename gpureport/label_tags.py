@@ -121,6 +121,25 @@ def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | N
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
+def list_personal_tags() -> tuple[str, ...]:
+    """Return the names of tags whose values identify a person, a team or a machine."""
+    return tuple(tag.name for tag in LABEL_TAGS if tag.is_personal)
+
+
+def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return params or tags of several origins by name, each origin before the one that wins over it."""
+    return tuple({name: value for layer in layers for name, value in layer}.items())
+
+
+def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+    """Return what several parts of a run state of it by name, values that differ listed."""
+    values: dict[str, dict[str, None]] = {}
+    for pairs in stated:
+        for name, value in pairs:
+            values.setdefault(name, {})[value] = None
+    return tuple((name, ", ".join(each)) for name, each in values.items())
+
+
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the labels that Slurm and Kubernetes put into the environment of a job, by name.
 

@@ -1,9 +1,12 @@
-"""Which runs a folder of a store holds, and when each was last written, by one look at the folder."""
+"""The `run.json` files of a store: which there are, when each was last written, and what they say."""
 
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from gpureport.errors import StoreError
+from gpureport.store import run_json
 
 RUN_FILE = "run.json"
 """File that makes a folder a run."""
@@ -32,3 +35,16 @@ def list_run_files(runs: Path) -> dict[str, FileStamp]:
                 if status is not None and stat.S_ISREG(status.st_mode):
                     found[folder.name] = FileStamp(size=status.st_size, modified_ns=status.st_mtime_ns)
     return dict(sorted(found.items()))
+
+
+def read_stored_run(folder: Path) -> run_json.StoredRun:
+    """Return what the `run.json` of a folder says.
+
+    Raises:
+        StoreError: when it is missing or damaged.
+    """
+    path = folder / RUN_FILE
+    try:
+        return run_json.load_run(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(str(path), "damaged", "ingest the run again") from error

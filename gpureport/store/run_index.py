@@ -6,7 +6,7 @@ it, or where it cannot be written, everything works, and takes longer.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from io import BytesIO
@@ -19,8 +19,7 @@ from pyarrow import parquet
 from gpureport.errors import StoreError
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
-from gpureport.store.run_files import FileStamp, list_run_files
-from gpureport.store.run_json import StoredRun
+from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_stored_run
 
 INDEX = "index.parquet"
 """Its name, in the folder of the store."""
@@ -34,34 +33,35 @@ those of FAT two."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException)
 
 _TEXTS, _PAIRS, _TIME = pa.list_(pa.string()), pa.map_(pa.string(), pa.string()), pa.timestamp("us")
-_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string()),
-        pa.field("name", pa.string()),
-        pa.field("step", pa.string()),
-        pa.field("started", _TIME),
-        pa.field("ended", _TIME),
-        pa.field("timezone", pa.string()),
-        pa.field("synthetic_time", pa.bool_()),
-        pa.field("interval", pa.float64()),
-        pa.field("gpus", pa.int64()),
-        pa.field("models", _TEXTS),
-        pa.field("hosts", _TEXTS),
-        pa.field("uuids", _TEXTS),
-        pa.field("params", _PAIRS),
-        pa.field("tags", _PAIRS),
-        pa.field("source_kinds", _TEXTS),
-        pa.field("source_sizes", pa.list_(pa.int64())),
-        pa.field("columns", _TEXTS),
-        pa.field("importer_version", pa.string()),
-        pa.field("series_sha256", pa.string()),
-        # of the run.json that the row was made from; no size where the file was too new to be sure of
-        pa.field("folder", pa.string()),
-        pa.field("run_json_size", pa.int64()),
-        pa.field("run_json_modified_ns", pa.int64()),
-    ],
-    metadata={"gpureport_index": "1"},
-)
+_TYPES: dict[str, "pa.DataType"] = {
+    "id": pa.string(),
+    "name": pa.string(),
+    "step": pa.string(),
+    "started": _TIME,
+    "ended": _TIME,
+    "timezone": pa.string(),
+    "synthetic_time": pa.bool_(),
+    "interval": pa.float64(),
+    "gpus": pa.int64(),
+    "models": _TEXTS,
+    "hosts": _TEXTS,
+    "uuids": _TEXTS,
+    "params": _PAIRS,
+    "tags": _PAIRS,
+    "source_kinds": _TEXTS,
+    "source_sizes": pa.list_(pa.int64()),
+    "columns": _TEXTS,
+    "importer_version": pa.string(),
+    "series_sha256": pa.string(),
+    "training_sha256": pa.string(),
+    "work_amount": pa.float64(),
+    "work_unit": pa.string(),
+    # of the run.json that the row was made from; no size where the file was too new to be sure of
+    "folder": pa.string(),
+    "run_json_size": pa.int64(),
+    "run_json_modified_ns": pa.int64(),
+}
+_SCHEMA = pa.schema(_TYPES, metadata={"gpureport_index": "1"})
 _FIELDS = [field.name for field in fields(IndexedRun)]
 
 
@@ -73,27 +73,22 @@ class RunIndex:
     damaged: tuple[str, ...]
 
 
-def read_index(store: Path, read_run: Callable[[str], StoredRun | None]) -> RunIndex:
-    """Return what a store holds. The index is used where it is right, and written again where much of it is not.
-
-    Args:
-        store: folder of the store.
-        read_run: reads the `run.json` of a folder; returns None when it is gone, raises a StoreError when damaged.
-    """
+def read_index(store: Path) -> RunIndex:
+    """Return what a store holds. The index is used where it is right, and written again where much of it is not."""
     now = time.time_ns()
     files = list_run_files(store / "runs")
     indexed = _load_rows(store / INDEX) if len(files) >= FEWEST_RUNS else {}
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
     for folder in files.keys() - runs.keys():
+        path = store / "runs" / folder
         try:
-            stored = read_run(folder)
-        except StoreError:
-            damaged.append(folder)
-            continue
-        if stored is not None:
-            runs[folder] = summarise_stored_run(stored)
+            runs[folder] = summarise_stored_run(read_stored_run(path))
             outdated += folder not in indexed
+        except StoreError:
+            # a run may be removed meanwhile
+            if (path / RUN_FILE).is_file():
+                damaged.append(folder)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
         _write_rows(store, runs, files, now)
     ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
@@ -108,18 +103,16 @@ def _load_rows(path: Path) -> dict[str, tuple[FileStamp, IndexedRun]]:
         if table.schema.equals(_SCHEMA) and table.schema.metadata == _SCHEMA.metadata:
             cells = [_list_cells(table.column(name)) for name in _FIELDS]
             runs = [IndexedRun(**dict(zip(_FIELDS, row, strict=True))) for row in zip(*cells, strict=True)]
-            sizes, times = (table.column(f"run_json_{name}").to_pylist() for name in ("size", "modified_ns"))
+            sizes, times = (_list_cells(table.column(f"run_json_{name}")) for name in ("size", "modified_ns"))
             stamps = [FileStamp(size=size, modified_ns=each) for size, each in zip(sizes, times, strict=True)]
-            return dict(zip(table.column("folder").to_pylist(), zip(stamps, runs, strict=True), strict=True))
+            return dict(zip(_list_cells(table.column("folder")), zip(stamps, runs, strict=True), strict=True))
     return {}
 
 
-def _list_cells(column: "pa.ChunkedArray[Any]") -> Iterable[Any]:
+def _list_cells(column: "pa.ChunkedArray[Any]") -> list[Any]:
     """Return the values of a column as `IndexedRun` has them: times in microseconds, lists and maps as tuples."""
-    if column.type == _TIME:
-        return column.cast(pa.int64()).to_pylist()
-    cells = column.to_pylist()
-    return cells if column.type not in {_TEXTS, _PAIRS, pa.list_(pa.int64())} else map(tuple, cells)
+    cells: list[Any] = (column.cast(pa.int64()) if column.type == _TIME else column).to_pylist()
+    return [tuple(cell) for cell in cells] if pa.types.is_nested(column.type) else cells
 
 
 def _write_rows(store: Path, runs: Mapping[str, IndexedRun], files: Mapping[str, FileStamp], now: int) -> None:

@@ -1,7 +1,6 @@
 """The store: a folder of runs, each written beside its place and moved there when it is whole."""
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,14 +11,15 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import atomic_writes, run_index, run_json, series_file
+from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
-from gpureport.store.run_files import RUN_FILE, list_run_files
+from gpureport.store.run_files import RUN_FILE, list_run_files, read_stored_run
 from gpureport.store.run_index import RunIndex
 from gpureport.store.run_json import StoredRun
 from gpureport.store.run_lookup import RunLookup, may_hold_sources
 from gpureport.store.run_selection import RunSelection, select_runs
+from gpureport.store.series_copy import copy_series
 from gpureport.store.stored_names import find_store_folder
 
 FORMAT = 1
@@ -85,7 +85,7 @@ class Store:
                 run=_copy_labels(run, said or run),
                 columns=columns,
                 importer_version=importer_version,
-                series_sha256=series_file.hash_file(folder / _SERIES),
+                series_sha256=series_reader.hash_file(folder / _SERIES),
                 training_sha256=self._write_training(reading.training(), folder / _TRAINING),
             )
             with atomic_writes.raise_store_errors(self.folder):
@@ -123,19 +123,19 @@ class Store:
             return None
         with atomic_writes.raise_store_errors(self.folder):
             series_file.write_training(table, path)
-            return series_file.hash_file(path)
+            return series_reader.hash_file(path)
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others. Every `run.json` is read."""
         found = []
-        for folder in list_run_files(self._runs):
+        for folder in map(self.run_folder, list_run_files(self._runs)):
             with suppress(StoreError):
-                found.append(self._entry(self._runs / folder))
+                found.append(Entry(read_stored_run(folder), folder))
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
     def index(self) -> RunIndex:
         """Return what runs are listed and selected by; only what changed since the last time is read."""
-        return run_index.read_index(self.folder, self.get_stored)
+        return run_index.read_index(self.folder)
 
     def select(self, selection: RunSelection) -> list[IndexedRun]:
         """Return the runs that are wanted, oldest first; `get` gives the entry of each.
@@ -153,13 +153,6 @@ class Store:
         """Return the folder of a run."""
         return self._runs / run_id
 
-    @staticmethod
-    def _entry(folder: Path) -> Entry:
-        try:
-            return Entry(run_json.load_run((folder / RUN_FILE).read_text(encoding="utf-8")), folder)
-        except _UNREADABLE as error:
-            raise StoreError(str(folder / RUN_FILE), "damaged", "ingest the run again") from error
-
     def get(self, run_id: str) -> Entry | None:
         """Return the run of exactly this id, None when it is not there.
 
@@ -167,12 +160,7 @@ class Store:
             StoreError: when its `run.json` is damaged.
         """
         folder = self._runs / run_id
-        return self._entry(folder) if (folder / RUN_FILE).is_file() else None
-
-    def get_stored(self, run_id: str) -> StoredRun | None:
-        """Return what is stored of a run; as `get`."""
-        entry = self.get(run_id)
-        return None if entry is None else entry.stored
+        return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
@@ -183,8 +171,8 @@ class Store:
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
-            whole = training is None or training == series_file.hash_file(entry.folder / _TRAINING)
-            return whole and stored.series_sha256 in {None, series_file.hash_file(entry.folder / _SERIES)}
+            whole = training is None or training == series_reader.hash_file(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, series_reader.hash_file(entry.folder / _SERIES)}
         return False
 
     def lookup(self) -> RunLookup:
@@ -208,8 +196,8 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            series = series_file.read_series(path, stored.columns, devices, stored.series_sha256)
-            training = series_file.read_training(entry.folder / _TRAINING, stored.training_sha256)
+            series = series_reader.read_series(path, stored.columns, devices, stored.series_sha256)
+            training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -217,6 +205,18 @@ class Store:
                 return self.read(now)
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
         return Recording(run=entry.run, series=series, training=training)
+
+    def open_series(self, entry: Entry) -> series_reader.SeriesFile:
+        """Return the series of a run to be read device by device, where all of them would not fit into memory.
+
+        Raises:
+            StoreError: when the file is damaged.
+        """
+        path = entry.folder / _SERIES
+        try:
+            return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
+        except _UNREADABLE as error:
+            raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""
@@ -239,18 +239,9 @@ class Store:
         Raises:
             StoreError: when they are damaged, or the file cannot be written.
         """
-        if target.suffix != ".parquet":
-            raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
-        part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            shutil.copyfile(entry.folder / _SERIES, part)
-            part.replace(target)
-        except OSError as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-            raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
+        copy_series(entry.folder / _SERIES, target)
 
 
 def _copy_labels(run: Run, said: Run) -> Run:

@@ -5,10 +5,11 @@ import click
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import fail_on_option
-from gpureport.cli.options.selection_options import RunSelection, selection_options
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses, named_runs, run_sampling, stored_runs
+from gpureport.store.run_selection import RunSelection
 
 
 @click.command()

@@ -8,12 +8,13 @@ import click
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_baseline_sources
-from gpureport.cli.options.selection_options import RunSelection, selection_options
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
+from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns

@@ -8,11 +8,12 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
-from gpureport.cli.options.selection_options import RunSelection, selection_options
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
+from gpureport.store.run_selection import RunSelection
 
 
 @click.command()

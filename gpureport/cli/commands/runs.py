@@ -8,10 +8,11 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.completion import complete_runs
-from gpureport.cli.options.selection_options import RunSelection, tag_selection_options
+from gpureport.cli.options.selection_options import tag_selection_options
 from gpureport.cli.results import run_list
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.stored_runs import select_stored_runs
+from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.store import Entry
@@ -28,7 +29,7 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
     Example: gpureport runs show base
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_runs, store=store, form="text", selection=RunSelection())
+        ctx.invoke(list_runs, store=store)
 
 
 @runs.command("list")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from gpureport.cli.options.night_date import now
-from gpureport.cli.options.option_groups import Command, add_options, refuse_repetition
+from gpureport.cli.options.option_groups import Command, add_options
 from gpureport.cli.options.option_values import Pair
 from gpureport.store.run_selection import Condition, RunSelection, parse_condition, parse_since
 
@@ -20,7 +20,6 @@ _SINCE = click.option(
     "--since",
     metavar="TIME",
     multiple=True,
-    callback=refuse_repetition,
     help="Stored runs that ended within this time, such as 30d or 12h, or on this date or later.",
 )
 _TAG = click.option(
@@ -46,7 +45,7 @@ def _build_with_tags(values: dict[str, Any]) -> RunSelection:
     return _parse(values.pop("tag"), values.pop("where"), values.pop("since"))
 
 
-def _parse(tags: Sequence[tuple[str, str]], where: Sequence[str], since: str | None) -> RunSelection:
+def _parse(tags: Sequence[tuple[str, str]], where: Sequence[str], since: Sequence[str]) -> RunSelection:
     """Return the selection that the options ask for.
 
     Raises:
@@ -54,6 +53,5 @@ def _parse(tags: Sequence[tuple[str, str]], where: Sequence[str], since: str | N
     """
     conditions = [Condition(key=f"tag:{key}", operator="=", value=value) for key, value in tags]
     conditions += [parse_condition(text) for text in where]
-    if since is not None:
-        conditions.append(parse_since(since, now()))
+    conditions += [parse_since(text, now()) for text in since]
     return RunSelection(conditions=tuple(conditions))

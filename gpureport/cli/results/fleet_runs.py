@@ -1,12 +1,12 @@
 """The runs of a fleet and their summaries: the stored runs, or those that sources hold, which are stored first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import progress
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import named_runs, source_names
+from gpureport.cli.runs import label_tables, named_runs, source_names, stored_runs
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, StoreError
 from gpureport.store.run_selection import Condition, RunSelection
@@ -57,6 +57,7 @@ def find_fleet_runs(
     read, unread = _read_sources(store, sources, options, engine)
     index = store.index()
     wanted = [run for run in index.runs if run.id in read] if sources else index.runs
+    stored_runs.note_undated_runs(wanted, selection)
     runs = select_runs(wanted, selection)
     damaged = () if sources else index.damaged
     if not runs and not unread and not damaged:
@@ -79,6 +80,7 @@ def _label_values(options: "SourceOptions") -> Iterator[tuple[str, object]]:
     """Yield the options that label or cut what is read, `--tag` left out."""
     for name in ("param", "work", "name", "step", "gpu_model"):
         yield name.replace("_", "-"), getattr(options.labels, name)
+    yield "labels", options.labels.label_table
     window = options.window
     yield from (("from", window.start), ("to", window.end), ("job", window.job is not None))
 
@@ -91,16 +93,31 @@ def _read_sources(
     from gpureport.fleet.running.summary_task import ReadTask  # noqa: PLC0415 - as above
 
     named = [source for source in sources if not source_names.is_source(source, options)]
-    ids = {store.named(name).run.id for name in named}
+    lookup = store.lookup()
+    ids = {lookup.find(name).run.id for name in named}
     logs = [source for source in sources if source not in named]
-    readings = named_runs.find_readings(logs, options) if logs else []
+    # a table of jobs does not travel to workers: it labels what is stored afterwards
+    readings = named_runs.find_readings(logs, options.with_labels(label_table=None)) if logs else []
     tasks = [ReadTask(store=store.folder.absolute(), reading=reading, read=store_run) for reading in readings]
     with progress.show_stage("Reading logs") as stage:
         outcomes = fleet_summaries.read_sources(
             tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")
         )
     unread = tuple(each for each in outcomes if each.error)
-    return ids | {each.run_id for each in outcomes if each.run_id}, unread
+    ids |= {each.run_id for each in outcomes if each.run_id}
+    _label_from_table(store, ids, options)
+    return ids, unread
+
+
+def _label_from_table(store: "Store", ids: Iterable[str], options: "SourceOptions") -> None:
+    """Give stored runs the tags that the table of `--labels` has for them."""
+    if options.labels.label_table is None:
+        return
+    labels = label_tables.build_labels(options.labels)
+    for run_id in sorted(ids):
+        entry = store.get(run_id)
+        if entry is not None and (run := labels.look_up(entry.run)) != entry.run:
+            store.relabel(entry, run)
 
 
 def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engine") -> "FleetSummaries":
@@ -126,8 +143,8 @@ def summarise_fleet(found: FleetRuns, settings: "SummarySettings", engine: "Engi
 def describe_selection(sources: Sequence[str], options: "SourceOptions", selection: RunSelection) -> str:
     """Return how the runs were selected, in words; empty for all."""
     tags = () if sources else options.labels.tag
-    conditions = (f"{each.key} {each.operator} {each.value}" for each in selection.conditions)
-    return ", ".join((*(f"{key} = {value}" for key, value in tags), *conditions))
+    words = (*(f"{key}={value}" for key, value in tags), *(each.text for each in selection.conditions))
+    return ", ".join(word.removeprefix("tag:") for word in words)
 
 
 def _no_run(store: "Store", *, is_empty: bool) -> StoreError:

@@ -68,12 +68,17 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[Indexed
         click.echo(
             f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
         )
-    without_time = sum(run.synthetic_time for run in index.runs) if selection.needs_time else 0
+    note_undated_runs(index.runs, selection)
+    return select_runs(index.runs, selection)
+
+
+def note_undated_runs(runs: "Sequence[IndexedRun]", selection: RunSelection) -> None:
+    """Say on standard error how many runs a selection by time leaves out, since their logs have no time stamps."""
+    without_time = sum(run.synthetic_time for run in runs) if selection.needs_time else 0
     if without_time:
         print_note(
             f"gpureport: {without_time} stored {'run' if without_time == 1 else 'runs'} without time stamps left out"
         )
-    return select_runs(index.runs, selection)
 
 
 def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":

@@ -38,6 +38,10 @@ class InProcessExecutor(Executor):
         return future
 
 
+IN_PROCESS = Engine(open=InProcessExecutor, at_once=1)
+"""The engine that is this process."""
+
+
 def open_engine(name: str, scheduler: str | None, processes: int | None = None) -> Engine:
     """Return an engine by its name.
 
@@ -55,7 +59,7 @@ def open_engine(name: str, scheduler: str | None, processes: int | None = None) 
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask")
     count = processes or max(1, math.floor(count_allowed_cores() or 1))
     if count == 1:
-        return Engine(open=InProcessExecutor, at_once=1)
+        return IN_PROCESS
     return Engine(open=partial(_open_processes, count), at_once=_AHEAD * count)
 
 

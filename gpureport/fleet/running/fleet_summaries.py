@@ -1,5 +1,6 @@
 """The summaries of many stored runs: those that are kept, and the others made on an engine."""
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from gpureport import label_tags
 from gpureport.errors import GpureportError
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.running import summary_task
+from gpureport.fleet.running.engines import IN_PROCESS
 from gpureport.fleet.running.summary_task import ReadOutcome, ReadTask, RunOutcome, SummaryTask
 from gpureport.fleet.running.task_pool import Engine, TaskPool
 from gpureport.fleet.summaries.summary_file import SummaryFile, group_by_run
@@ -67,7 +69,7 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     runs, store = selected.runs, selected.store.absolute()
     file, keys = SummaryFile(store), KeyMaker(settings)
     known = group_by_run(file.load())
-    wanted = {run.id: _make_key(keys, run) for run in runs}
+    wanted = {run.id: keys.make_key(run) for run in runs}
     missing = [run for run in runs if not _is_current(known.get(run.id, []), wanted[run.id])]
     tasks = [SummaryTask(store=store, run_id=run.id, settings=settings) for run in missing]
     names = {run.id: run.name for run in runs}
@@ -86,16 +88,6 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
         analysed=len(missing),
         damaged=tuple(file.damaged),
         traces=tuple(sorted(traces)),
-    )
-
-
-def _make_key(keys: KeyMaker, run: IndexedRun) -> str:
-    return keys.make_key(
-        run_id=run.id,
-        series_sha256=run.series_sha256,
-        importer_version=run.importer_version,
-        params=run.params,
-        tags=run.tags,
     )
 
 
@@ -130,18 +122,38 @@ def apply_labels(summary: GpuSummary, run: IndexedRun) -> GpuSummary:
         node=named if summary.device else None,
         params=run.params,
         tags=run.tags,
+        work_amount=run.work_amount,
+        work_unit=run.work_unit,
     )
 
 
 def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> list[ReadOutcome]:
     """Read logs into a store and return what became of each, in their order."""
-    pool: TaskPool[ReadTask, ReadOutcome] = TaskPool(engine, summary_task.run_read_task, tasks)
     places = {id(task): place for place, task in enumerate(tasks)}
     outcomes: dict[int, ReadOutcome] = {}
-    for done, (task, outcome) in enumerate(pool.run(), 1):
+    for done, (task, outcome) in enumerate(_read_each(tasks, engine), 1):
         locator = str(task.reading.locator)
         if isinstance(outcome, Exception):
             outcome = ReadOutcome(locator=locator, error=_describe_worker_error(outcome))  # noqa: PLW2901
         outcomes[places[id(task)]] = outcome
         watch(done, len(tasks), locator)
     return [outcomes[place] for place in range(len(tasks))]
+
+
+def _read_each(tasks: Sequence[ReadTask], engine: Engine) -> Iterator[tuple[ReadTask, ReadOutcome | Exception]]:
+    """Yield what became of each log. The connection to a tracker goes to no worker: its runs are read here."""
+    portable: list[ReadTask] = []
+    others: list[ReadTask] = []
+    for task in tasks:
+        (portable if _can_travel(task) else others).append(task)
+    for chosen, own in ((engine, portable), (IN_PROCESS, others)):
+        pool: TaskPool[ReadTask, ReadOutcome] = TaskPool(chosen, summary_task.run_read_task, own)
+        yield from pool.run()
+
+
+def _can_travel(task: ReadTask) -> bool:
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True

@@ -12,6 +12,7 @@ from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
 from gpureport.store import Store
+from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.store import Entry
 
 
@@ -70,18 +71,8 @@ def summarise(store: Store, run_id: str, settings: SummarySettings) -> list[GpuS
     """
     entry = _find_entry(store, run_id)
     recording = store.read(entry)
-    return run_summary.summarise_run(recording, analyze(recording, settings.rules), make_entry_key(entry, settings))
-
-
-def make_entry_key(entry: Entry, settings: SummarySettings) -> str:
-    """Return what the summaries of a stored run are made from."""
-    return KeyMaker(settings).make_key(
-        run_id=entry.run.id,
-        series_sha256=entry.stored.series_sha256,
-        importer_version=entry.stored.importer_version,
-        params=entry.run.params,
-        tags=entry.run.tags,
-    )
+    key = KeyMaker(settings).make_key(summarise_stored_run(entry.stored))
+    return run_summary.summarise_run(recording, analyze(recording, settings.rules), key)
 
 
 def run_summary_task(task: SummaryTask) -> RunOutcome:

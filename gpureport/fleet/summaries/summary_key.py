@@ -6,7 +6,6 @@ labelling ten thousand runs analyses none of them again.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -20,8 +19,7 @@ from gpureport.analysis.job.framework import find_framework
 from gpureport.analysis.job.training_signs import is_training_name
 from gpureport.analysis.rules.rule import Rule
 from gpureport.settings import Settings
-
-Pairs = Sequence[tuple[str, str]]
+from gpureport.store.indexed_run import IndexedRun
 
 _PACKAGE = Path(gpureport.__file__).parent
 _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "fleet/*.py", "fleet/summaries/*.py")
@@ -78,11 +76,11 @@ class KeyMaker:
         """Take the settings."""
         self._shared = [settings.version, settings.thresholds]
 
-    def make_key(
-        self, *, run_id: str, series_sha256: str | None, importer_version: str, params: Pairs, tags: Pairs
-    ) -> str:
+    def make_key(self, run: IndexedRun) -> str:
         """Return the key of a run: its series, what importers and labels say that rules look at, and the rules."""
-        setup = repr((read_setup((*params, *tags)), find_framework((*params, *tags))))
-        is_training = any(is_training_name(name) for name, _ in (*params, *tags))
-        content = [*self._shared, run_id, series_sha256, importer_version, list(params), setup, is_training]
+        pairs = (*run.params, *run.tags)
+        setup = repr((read_setup(pairs), find_framework(pairs)))
+        is_training = any(is_training_name(name) for name, _ in pairs)
+        made_from = (run.id, run.series_sha256, run.training_sha256, run.importer_version)
+        content = [*self._shared, *made_from, run.params, setup, is_training]
         return sha256(json.dumps(content).encode()).hexdigest()[:32]
