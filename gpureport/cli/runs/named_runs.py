@@ -101,8 +101,10 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         runs = [(source, inputs) for source in sources for inputs in find_runs(source, kind=options.kind)]
     if options.input.training and len(runs) > 1:
         raise SettingsError("--training", f"one training log for {len(runs)} runs", "name one source for each run")
-    named = identify_training_logs(options.input.training)
-    training = [named or find_training_logs(source, inputs) for source, inputs in runs]
+    if named := identify_training_logs(options.input.training):
+        training = [named for _ in runs]
+    else:
+        training = find_training_logs([source for source, _ in runs], [inputs for _, inputs in runs])
     used = {each.path for _, inputs in runs for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         skipped_sources.report_skipped_files(source, used, reasons)

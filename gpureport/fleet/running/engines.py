@@ -1,5 +1,6 @@
 """The engines: this process, processes of this machine, or a Dask cluster."""
 
+import logging
 import math
 import signal
 from collections.abc import Callable, Iterator
@@ -100,9 +101,14 @@ def _open_dask(scheduler: str) -> Iterator[Executor]:
     """
     from distributed import Client  # noqa: PLC0415 - only with --engine dask
 
+    for name in ("distributed", "distributed.client", "tornado"):
+        # it reports a worker that dies at length, and its work is done by another
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
     except (OSError, ValueError) as error:
-        raise SourceError(scheduler, "no Dask scheduler answers", "check the address, or start one") from error
+        raise SourceError(
+            scheduler, "no Dask scheduler answers", "check the address, or start one; what is done is kept"
+        ) from error
     with client, client.get_executor(pure=False) as executor:
         yield executor

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -59,6 +59,10 @@ class TaskPool(Generic[Task, Result]):
                     yield from self._run_on(executor)
             except BrokenExecutor:
                 yield from self._blame_tasks()
+            except CancelledError:
+                # the executor itself is gone, which says nothing of the tasks
+                self._waiting.extendleft(reversed(self._under_way.values()))
+                self._under_way = {}
 
     def _run_on(self, executor: Executor) -> Iterator[tuple[Task, Result | Exception]]:
         while self._waiting or self._under_way:

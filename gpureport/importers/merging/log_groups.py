@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 
 from gpureport.importers.merging.device_plan import find_same_device
+from gpureport.importers.merging.grouped_logs import GroupedLogs, LogGroup
 from gpureport.importers.merging.log_survey import LogSurvey
 from gpureport.importers.merging.node_names import name_machine
 from gpureport.importers.merging.reading_agreement import compare_readings
-from gpureport.importers.merging.shared_devices import Span, spans_overlap
+from gpureport.importers.merging.shared_devices import Span, any_overlap
 from gpureport.importers.recorders.same_gpu import Agreement, combine_verdicts, compare_series
 from gpureport.recording import Device
 
@@ -35,29 +36,6 @@ class Match(IntEnum):
     NAMED = 3
 
 
-@dataclass(slots=True)
-class LogGroup:
-    """Logs of one run.
-
-    Attributes:
-        main: the log whose rows make the series.
-        companions: logs that add metrics to these rows, or further GPUs.
-    """
-
-    main: LogSurvey
-    companions: list[LogSurvey] = field(default_factory=list)
-
-    @property
-    def logs(self) -> list[LogSurvey]:
-        """All its logs, the main one first."""
-        return [self.main, *self.companions]
-
-    @property
-    def gpus(self) -> tuple[Device, ...]:
-        """The GPUs of all its logs."""
-        return tuple(device for each in self.logs for device in each.gpus)
-
-
 def group_logs(
     logs: Sequence[LogSurvey],
     *,
@@ -73,23 +51,22 @@ def group_logs(
         may_join: whether two logs were given in a way that lets them be one run.
         may_add_gpus: whether two logs may be of different GPUs of one run.
     """
-    groups: list[LogGroup] = []
+    runs = GroupedLogs()
     for log in sorted(logs, key=lambda each: each.rank):
-        comparable = [
-            group
-            for group in groups
-            if may_join(group.main, log)
-            and (zone_known or (group.main.outcome.timezone is None) == (log.outcome.timezone is None))
-        ]
-        chosen = (
-            _choose_groups(comparable, log)
-            or [group for group in comparable if may_add_gpus(group.main, log) and _adds_gpus(group, log)][:1]
-        )
-        for group in chosen:
-            group.companions.append(log)
+
+        def may_be_run(group: LogGroup, log: LogSurvey = log) -> bool:
+            comparable = zone_known or (group.main.outcome.timezone is None) == (log.outcome.timezone is None)
+            return comparable and may_join(group.main, log)
+
+        chosen = _choose_groups(list(filter(may_be_run, runs.list_similar(log))), log)
         if not chosen:
-            groups.append(LogGroup(log))
-    return groups
+            near = filter(may_be_run, runs.list_with_other_gpus(log))
+            chosen = list(islice((each for each in near if may_add_gpus(each.main, log) and _adds_gpus(each, log)), 1))
+        for group in chosen:
+            runs.join(group, log)
+        if not chosen:
+            runs.add(LogGroup(log))
+    return runs.groups
 
 
 def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]:
@@ -108,7 +85,7 @@ def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]
         return []
     chosen = [group for match, group in matches if match is best]
     spans = [group.main.span for group in chosen]
-    if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
+    if not any_overlap(spans):
         return chosen
     name = name_machine(log.given.path)
     named = [group for group in chosen if name and name_machine(group.main.given.path) == name]

@@ -65,6 +65,43 @@ def test_every_task_is_done_and_an_error_is_its_outcome(at_once: int) -> None:
     assert opened == 1
 
 
+def test_a_cluster_that_is_gone_blames_no_task() -> None:
+    """What was under way waits for the next one, and an error of opening that ends it all."""
+    opened = 0
+
+    @contextmanager
+    def open_dying() -> Iterator[Executor]:
+        nonlocal opened
+        opened += 1
+        if opened > 2:
+            raise ConnectionError
+        yield CancellingExecutor(after=3)
+
+    done = []
+    with pytest.raises(ConnectionError):
+        done += [number for number, _ in TaskPool(Engine(open=open_dying, at_once=4), square, range(10)).run()]
+    assert opened == 3
+
+
+class CancellingExecutor(FragileExecutor):
+    """Runs some tasks, and cancels all later ones."""
+
+    def __init__(self, after: int) -> None:
+        """Take how many it runs."""
+        super().__init__(set())
+        self._left = after
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> "Future[Any]":  # noqa: ANN401 - as Executor
+        """Run a task, or cancel it."""
+        if self._left:
+            self._left -= 1
+            return super().submit(fn, *args)
+        future: Future[Any] = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future
+
+
 @pytest.mark.parametrize("at_once", [1, 4, 100])
 def test_the_task_that_kills_its_workers_is_given_up(at_once: int) -> None:
     """After as many deaths as it is granted; the tasks that were under way with it are done."""
