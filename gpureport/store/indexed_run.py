@@ -33,6 +33,9 @@ class IndexedRun:
         columns: columns of its series.
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
+        training_sha256: sha256 of the file of its training metrics; None without training metrics.
+        work_amount: work it did in all, where known.
+        work_unit: of which unit.
     """
 
     id: str
@@ -54,6 +57,9 @@ class IndexedRun:
     columns: tuple[str, ...]
     importer_version: str
     series_sha256: str | None
+    training_sha256: str | None = None
+    work_amount: float | None = None
+    work_unit: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -84,4 +90,7 @@ def summarise_stored_run(stored: "StoredRun") -> IndexedRun:
         columns=stored.columns,
         importer_version=stored.importer_version,
         series_sha256=stored.series_sha256,
+        training_sha256=stored.training_sha256,
+        work_amount=run.work.amount if run.work else None,
+        work_unit=run.work.unit if run.work else None,
     )

@@ -53,6 +53,9 @@ _TYPES: dict[str, "pa.DataType"] = {
     "columns": _TEXTS,
     "importer_version": pa.string(),
     "series_sha256": pa.string(),
+    "training_sha256": pa.string(),
+    "work_amount": pa.float64(),
+    "work_unit": pa.string(),
     # of the run.json that the row was made from; no size where the file was too new to be sure of
     "folder": pa.string(),
     "run_json_size": pa.int64(),
