@@ -23,7 +23,7 @@ def hash_file(path: Path) -> str:
 class SeriesFile:
     """The series of a run, of which the file is held in memory and any devices are read at a time.
 
-    A file of 40 million rows takes 160 MB, and 4 GB as one table.
+    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more.
     """
 
     def __init__(self, path: Path, names: Sequence[str], expected: str | None = None) -> None:

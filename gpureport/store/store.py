@@ -137,11 +137,7 @@ class Store:
         return run_index.read_index(self.folder)
 
     def select(self, selection: RunSelection) -> list[IndexedRun]:
-        """Return the runs that are wanted, oldest first; `get` gives the entry of each.
-
-        Raises:
-            SettingsError: when no run at all has a tag or param that is asked for.
-        """
+        """Return the runs that `select_runs` selects, oldest first; `get` gives the entry of each."""
         return select_runs(self.index().runs, selection)
 
     def damaged(self) -> list[Path]:
