@@ -1,7 +1,7 @@
 """What became of rules, in sentences: `idle share 49%, allowed 5%`, `GPU slowed by heat (1 run), allowed: none`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -132,6 +132,17 @@ def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float]
 def demands_change(limit: Limit) -> bool:
     """Return whether a limit on a change is broken where nothing changed."""
     return not limit.holds(0.0)
+
+
+def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
+    """Yield a note for each limit on a change that a run just like the baseline breaks: few people mean that."""
+    for limit in limits:
+        if limit.subject is not TargetKind.CHANGE or not demands_change(limit):
+            continue
+        size = _threshold_size(limit)
+        demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")
+        other = limit.words.replace(f"{limit.relation} {limit.threshold.text}", f"{limit.relation} {sign}{size}")
+        yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}: {other}"
 
 
 def describe_allowed_change(limit: Limit) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.checks import check_summary
+from gpureport.checks import check_summary, check_wording
+from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.findings import CheckOutcome
@@ -80,6 +81,21 @@ def test_a_change_that_fails_says_what_was_allowed(
     (check,) = changed(f"change gpu_utilization_ratio {limit}", [before], [after])
     (line, _) = check_summary.render_text((check,)).splitlines()
     assert line == f"FAILED: GPU utilisation {observed} against the baseline; {bound}."
+
+
+@pytest.mark.parametrize(
+    ("limit", "note"),
+    [
+        (">= 5 points", "fails without a rise of 5 points; to allow a fall of 5 points: {} >= -5 points"),
+        ("<= -3%", "fails without a fall of 3%; to allow a rise of 3%: {} <= 3%"),
+        ("<= 3%", ""),
+    ],
+)
+def test_a_rule_that_demands_a_change_is_named(limit: str, note: str) -> None:
+    """With what is meant more often: a sign that is forgotten is no error."""
+    figure = "change idle_ratio" if "points" in limit else "change gpu_power_watts"
+    noted = list(check_wording.list_demanding_rules([parse_limit(f"{figure} {limit}")]))
+    assert noted == [f"{figure} {limit} {note.format(figure)}"] * bool(note)
 
 
 def test_a_size_within_the_noise_cannot_be_judged() -> None:
