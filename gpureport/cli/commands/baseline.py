@@ -71,7 +71,7 @@ def _is_ignored_by_git(folder: Path) -> bool:
     git = shutil.which("git")
     if git is None:
         return False
-    words = [git, "-C", folder, "check-ignore", "-q", "."]
+    words = [git, "-C", str(folder), "check-ignore", "-q", "."]
     return subprocess.run(words, check=False, capture_output=True).returncode == 0  # noqa: S603 - git, on our own folder
 
 
