@@ -13,7 +13,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
+from gpureport.cli.runs import job_selection, label_tables, skipped_sources, source_joining, source_names
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -31,18 +31,23 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
+    window, table = options.window.window, label_tables.open_table(options.labels)
+    is_cut = window is not None or options.window.job is not None
     with progress.show_stage("Looking for runs"):
-        found = list(_whole(sources, options))
+        # a part of a log is labelled by its own time
+        found = list(_whole(sources, options.with_labels(label_table=None) if is_cut else options))
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
-    window = options.window.window
     parts: list[Reading | TrackedReading | CutReading] = [*found]
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
     if options.window.job is not None:
         parts = [part for reading in parts for part in job_selection.select_readings(reading, options.window.job)]
         _one_name(options, len(parts))
+    for part in parts:
+        if isinstance(part, CutReading):
+            part.labels = replace(part.labels, table=table)
     return parts
 
 
@@ -96,7 +101,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         Reading(
             inputs,
             placement,
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             as_one_run=options.input.as_one_run,
             training=files,
@@ -115,7 +120,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
             tracking.kind,
             run,
             options.placement.read_options(tracked=True),
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             join=join_attached_logs,
         )
@@ -202,8 +207,10 @@ def _read_sources(
                 note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
+                labels = label_tables.build_labels(own.labels)
                 for recording in _read_named(source, own):
-                    found += job_selection.select_recordings(recording, own.window.job)
+                    parts = job_selection.select_recordings(recording, own.window.job)
+                    found += [replace(part, run=labels.look_up(part.run)) for part in parts]
         except InternalError as error:
             failures.append(error)
             if not tolerant:
