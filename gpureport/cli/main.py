@@ -25,6 +25,7 @@ COMMANDS = {
     "analyze": "Say where the GPU time of a run went, and why.",
     "compare": "Compare runs, step by step.",
     "check": "Check runs against rules, as a gate in a pipeline.",
+    "fleet": "Say who wastes what over many runs, and which GPU is sick.",
     "nightly": "Keep a history of nights, and write its pages.",
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
