@@ -49,9 +49,13 @@ class Amounts:
         """Return a cost, in whole units from 100 on; `not known` for None."""
         if cost is None:
             return UNKNOWN
-        if abs(cost) < _WHOLE_FROM:
+        if 0 < abs(cost) < _WHOLE_FROM:
             return display.money(cost, self.currency)
         return display.money(round(cost), self.currency).replace(".00", "")
+
+    def format_lost_cost(self, use: TimeUse) -> str:
+        """Return what the time lost by some runs cost; nothing lost has no cost, whatever the price."""
+        return self.format_money(use.lost_cost if use.lost_gpu_seconds else 0.0)
 
     def format_both(self, gpu_seconds: float, cost: float | None) -> str:
         """Return GPU time, and its cost where that is known: `2,310 GPU-h, $5,775`."""

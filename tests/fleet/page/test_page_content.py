@@ -121,6 +121,10 @@ def test_money_that_is_not_known_is_said_once() -> None:
     model = replace(month, use=replace(month.use, cost=None, lost_cost=None))
     model = replace(model, prices=FleetPrices(currency="USD", unpriced_models=("NVIDIA A10G",)))
     assert sum("No price given for NVIDIA A10G" in text for text in texts(model)) == 1
+    careful = replace(fleets.group("ann", 0.0), use=replace(fleets.use(30, 0, 2), lost_cost=None), largest_loss=None)
+    row = part(replace(month, groupings=(Grouping(label="user", groups=(careful,), rest=None),)), "by-user").table
+    assert row is not None
+    assert [cell.text for cell in row.rows[0].cells] == ["0", "0%", "30.0", "$0", "2", "nothing lost"]
     assert page(model).verdict.sentence.startswith("31% of 24,012 GPU-hours lost in October; half in 12 runs")
 
 

@@ -96,7 +96,7 @@ def _build_unassessed(checks: tuple[UnassessedCheck, ...], report: FleetReport, 
     return PagePart(
         id="not-assessed",
         title="Not assessed",
-        line=f"{display.plural(len(checks), 'check')} not assessed on some of the time",
+        line=f"{display.plural(len(checks), 'check')} not assessed in some runs",
         table=Table(
             columns=("Check", "Of the time", amounts.unit, "Runs"),
             numeric=(True, True, True),

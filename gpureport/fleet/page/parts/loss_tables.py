@@ -109,8 +109,9 @@ def _describe_groups(by: Grouping, word: str, amounts: Amounts) -> str:
     worst = next((group for group in by.groups if group.name is not None and group.use.lost_gpu_seconds > 0), None)
     if len(by.groups) < 2 or worst is None:  # noqa: PLR2004 - a worst one needs another
         return counted
-    lost = amounts.format_time_and_unit(worst.use.lost_gpu_seconds)
-    return f"{counted}; {shorten_name(worst.name or '')} lost most, {lost}"
+    name = shorten_name(worst.name or "")
+    named = f"{word} {name}" if name.isdigit() else name
+    return f"{counted}; {named} lost most, {amounts.format_time_and_unit(worst.use.lost_gpu_seconds)}"
 
 
 def _name_group(group: Group, word: str, *, is_rest: bool) -> Cell:
@@ -140,7 +141,7 @@ def _cells(use: TimeUse, loss: ClassTime | None, amounts: Amounts, *, runs: bool
         amounts.format_time(use.lost_gpu_seconds),
         format_lost_share(use),
         amounts.format_time(use.gpu_seconds),
-        *((amounts.format_money(use.lost_cost),) if amounts.is_priced else ()),
+        *((amounts.format_lost_cost(use),) if amounts.is_priced else ()),
         *((display.integer(use.runs),) if runs else ()),
         name_largest_loss(loss),
     )

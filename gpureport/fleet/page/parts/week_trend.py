@@ -79,7 +79,7 @@ def _build_row(week: Week, amounts: Amounts) -> Row:
         format_lost_share(use) if use.gpu_seconds else "no run",
         amounts.format_time(use.lost_gpu_seconds),
         amounts.format_time(use.gpu_seconds),
-        *((amounts.format_money(use.lost_cost),) if amounts.is_priced else ()),
+        *((amounts.format_lost_cost(use),) if amounts.is_priced else ()),
         display.integer(use.runs),
     )
     day = format_day(date.fromisoformat(week.monday))
