@@ -8,7 +8,7 @@ it, or where it cannot be written, everything works, and takes longer.
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_
 INDEX = "index.parquet"
 """Its name, in the folder of the store."""
 FEWEST_RUNS = 200
-"""Runs from which an index is kept: reading 200 files takes 40 ms, as loading what writes Parquet does (measured)."""
+"""Runs from which an index is kept: the files of fewer are read in 60 ms (measured)."""
 _SHARE = 64
 """The index is written again once one run in 64 has changed: while runs come in one by one, that costs little a run."""
 _DOUBTFUL_NS = 3_000_000_000
@@ -82,17 +82,24 @@ def read_index(store: Path) -> RunIndex:
     outdated, damaged = len(indexed) - len(runs), []
     for folder in files.keys() - runs.keys():
         path = store / "runs" / folder
-        try:
-            runs[folder] = summarise_stored_run(read_stored_run(path))
+        if (run := _read_run(path)) is not None:
+            runs[folder] = run
             outdated += folder not in indexed
-        except StoreError:
-            # a run may be removed meanwhile
-            if (path / RUN_FILE).is_file():
-                damaged.append(folder)
+        elif (path / RUN_FILE).is_file():
+            # otherwise the run was removed meanwhile
+            damaged.append(folder)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
         _write_rows(store, runs, files, now)
     ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
+
+
+def _read_run(folder: Path) -> IndexedRun | None:
+    """Return what the index is to say of a run; None where its `run.json` cannot be read."""
+    try:
+        return summarise_stored_run(read_stored_run(folder))
+    except StoreError:
+        return None
 
 
 def _load_rows(path: Path) -> dict[str, tuple[FileStamp, IndexedRun]]:
@@ -119,14 +126,15 @@ def _write_rows(store: Path, runs: Mapping[str, IndexedRun], files: Mapping[str,
     """Write the index; a store that cannot be written to is read without."""
     rows = [
         {
-            **asdict(run),
+            **{name: getattr(run, name) for name in _FIELDS},
             "folder": folder,
             "run_json_size": files[folder].size if files[folder].modified_ns < now - _DOUBTFUL_NS else None,
             "run_json_modified_ns": files[folder].modified_ns,
         }
         for folder, run in runs.items()
     ]
-    content = BytesIO()
-    parquet.write_table(pa.Table.from_pylist(rows, _SCHEMA), content, compression="zstd", write_page_checksum=True)
-    with suppress(OSError, StoreError):
+    # a name that is no Unicode goes into JSON, and not into Parquet
+    with suppress(StoreError, *_UNREADABLE):
+        content = BytesIO()
+        parquet.write_table(pa.Table.from_pylist(rows, _SCHEMA), content, compression="zstd", write_page_checksum=True)
         atomic_writes.write_bytes(store / INDEX, content.getvalue(), store / "runs")

@@ -174,6 +174,12 @@ def test_a_store_that_cannot_be_written_is_read(shelf: Path, monkeypatch: pytest
     assert not (shelf / INDEX).exists()
 
 
+def test_a_name_that_is_no_unicode_does_not_matter(shelf: Path, template: StoredRun) -> None:
+    """A label made of a file name of other bytes has no place in Parquet; the runs are read without an index."""
+    put(shelf, template, 7, "\udcff")
+    assert read_index(shelf) == scan(shelf)
+
+
 def test_few_changes_do_not_write_it_again(shelf: Path, monkeypatch: pytest.MonkeyPatch, template: StoredRun) -> None:
     """While runs come in one by one, the index is written again for every so many of them."""
     monkeypatch.setattr(run_index, "_SHARE", 3)

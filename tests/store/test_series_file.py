@@ -13,7 +13,7 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.series_table import collect_series
 from gpureport.store.series_file import SeriesWriter
-from gpureport.store.series_reader import read_series
+from gpureport.store.series_reader import SeriesFile, read_series
 
 DEVICES = [f"gpu:{number}" for number in range(6)]
 Batch = tuple[int, int, int, bool]
@@ -33,7 +33,7 @@ def rows_of(device: int, rows: int, start: int, *, extra: bool = False) -> pa.Ta
     return pa.Table.from_arrays([*cells.values()], names=[*cells])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(
     batches=st.lists(
         st.tuples(st.integers(0, 5), st.integers(1, 30), st.integers(0, 9), st.booleans()), min_size=1, max_size=14
@@ -55,6 +55,13 @@ def test_what_is_written_is_read(
         devices = [device for number, device in enumerate(DEVICES) if any(batch[0] == number for batch in batches)]
         names = writer.close(devices)
     assert read_series(path, names, devices).equals(collect_series(tables, {}, devices))
+    opened = SeriesFile(path, names)
+    assert {*opened.devices} == {*devices}
+    for some in (devices[1:2], devices[::-1], devices[::2], [*devices, "gpu:9"]):
+        rest = [device for device in devices if device not in some]
+        rows = opened.read(some)
+        assert len(rows) == sum(len(table) for table in tables if table.column("device")[0].as_py() in some)
+        assert rows.to_pylist() == collect_series(tables, {}, [*some, *rest]).slice(0, len(rows)).to_pylist()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
