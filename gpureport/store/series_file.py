@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.places import Place
 from gpureport.series_table import (
     KEY_FIELDS,
     METRIC_TYPES,
@@ -176,13 +177,13 @@ def _extra_columns(recorded: Iterable[str]) -> list[str]:
     return [name for name in recorded if name not in SCHEMA.names]
 
 
-def hash_file(path: Path) -> str:
+def hash_file(path: Place) -> str:
     """Return the sha256 of a file."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
-def read_series(path: Path, names: Sequence[str], devices: Iterable[str], expected: str | None = None) -> "pa.Table":
+def read_series(path: Place, names: Sequence[str], devices: Iterable[str], expected: str | None = None) -> "pa.Table":
     """Return the series of a run, checksums verified.
 
     Args:
@@ -214,7 +215,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
     parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
-def read_training(path: Path, expected: str | None) -> "pa.Table":
+def read_training(path: Place, expected: str | None) -> "pa.Table":
     """Return training metrics, checksums verified; none where none are expected.
 
     Raises:
@@ -227,7 +228,7 @@ def read_training(path: Path, expected: str | None) -> "pa.Table":
     return file.read().cast(TRAINING_SCHEMA)
 
 
-def _read_verified(path: Path, expected: str | None) -> bytes:
+def _read_verified(path: Place, expected: str | None) -> bytes:
     """Return the content of a file: hashed and read from memory, so that what was verified is what is read.
 
     Raises:

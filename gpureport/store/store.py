@@ -1,8 +1,6 @@
-"""The store: a folder of runs, each written beside its place and moved there when it is whole."""
+"""The store: a folder of runs, on this machine or in a bucket. A run appears there when it is whole."""
 
 import json
-import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import StoreError
+from gpureport.places import Place
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes, run_json, series_file
 from gpureport.store.readable_run import ReadableRun
@@ -29,7 +28,7 @@ class Entry:
     """A run in the store, without its series."""
 
     stored: StoredRun
-    folder: Path
+    folder: Place
 
     @property
     def run(self) -> Run:
@@ -40,7 +39,7 @@ class Entry:
 class Store:
     """A folder of runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         """Take a folder; it is made with the first run.
 
         Raises:
@@ -58,7 +57,7 @@ class Store:
         return cls(find_store_folder(start))
 
     @staticmethod
-    def _check(marker: Path) -> None:
+    def _check(marker: Place) -> None:
         try:
             version = int(json.loads(marker.read_text(encoding="utf-8"))["format"])
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -75,7 +74,7 @@ class Store:
             said: a run whose name, step, params, tags and work it is to carry.
         """
         self._prepare()
-        with atomic_writes.write_folder(self._runs, lambda: reading.run_id) as folder:
+        with atomic_writes.write_folder(self._runs, lambda: reading.run_id, _RUN) as folder:
             columns, run = self._write_series(reading, folder / _SERIES)
             stored = StoredRun(
                 run=_copy_labels(run, said or run),
@@ -126,21 +125,22 @@ class Store:
         found = [entry for folder in self._folders() if (entry := self._readable(folder)) is not None]
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
-    def damaged(self) -> list[Path]:
+    def damaged(self) -> list[Place]:
         """Return the folders of runs whose `run.json` cannot be read."""
         return [folder for folder in self._folders() if self._readable(folder) is None]
 
-    def _folders(self) -> list[Path]:
-        return sorted(path for path in self._runs.glob("[!.]*") if (path / _RUN).is_file())
+    def _folders(self) -> list[Place]:
+        # one listing of a bucket, not a question for each run
+        return sorted(path.parent for path in self._runs.glob(f"[!.]*/{_RUN}"))
 
-    def _readable(self, folder: Path) -> Entry | None:
+    def _readable(self, folder: Place) -> Entry | None:
         try:
             return self._entry(folder)
         except StoreError:
             return None
 
     @staticmethod
-    def _entry(folder: Path) -> Entry:
+    def _entry(folder: Place) -> Entry:
         try:
             return Entry(run_json.load_run((folder / _RUN).read_text(encoding="utf-8")), folder)
         except _UNREADABLE as error:
@@ -229,12 +229,10 @@ class Store:
 
     def remove(self, entry: Entry) -> None:
         """Remove a run: gone from the list at once, its files right after."""
-        gone = atomic_writes.temporary_path(self._runs, entry.run.id)
         with atomic_writes.raise_store_errors(self.folder):
-            entry.folder.rename(gone)
-            shutil.rmtree(gone)
+            atomic_writes.remove_folder(entry.folder, _RUN)
 
-    def export(self, entry: Entry, target: Path) -> None:
+    def export(self, entry: Entry, target: Place) -> None:
         """Copy the series of a run to a Parquet file.
 
         Raises:
@@ -244,13 +242,9 @@ class Store:
             raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
-        part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            shutil.copyfile(entry.folder / _SERIES, part)
-            part.replace(target)
+            atomic_writes.write_bytes(target, (entry.folder / _SERIES).read_bytes(), target.parent)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +17,7 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpureport.places import Place
     from gpureport.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.group(invoke_without_command=True)
 @store_option
 @click.pass_context
-def baseline(ctx: click.Context, *, store: Path | None) -> None:
+def baseline(ctx: click.Context, *, store: "Place | None") -> None:
     """Set, list or remove named baselines.
 
     Example: gpureport baseline set main runs/base
@@ -74,7 +74,7 @@ def _find_entries(place: "Store", sources: tuple[str, ...], options: SourceOptio
 
 @baseline.command("list")
 @store_option
-def list_baselines(*, store: Path | None) -> None:
+def list_baselines(*, store: "Place | None") -> None:
     """List the baselines by name."""
     from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
 
@@ -90,7 +90,7 @@ def list_baselines(*, store: Path | None) -> None:
 @baseline.command()
 @click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
 @store_option
-def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
+def rm(*, store: "Place | None", name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""
     from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 

@@ -1,7 +1,6 @@
 """`gpureport nightly`."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +13,7 @@ from gpureport.cli.options import night_date
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
 from gpureport.cli.results import report_output
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.nightly.history.night_history import History
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+    from gpureport.places import Place
 
 
 @click.command()
 @click.argument("source", nargs=-1, shell_complete=complete_sources)
-@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the pages.")
+@click.option("--site", type=PLACE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
 @gate_options
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 def nightly(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
-    site: Path,
+    site: "Place",
     label: str,
     night: str | None,
     gate: GateOptions,
@@ -131,7 +132,7 @@ def _check_changes(history: "History", draft: "NightlyRecord") -> "tuple[Check, 
     return tuple(check_for_worse_change(found, draft.date, groups))
 
 
-def _write_pages(site: Path, history: "History", reports: NightReports) -> tuple[str, list[str]]:
+def _write_pages(site: "Place", history: "History", reports: NightReports) -> tuple[str, list[str]]:
     """Write the site; return the headline of the newest night, and what to know with it."""
     from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy

@@ -1,6 +1,7 @@
 """`gpureport report`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,10 +9,14 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 
 @click.command()
@@ -20,7 +25,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
     "-o",
     "--output",
     "outputs",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     required=True,
     metavar="FILE",
@@ -42,7 +47,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
 def report(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
-    outputs: tuple[Path, ...],
+    outputs: "tuple[Place, ...]",
     title: str | None,
     templates: Path | None,
     detail: int | None,

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.completion import complete_runs
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.runs.chosen_store import open_store, store_option
 
 if TYPE_CHECKING:
+    from gpureport.places import Place
     from gpureport.store import Entry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.group(invoke_without_command=True)
 @store_option
 @click.pass_context
-def runs(ctx: click.Context, *, store: Path | None) -> None:
+def runs(ctx: click.Context, *, store: "Place | None") -> None:
     """List, show, label, export or remove stored runs.
 
     Example: gpureport runs show base
@@ -31,7 +32,7 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
 
 @runs.command("list")
 @store_option
-def list_runs(*, store: Path | None) -> None:
+def list_runs(*, store: "Place | None") -> None:
     """List the runs, oldest first."""
     place = open_store(store)
     entries = place.entries()
@@ -60,7 +61,7 @@ def list_runs(*, store: Path | None) -> None:
 @runs.command()
 @click.argument("run", shell_complete=complete_runs)
 @store_option
-def show(*, store: Path | None, run: str) -> None:
+def show(*, store: "Place | None", run: str) -> None:
     """Print what is known about a run, as JSON."""
     click.echo((open_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
 
@@ -69,7 +70,7 @@ def show(*, store: Path | None, run: str) -> None:
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("label")
 @store_option
-def step(*, store: Path | None, run: str, label: str) -> None:
+def step(*, store: "Place | None", run: str, label: str) -> None:
     """Set the optimization step of a run."""
     _relabel(store, run, step=label)
 
@@ -78,16 +79,16 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("name")
 @store_option
-def rename(*, store: Path | None, run: str, name: str) -> None:
+def rename(*, store: "Place | None", run: str, name: str) -> None:
     """Rename a run."""
     _relabel(store, run, name=name)
 
 
 @runs.command()
 @click.argument("run", shell_complete=complete_runs)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
+@click.option("-o", "--output", type=PLACE, required=True, metavar="FILE", help="Parquet file.")
 @store_option
-def export(*, store: Path | None, run: str, output: Path) -> None:
+def export(*, store: "Place | None", run: str, output: "Place") -> None:
     """Copy the series of a run to a Parquet file."""
     place = open_store(store)
     place.export(place.named(run), output)
@@ -96,7 +97,7 @@ def export(*, store: Path | None, run: str, output: Path) -> None:
 @runs.command()
 @click.argument("run", nargs=-1, required=True, shell_complete=complete_runs)
 @store_option
-def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
+def rm(*, store: "Place | None", run: tuple[str, ...]) -> None:
     """Remove runs."""
     place = open_store(store)
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
@@ -104,7 +105,7 @@ def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
         _echo(entry, "Removed ")
 
 
-def _relabel(store: Path | None, run: str, **labels: str) -> None:
+def _relabel(store: "Place | None", run: str, **labels: str) -> None:
     place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, **labels)))  # type: ignore[arg-type]  # labels are texts

@@ -13,7 +13,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
+from gpureport.cli.runs import fetched_sources, job_selection, skipped_sources, source_joining, source_names
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
+    sources = fetched_sources.fetch_sources(sources)
     with progress.show_stage("Looking for runs"):
         found = list(_whole(sources, options))
     if not options.labels.name:
@@ -135,7 +136,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines = []
-    for source in sources:
+    for source in fetched_sources.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
             raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
@@ -166,7 +167,8 @@ def read_recordings(
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
+    fetched = fetched_sources.fetch_sources(sources)
+    read = _read_sources(fetched, options, tolerant=tolerant, steps=steps)
     _one_name(options, len(read))
     if options.anonymise:
         return [hide_names(recording) for recording in read]

@@ -17,6 +17,7 @@ from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import add_run_files
+from gpureport.importers.reading.run_names import name_copies_by_url
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source
@@ -265,7 +266,7 @@ class Reading:
             work=labels.work,
             quality=quality,
         )
-        return name_gpu_models(run, labels.gpu_model)
+        return name_copies_by_url(name_gpu_models(run, labels.gpu_model))
 
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""

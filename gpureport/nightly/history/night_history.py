@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.places import Place
 from gpureport.store import atomic_writes
 
 FOLDER = "history"
@@ -19,11 +19,11 @@ _SUFFIX = ".parquet"
 class History:
     """The nights of a store."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Place) -> None:
         """Take the folder of a store; its history is made with the first night."""
         self.folder = store / FOLDER
 
-    def append(self, night: NightlyRecord) -> Path:
+    def append(self, night: NightlyRecord) -> Place:
         """Add a record as one file, which appears whole or not at all and is named by its content; return the file.
 
         Raises:
@@ -53,9 +53,9 @@ class History:
         """
         return keep_latest_records(self.read_all())
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[Place]:
         try:
-            found = list(self.folder.iterdir())
+            found: list[Place] = list(self.folder.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -65,7 +65,7 @@ class History:
         return sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
 
     @staticmethod
-    def _read(path: Path) -> NightlyRecord:
+    def _read(path: Place) -> NightlyRecord:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except (OSError, ValueError, IndexError, KeyError, TypeError, pa.ArrowException) as error:
