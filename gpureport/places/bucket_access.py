@@ -68,7 +68,7 @@ def _open_s3() -> "fs.FileSystem":
 def _open_google() -> "fs.FileSystem":
     from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
 
-    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SILENT_SECONDS * _ATTEMPTS))
+    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SILENT_SECONDS))
 
 
 def _open_azure() -> "fs.FileSystem":

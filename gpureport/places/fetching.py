@@ -59,6 +59,8 @@ def _find_objects(place: RemotePath) -> "list[fs.FileInfo]":
     with place.reach() as client:
         (info,) = client.get_file_info([place.path])
     objects = [info] if info.is_file else [each for each in place.list_infos(recursive=True) if each.is_file]
+    if not objects:
+        place.check_bucket()
     for each in objects:
         if {".", ".."} & {*each.path.split("/")}:
             raise PlaceError(f"{place.scheme}://{each.path}", "a name with . or .. is not fetched", "rename the object")

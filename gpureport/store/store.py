@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.places import Place
+from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes, run_json, series_file
 from gpureport.store.readable_run import ReadableRun
@@ -122,7 +123,7 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others."""
-        found = [entry for folder in self._folders() if (entry := self._readable(folder)) is not None]
+        found = [entry for entry in map_places(self._readable, self._folders()) if entry is not None]
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
     def damaged(self) -> list[Place]:

@@ -21,6 +21,7 @@ from gpureport.cli.results.captured_night import measure_runs, read_night
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, source_names
 from gpureport.errors import SettingsError
+from gpureport.places import RemotePath
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +68,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if not source:
         _refuse_gate_without_source(gate, fail_on_change=fail_on_change)
     date, now = night_date.parse_night(night), night_date.now()
+    if isinstance(site, RemotePath):
+        site.check_bucket()
     rules = gates.read_rules(gate, analysis.config)
     store = source_names.find_store(options)
     history = History(store.folder)

@@ -35,7 +35,7 @@ class _RecordCommand(click.Command):
     "-o",
     "--output",
     "folder",
-    type=PlaceType(local="a job is recorded on this machine; publish its report afterwards"),
+    type=PlaceType(local="a job is recorded on this machine"),
     metavar="DIR",
     help="New folder for the logs; without it, recording-DATE-TIME is made here.",
 )

@@ -29,7 +29,7 @@ class PlaceType(click.ParamType[Place]):
         del param, ctx
         place: Place = parse_place(value) if isinstance(value, str) else value
         if self._local and isinstance(place, RemotePath):
-            raise SettingsError(str(place), self._local, "name a path of this machine")
+            raise SettingsError(str(place), self._local, "name a folder here")
         return place
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

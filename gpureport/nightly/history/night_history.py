@@ -10,6 +10,7 @@ from gpureport.errors import StoreError
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.places import Place
+from gpureport.places.mapping import map_places
 from gpureport.store import atomic_writes
 
 FOLDER = "history"
@@ -43,7 +44,7 @@ class History:
         Raises:
             StoreError: when a file cannot be read.
         """
-        return [self._read(path) for path in self._files()]
+        return map_places(self._read, self._files())
 
     def read_latest(self) -> list[NightlyRecord]:
         """Return the latest record of each run, by date.
