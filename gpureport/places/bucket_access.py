@@ -18,13 +18,20 @@ if TYPE_CHECKING:
 
     from pyarrow import fs
 
+SMALL = 2**22
+"""Bytes of the largest object that is written by one request; of one of 10 MB and more pyarrow makes parts."""
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3
 """A server that does not answer is given up after 45 s; the defaults of the clients range from 10 s to 15 min."""
 
 
 @contextmanager
-def reach_bucket(url: str, scheme: str) -> "Iterator[fs.FileSystem]":
+def reach_bucket(url: str, scheme: str, *, large: bool = False) -> "Iterator[fs.FileSystem]":
     """Give the client for a URL.
+
+    Args:
+        url: what is reached.
+        scheme: its scheme.
+        large: whether it is to be written and larger than `SMALL`.
 
     Raises:
         FileNotFoundError: when there is no such object.
@@ -33,7 +40,7 @@ def reach_bucket(url: str, scheme: str) -> "Iterator[fs.FileSystem]":
     import pyarrow as pa  # noqa: PLC0415 - only where a bucket is named
 
     try:
-        yield open_client(scheme)
+        yield open_client(scheme, large=large)
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:
@@ -41,16 +48,18 @@ def reach_bucket(url: str, scheme: str) -> "Iterator[fs.FileSystem]":
 
 
 @cache
-def open_client(scheme: str) -> "fs.FileSystem":
-    """Return the client for a scheme.
+def open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
+    """Return the client for a scheme; arguments as for `reach_bucket`.
 
     Raises:
         PlaceError: when the account of Azure is not named.
     """
-    return {"s3": _open_s3, "gs": _open_google, "az": _open_azure}[scheme]()
+    if scheme == "s3":
+        return _open_s3(large=large)
+    return _open_google() if scheme == "gs" else _open_azure()
 
 
-def _open_s3() -> "fs.FileSystem":
+def _open_s3(*, large: bool) -> "fs.FileSystem":
     from pyarrow import fs  # noqa: PLC0415 - only where a bucket is named
 
     # pyarrow does not read these, which every other client does
@@ -60,8 +69,9 @@ def _open_s3() -> "fs.FileSystem":
         connect_timeout=_CONNECT_SECONDS,
         request_timeout=_SILENT_SECONDS,
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-        # a small object takes one request instead of three
-        allow_delayed_open=True,  # type: ignore[call-arg]  # the stubs lack it
+        # one request for a small object instead of three; where the first request for a large one fails, this would
+        # write its first megabytes as if they were the whole
+        allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from gpureport.errors import PlaceError
-from gpureport.places.bucket_access import reach_bucket
+from gpureport.places.bucket_access import SMALL, reach_bucket
 from gpureport.places.bucket_errors import NO_BUCKET
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class RemotePath:
 
     def _put(self, content: bytes) -> None:
         kind, _ = guess_type(self.name)
-        with self.reach() as client:
+        with reach_bucket(str(self), self.scheme, large=len(content) > SMALL) as client:
             stream = client.open_output_stream(self.path, metadata={"Content-Type": kind} if kind else None)
             stream.write(content)
             stream.close()
