@@ -34,7 +34,11 @@ _CASES = (
     (r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403", "access is denied", _LOGIN),
     (r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301", "the bucket is in another region", _REGION),
     (r"Timeout was reached", "it does not answer", _NETWORK),
-    (r"NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE", "the connection failed", _NETWORK),
+    (
+        r"NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
+        "the connection failed",
+        _NETWORK,
+    ),
 )
 _REASON = re.compile(r"curlCode: \d+, ([^;]+)|CURL error \[\d+\]=([\w ]+?)(?= error_info|$)")
 _LONGEST = 160

@@ -161,7 +161,12 @@ class WindowOptions:
 
 _OUTPUT = (
     click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in the output."),
-    click.option("--store", type=PLACE, metavar="DIR", help="The store (default: .gpureport in this folder or above)."),
+    click.option(
+        "--store",
+        type=PLACE,
+        metavar="DIR",
+        help="The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).",
+    ),
 )
 
 

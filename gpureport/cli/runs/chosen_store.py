@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpureport.places import Place
     from gpureport.store import Store
 
-store_option = click.option("--store", type=PLACE, metavar="DIR", help="The store.")
+store_option = click.option("--store", type=PLACE, metavar="DIR", help="The store: a folder, or s3://BUCKET/FOLDER.")
 """The option that names the store."""
 
 
