@@ -119,10 +119,11 @@ def test_replaced_folder(bucket: RemotePath, road: BreakingRoad, tmp_path: Path)
     folders = {}
     for name, files in {"old": ("a", "b", "sub/c"), "new": ("a", "d", "sub/c")}.items():
         folders[name] = {file: f"{name} {file}".encode() for file in (*files, "last")}
-        for file, content in folders[name].items():
+        for file, text in folders[name].items():
             (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name / file).write_bytes(content)
-    target, seen, drop = bucket / "folder", [], 0
+            (tmp_path / name / file).write_bytes(text)
+    target, drop = bucket / "folder", 0
+    seen: list[str] = []
     while not seen or seen[-1] != "whole":
         road.open()
         target.remove_folder()

@@ -15,6 +15,7 @@ from gpureport.nightly.history.night_history import History
 from gpureport.places import RemotePath
 from gpureport.recording import Recording
 from gpureport.store import Store
+from tests.local_place import local
 from tests.nightly.made import night, part
 from tests.places.conftest import objects
 from tests.places.s3_server import BreakingRoad
@@ -28,13 +29,13 @@ ROOT = Path(__file__).parents[2]
 class Altered(Reading):
     """Another log under the id of a first, as a run that is read again by another version."""
 
-    run_id = ""  # type: ignore[assignment]  # stands in for what is computed
+    run_id = ""
 
     def __init__(self, log: Path, run_id: str) -> None:
         """Take the log and the id."""
         other = reading(log)
         super().__init__(other._inputs, other._options, Labels())  # noqa: SLF001 - as it would be read again
-        type(self).run_id = run_id  # type: ignore[assignment]
+        type(self).run_id = run_id
 
 
 @pytest.fixture
@@ -57,13 +58,15 @@ def store(bucket: RemotePath, logs: list[Path]) -> Store:
 
 def test_as_on_a_disk(store: Store, logs: list[Path], tmp_path: Path) -> None:
     """What is written is read, labelled, exported and removed as in a folder, byte by byte."""
-    local = Store(tmp_path / "local")
+    here = Store(tmp_path / "here")
     for path in logs[:2]:
-        local.write(reading(path, Labels(name=path.stem)), IMPORTER_VERSION)
+        here.write(reading(path, Labels(name=path.stem)), IMPORTER_VERSION)
     assert isinstance(store.folder, RemotePath)
-    files = {path.relative_to(local.folder).as_posix(): path.read_bytes() for path in local.folder.rglob("*.*")}
+    files = {
+        path.relative_to(local(here.folder)).as_posix(): path.read_bytes() for path in local(here.folder).rglob("*.*")
+    }
     assert {name: (store.folder / name).read_bytes() for name in objects(store.folder)} == files
-    assert [store.read(entry) for entry in store.entries()] == [local.read(entry) for entry in local.entries()]
+    assert [store.read(entry) for entry in store.entries()] == [here.read(entry) for entry in here.entries()]
     entry = store.relabel(store.named("0"), replace(store.named("0").run, step="a"))
     assert (Store(store.folder).named("0").run.step, store.intact(entry)) == ("a", True)
     store.export(entry, tmp_path / "0.parquet")
@@ -95,7 +98,7 @@ def known(store: Store) -> dict[str, Recording]:
     return {entry.run.id: store.read(entry) for entry in store.entries()}
 
 
-def test_dropped_while_replaced(store: Store, logs: list[Path], road: BreakingRoad) -> None:
+def test_dropped_while_replaced(store: Store, bucket: RemotePath, logs: list[Path], road: BreakingRoad) -> None:
     """Wherever the connection drops, the run is the old one, the new one or none; other runs stay."""
     old = known(store)
     run_id = store.named("0").run.id
@@ -118,11 +121,13 @@ def test_dropped_while_replaced(store: Store, logs: list[Path], road: BreakingRo
         assert not now or now[run_id].series in (old[run_id].series, new.series)
         drop += 1
     assert ends == {"dropped", "old", "none", "new", "done"}
-    assert [name for name in objects(store.folder) if name.endswith(".new")] == []
+    assert [name for name in objects(bucket / "store") if name.endswith(".new")] == []
 
 
 @pytest.mark.parametrize("changes", [1, 4])
-def test_killed_while_replaced(store: Store, logs: list[Path], road: BreakingRoad, changes: int) -> None:
+def test_killed_while_replaced(
+    store: Store, bucket: RemotePath, logs: list[Path], road: BreakingRoad, changes: int
+) -> None:
     """A writer that is killed between two requests leaves no mixture, and the next one mends what it left."""
     old = known(store)
     road.open(changes=changes, stall=True)
@@ -138,7 +143,7 @@ def test_killed_while_replaced(store: Store, logs: list[Path], road: BreakingRoa
     assert len(store.entries()) == (2 if changes == 1 else 1)
     store.write(reading(logs[0], Labels(name="0")), IMPORTER_VERSION)
     assert known(store) == old
-    assert [name for name in objects(store.folder) if name.endswith(".new")] == []
+    assert [name for name in objects(bucket / "store") if name.endswith(".new")] == []
 
 
 def test_baselines(store: Store, road: BreakingRoad) -> None:
