@@ -17,6 +17,7 @@ _NETWORK = {
     "gs": "check the network, and run it again",
     "az": "check the network and AZURE_STORAGE_ACCOUNT, and run it again",
 }
+DENIED = "access is denied"
 NO_BUCKET = "there is no such bucket", "create it, or check its name"
 """What to say of a bucket that is not there, and what to do about it."""
 _REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
@@ -31,7 +32,7 @@ _CASES = (
         "the credentials are missing or not valid",
         _LOGIN,
     ),
-    (r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403", "access is denied", _LOGIN),
+    (r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403", DENIED, _LOGIN),
     (r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301", "the bucket is in another region", _REGION),
     (r"Timeout was reached", "it does not answer", _NETWORK),
     (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.errors import PlaceError
 from gpureport.places.bucket_access import SMALL, reach_bucket
-from gpureport.places.bucket_errors import NO_BUCKET
+from gpureport.places.bucket_errors import DENIED, NO_BUCKET
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -169,7 +169,14 @@ class RemotePath:
         Raises:
             PlaceError: when it is not there, or cannot be reached.
         """
-        if not self.bucket.exists():
+        try:
+            is_there = self.bucket.exists()
+        except PlaceError as error:
+            # whoever may write objects need not be allowed to ask for the bucket
+            if error.what != DENIED:
+                raise
+            return
+        if not is_there:
             raise PlaceError(str(self.bucket), *NO_BUCKET)
 
     def reach(self) -> "AbstractContextManager[fs.FileSystem]":
