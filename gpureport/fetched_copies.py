@@ -5,6 +5,7 @@ What lies in a bucket is read from a copy in a temporary folder, which is remove
 """
 
 import atexit
+import os
 import shutil
 import tempfile
 from functools import cache
@@ -13,6 +14,8 @@ from pathlib import Path
 SCHEMES = ("s3", "gs", "az")
 """Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
 _PREFIX = "gpureport-"
+_VARIABLE = "GPUREPORT_COPIES"
+"""Variable of the environment with the folder: processes that read logs for this one name them as it does."""
 
 
 def copy_path(scheme: str, path: str) -> Path:
@@ -22,10 +25,9 @@ def copy_path(scheme: str, path: str) -> Path:
 
 def name_by_url(text: str) -> str:
     """Return a text in which the path of each copy is the URL it was fetched from."""
-    if not _make_folder.cache_info().currsize:
-        return text
-    for scheme in SCHEMES:
-        text = text.replace(f"{_make_folder()}/{scheme}/", f"{scheme}://")
+    folder = os.environ.get(_VARIABLE)
+    for scheme in SCHEMES if folder else ():
+        text = text.replace(f"{folder}/{scheme}/", f"{scheme}://")
     return text
 
 
@@ -35,4 +37,5 @@ def _make_folder() -> Path:
     # resolved, since readers resolve paths before they name them
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[_VARIABLE] = str(folder)
     return folder

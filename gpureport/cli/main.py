@@ -25,6 +25,7 @@ COMMANDS = {
     "analyze": "Say where the GPU time of a run went, and why.",
     "compare": "Compare runs, step by step.",
     "check": "Check runs against rules, as a gate in a pipeline.",
+    "fleet": "Say who wastes what over many runs, and which GPU is sick.",
     "nightly": "Keep a history of nights, and write its pages.",
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
@@ -94,7 +95,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     Without a command it says which recordings and logs this folder holds, and what to do next.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read; 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
+    read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug

@@ -44,9 +44,8 @@ def _fetch_source(source: str) -> str:
         return source
     try:
         copy = _fetch_watched(place)
-        if place.name in record_folder.LOGS:
-            # the recorder says beside its logs what the run was
-            _fetch_watched(place.parent / record_folder.RUN_FILE)
+        if copy.is_file():
+            _fetch_files_beside(place)
         path, _, run = source.rpartition("#")
         if not copy.exists() and (store := _parse_url(path)) is not None:
             return f"{_fetch_watched(store)}#{run}"
@@ -61,6 +60,14 @@ def _parse_url(source: str) -> RemotePath | None:
         return None
     place = parse_place(source)
     return place if isinstance(place, RemotePath) else None
+
+
+def _fetch_files_beside(log: RemotePath) -> None:
+    """Fetch what says beside a log which run it is of: the file of its recorder, and files of labels."""
+    names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{log.name}.json", f"{log.stem}.json"} - {log.name}
+    for place in log.parent.iterdir():
+        if place.name in names:
+            _fetch_watched(place)
 
 
 def _fetch_watched(place: RemotePath) -> "Path":

@@ -18,10 +18,14 @@ def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
     A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
     """
     named = list(runs)
-    for name in dict.fromkeys(run.name for run in runs):
-        same = [place for place, run in enumerate(runs) if run.name == name and _has_derived_name(run)]
-        for place, longer in zip(same, longer_names([runs[place].sources[0].locator for place in same]), strict=True):
-            named[place] = replace(runs[place], name=longer)
+    alike: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        if _has_derived_name(run):
+            alike.setdefault(run.name, []).append(place)
+    for places in alike.values():
+        longer = longer_names([runs[place].sources[0].locator for place in places])
+        for place, name in zip(places, longer, strict=True):
+            named[place] = replace(runs[place], name=name)
     return named
 
 
@@ -48,12 +52,15 @@ def _has_derived_name(run: Run) -> bool:
 
 
 def lengthen_equal_names(readings: "Sequence[Reading]") -> None:
-    """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
-    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
-    for name in dict.fromkeys(each.name for each in unnamed):
-        same = [each for each in unnamed if each.name == name]
-        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
-            each.longer_name = longer
+    """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
+    alike: dict[str, list[Reading]] = {}
+    for each in readings:
+        if (name := each.name) in {derive_name(each.locator), each.file_labels.name}:
+            alike.setdefault(name, []).append(each)
+    for same in alike.values():
+        if len(same) > 1:
+            for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+                each.longer_name = longer
 
 
 def name_copies_by_url(run: Run) -> Run:

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -50,8 +50,12 @@ _WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
-def check_path(path: Place) -> None:
+def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
+
+    Args:
+        path: where to.
+        formats: extensions of the formats there are.
 
     Raises:
         PlaceError: when its bucket is not there, or cannot be reached.
@@ -59,8 +63,8 @@ def check_path(path: Place) -> None:
     """
     if str(path) == "-":
         return
-    if path.suffix.lower() not in FORMATS:
-        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+    if path.suffix.lower() not in formats:
+        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
     if isinstance(path, RemotePath):
         path.check_bucket()
         return
