@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from gpureport.fetched_copies import name_by_url
+
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _PACKAGE = Path(__file__).parent
@@ -18,7 +20,8 @@ class GpureportError(Exception):
     """
 
     def __init__(self, where: str, what: str, hint: str) -> None:
-        """Keep the three parts; their joined form is the exception's text."""
+        """Keep the three parts; their joined form is the exception's text. Copies are named by their URLs."""
+        where, what, hint = name_by_url(where), name_by_url(what), name_by_url(hint)
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what
@@ -42,6 +45,10 @@ class SourceError(GpureportError):
     def at(self, where: str) -> "SourceError":
         """Return the same of a file under the name a person gave it."""
         return SourceError(where, self.what, self.hint, self.aside, to_stdout=self.to_stdout)
+
+
+class PlaceError(GpureportError):
+    """A bucket cannot be reached, or refuses."""
 
 
 class StoreError(GpureportError):

@@ -9,6 +9,8 @@ from typing import Any
 from gpureport import importers
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.importers.protocol.tracker import Tracker
+from gpureport.places import RemotePath, is_bucket_url, parse_place
+from gpureport.places.fetching import fetch
 from gpureport.recording import Recording, Work
 
 Paths = str | Path | Sequence[str | Path]
@@ -36,7 +38,8 @@ def read(  # noqa: PLR0913 - each option is given by name
     Logs of one machine and the same minutes are one run.
 
     Args:
-        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`.
+        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. Here and for `host`
+            and `training`, `s3://BUCKET/PATH` names one in a bucket.
         host: CPU logs, or further GPU logs of the run, to join by time.
         training: logs of training metrics. Without them, those that lie in a folder `source` are read.
         labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), and `work`, what the run did in
@@ -54,12 +57,14 @@ def read(  # noqa: PLR0913 - each option is given by name
         mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
 
     Raises:
+        PlaceError: when a bucket cannot be reached, or refuses.
         SourceError: when the source is missing or holds nothing that can be used.
         TypeError: when a key of `labels` or `tracker` is unknown.
 
     Warns:
         UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
+    source, hosts, trained = _fetch(source), list(map(_fetch, _paths(host))), list(map(_fetch, _paths(training)))
     if tracker:
         _check_keys("tracker", tracker, {field.name for field in fields(importers.Selection)} - {"map"})
     mapping = read_map(Path(column_map)) if column_map else None
@@ -77,11 +82,11 @@ def read(  # noqa: PLR0913 - each option is given by name
     store = None if as_one_run or kind else importers.find_tracker(str(source))
     if store is not None:
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    logs, training_logs = _paths(host), importers.identify_training_logs(_paths(training)) if training else []
+    training_logs = importers.identify_training_logs(trained)
     if as_one_run:
-        inputs = importers.find_run_logs([source], logs, kind, options)
+        inputs = importers.find_run_logs([source], hosts, kind, options)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
-    runs = importers.find_runs(source, logs, kind, options)
+    runs = importers.find_runs(source, hosts, kind, options)
     if Path(source).is_dir() and not training_logs:
         beside = importers.find_training_logs([source] * len(runs), runs)
     else:
@@ -138,6 +143,12 @@ def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
         if key not in known:
             msg = f"{name} has no key {key!r}; its keys are {', '.join(sorted(known))}"
             raise TypeError(msg)
+
+
+def _fetch(path: str | Path) -> str | Path:
+    """Return a path; of a URL of a bucket that of its local copy."""
+    place = parse_place(path) if isinstance(path, str) and is_bucket_url(path) else path
+    return fetch(place) if isinstance(place, RemotePath) else place
 
 
 def _paths(paths: Paths) -> list[str | Path]:

@@ -8,12 +8,13 @@ from gpureport.api.analyzing import analyze
 from gpureport.api.comparing import Run
 from gpureport.api.notebook_results import Analysis, Comparison, comparison_content, report_content
 from gpureport.errors import RenderError
+from gpureport.places import Place, parse_place
 from gpureport.recording import Recording
 from gpureport.report.formats.output import render, write
 
 
 @overload
-def report(results: Run | Sequence[Run] | Comparison, path: str | Path, *, title: str | None = None) -> Path: ...
+def report(results: Run | Sequence[Run] | Comparison, path: str | Path, *, title: str | None = None) -> Place: ...
 
 
 @overload
@@ -26,19 +27,21 @@ def report(
     *,
     format: str | None = None,  # noqa: A002 - the word people type
     title: str | None = None,
-) -> Path | str:
+) -> Place | str:
     """Write the report of one run, of several as steps, or of a comparison.
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
-        path: file to write. Its suffix names the format: html, pdf, md, json, txt, xml (JUnit), prom, svg or png.
+        path: file to write, or URL of an object of a bucket. Its suffix names the format: html, pdf, md, json, txt, xml
+            (JUnit), prom, svg or png.
         format: format of the text to return, such as `"md"`, instead of a file.
         title: title of the report; the names of the runs when None.
 
     Returns:
-        The path of the file, or the text.
+        The path or URL of the file, or the text.
 
     Raises:
+        PlaceError: when the bucket cannot be reached, or refuses.
         RenderError: when no format has this name, a format that is no text is to be returned, or the file cannot be
             written.
         TypeError: when neither `path` nor `format` is given, or both are.
@@ -52,7 +55,7 @@ def report(
         content = report_content(_analyses(results), title)
     if path is not None:
         write(content, path)
-        return Path(path)
+        return parse_place(path) if isinstance(path, str) else path
     try:
         return render(content, f".{format}".replace("..", ".")).decode()
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
-from gpureport.errors import GpureportError, SourceError, StoreError
+from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",
@@ -135,7 +135,7 @@ def main(args: list[str] | None = None) -> None:
         if isinstance(error, SourceError):
             print_error(str(error), error.aside, to_stdout=error.to_stdout)
             sys.exit(_SOURCE)
-        _fail(str(error), _SOURCE if isinstance(error, StoreError) else _USAGE)
+        _fail(str(error), _SOURCE if isinstance(error, PlaceError | StoreError) else _USAGE)
     except BrokenPipeError:
         # the reader closed the pipe
         sys.stderr.close()

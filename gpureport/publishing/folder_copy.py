@@ -7,16 +7,21 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpureport.errors import SourceError
+from gpureport.places import Place, RemotePath
 
 
-def copy_to_folder(file: Path, folder: Path) -> str:
+def copy_to_folder(file: Path, folder: Place) -> str:
     """Copy a file into a folder, made where there is none; return its path there.
 
     One of the same name is replaced.
 
     Raises:
+        PlaceError: when the bucket of the folder cannot be reached, or refuses.
         SourceError: when the folder cannot be written to.
     """
+    if isinstance(folder, RemotePath):
+        (folder / file.name).write_bytes(file.read_bytes())
+        return str(folder / file.name)
     target = folder / file.name
     if target.exists() and target.samefile(file):
         raise SourceError(str(file), "it is there already", "name another folder")

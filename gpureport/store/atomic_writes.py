@@ -4,12 +4,15 @@ import errno
 import os
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import StoreError
+from gpureport.places import Place, RemotePath
+from gpureport.places.sending import replace_folder
 from gpureport.store import folder_swap
 
 _STALE = 86_400
@@ -22,7 +25,7 @@ def temporary_path(runs: Path, name: str) -> Path:
 
 
 @contextmanager
-def raise_store_errors(store: Path) -> Iterator[None]:
+def raise_store_errors(store: Place) -> Iterator[None]:
     """Turn errors of the system while the store is written into errors of the store.
 
     Raises:
@@ -39,13 +42,21 @@ def raise_store_errors(store: Path) -> Iterator[None]:
 
 
 @contextmanager
-def write_folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
+def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
     """Give a folder to write to; on success move it to the place of its name, else remove it.
+
+    What is to lie in a bucket is written to a temporary folder and then sent, as `replace_folder` says.
 
     Args:
         runs: folder of the runs.
         name: returns the name; called when all is written.
+        last: name of the file without which readers see no folder.
     """
+    if isinstance(runs, RemotePath):
+        with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
+            yield Path(folder)
+            replace_folder(Path(folder), runs / name(), last)
+        return
     part = temporary_path(runs, "run")
     try:
         with raise_store_errors(runs.parent):
@@ -61,12 +72,12 @@ def write_folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def write_text(path: Path, content: str, runs: Path) -> None:
+def write_text(path: Place, content: str, runs: Place) -> None:
     """Write a small file of text whole or not at all; arguments as for `write_bytes`."""
     write_bytes(path, content.encode(), runs)
 
 
-def write_bytes(path: Path, content: bytes, runs: Path) -> None:
+def write_bytes(path: Place, content: bytes, runs: Place) -> None:
     """Write a small file whole or not at all.
 
     Args:
@@ -74,6 +85,10 @@ def write_bytes(path: Path, content: bytes, runs: Path) -> None:
         content: what it is to hold.
         runs: folder of the runs, or any other of the same disk, where the half-written file is kept.
     """
+    # both lie on this machine or neither
+    if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
+        path.write_bytes(content)
+        return
     part = temporary_path(runs, path.name)
     try:
         part.write_bytes(content)
@@ -85,8 +100,26 @@ def write_bytes(path: Path, content: bytes, runs: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def remove_stale_files(runs: Path) -> None:
-    """Remove files that killed writers left a day ago or longer."""
+def remove_folder(folder: Place, last: str) -> None:
+    """Remove a folder: first from the eyes of readers, then its files.
+
+    Args:
+        folder: the folder.
+        last: name of the file without which readers see no folder.
+    """
+    if isinstance(folder, RemotePath):
+        (folder / last).unlink(missing_ok=True)
+        folder.remove_folder()
+        return
+    gone = temporary_path(folder.parent, folder.name)
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def remove_stale_files(runs: Place) -> None:
+    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name."""
+    if isinstance(runs, RemotePath):
+        return
     for left in runs.glob(".tmp-*"):
         with suppress(OSError):
             if _last_written(left) < time.time() - _STALE:

@@ -3,9 +3,9 @@
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from gpureport.errors import StoreError
+from gpureport.places import Place, RemotePath
 from gpureport.store import run_json
 
 RUN_FILE = "run.json"
@@ -20,12 +20,14 @@ class FileStamp:
     modified_ns: int
 
 
-def list_run_files(runs: Path) -> dict[str, FileStamp]:
+def list_run_files(runs: Place) -> dict[str, FileStamp]:
     """Return the stamp of every `run.json`, by the name of its folder, in the order of the names.
 
     Args:
         runs: folder of the runs. Folders whose name begins with a dot belong to writers.
     """
+    if isinstance(runs, RemotePath):
+        return _list_remote_files(runs)
     found = {}
     with suppress(FileNotFoundError):
         for folder in runs.iterdir():
@@ -37,7 +39,17 @@ def list_run_files(runs: Path) -> dict[str, FileStamp]:
     return dict(sorted(found.items()))
 
 
-def read_stored_run(folder: Path) -> run_json.StoredRun:
+def _list_remote_files(runs: RemotePath) -> dict[str, FileStamp]:
+    """Return the same of a bucket, by one listing of all objects: each question for one would wait for its answer."""
+    found = {}
+    for info in runs.list_infos(recursive=True):
+        folder, _, name = info.path.removeprefix(f"{runs.path}/").partition("/")
+        if info.is_file and name == RUN_FILE and not folder.startswith("."):
+            found[folder] = FileStamp(size=info.size, modified_ns=info.mtime_ns or 0)
+    return dict(sorted(found.items()))
+
+
+def read_stored_run(folder: Place) -> run_json.StoredRun:
     """Return what the `run.json` of a folder says.
 
     Raises:

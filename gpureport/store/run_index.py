@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from gpureport.errors import StoreError
+from gpureport.errors import PlaceError, StoreError
+from gpureport.places import Place
+from gpureport.places.mapping import map_places
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
 from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_stored_run
@@ -73,36 +74,36 @@ class RunIndex:
     damaged: tuple[str, ...]
 
 
-def read_index(store: Path) -> RunIndex:
+def read_index(store: Place) -> RunIndex:
     """Return what a store holds. The index is used where it is right, and written again where much of it is not."""
     now = time.time_ns()
     files = list_run_files(store / "runs")
     indexed = _load_rows(store / INDEX) if len(files) >= FEWEST_RUNS else {}
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
-    for folder in files.keys() - runs.keys():
-        path = store / "runs" / folder
-        if (run := _read_run(path)) is not None:
-            runs[folder] = run
-            outdated += folder not in indexed
+    missing = [store / "runs" / folder for folder in files.keys() - runs.keys()]
+    for path, run in zip(missing, map_places(_try_summary, missing), strict=True):
+        if run is not None:
+            runs[path.name] = run
+            outdated += path.name not in indexed
         elif (path / RUN_FILE).is_file():
-            # otherwise the run was removed meanwhile
-            damaged.append(folder)
+            # not one that was removed meanwhile
+            damaged.append(path.name)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
         _write_rows(store, runs, files, now)
     ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
 
 
-def _read_run(folder: Path) -> IndexedRun | None:
-    """Return what the index is to say of a run; None where its `run.json` cannot be read."""
+def _try_summary(folder: Place) -> IndexedRun | None:
+    """Return what the index says of a run; None where its `run.json` cannot be read."""
     try:
         return summarise_stored_run(read_stored_run(folder))
     except StoreError:
         return None
 
 
-def _load_rows(path: Path) -> dict[str, tuple[FileStamp, IndexedRun]]:
+def _load_rows(path: Place) -> dict[str, tuple[FileStamp, IndexedRun]]:
     """Return what the index says of each folder, and of which file; nothing where it is missing or damaged."""
     with suppress(*_UNREADABLE):
         file = parquet.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
@@ -122,7 +123,7 @@ def _list_cells(column: "pa.ChunkedArray[Any]") -> list[Any]:
     return [tuple(cell) for cell in cells] if pa.types.is_nested(column.type) else cells
 
 
-def _write_rows(store: Path, runs: Mapping[str, IndexedRun], files: Mapping[str, FileStamp], now: int) -> None:
+def _write_rows(store: Place, runs: Mapping[str, IndexedRun], files: Mapping[str, FileStamp], now: int) -> None:
     """Write the index; a store that cannot be written to is read without."""
     rows = [
         {
@@ -134,7 +135,7 @@ def _write_rows(store: Path, runs: Mapping[str, IndexedRun], files: Mapping[str,
         for folder, run in runs.items()
     ]
     # a name that is no Unicode goes into JSON, and not into Parquet
-    with suppress(StoreError, *_UNREADABLE):
+    with suppress(PlaceError, StoreError, *_UNREADABLE):
         content = BytesIO()
         parquet.write_table(pa.Table.from_pylist(rows, _SCHEMA), content, compression="zstd", write_page_checksum=True)
         atomic_writes.write_bytes(store / INDEX, content.getvalue(), store / "runs")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import file_digest, sha256
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +10,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.places import Place
 from gpureport.series_table import TRAINING_SCHEMA, arrange_series, empty_training
 
 
-def hash_file(path: Path) -> str:
+def hash_file(path: Place) -> str:
     """Return the sha256 of a file."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
@@ -26,7 +26,7 @@ class SeriesFile:
     A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more.
     """
 
-    def __init__(self, path: Path, names: Sequence[str], expected: str | None = None) -> None:
+    def __init__(self, path: Place, names: Sequence[str], expected: str | None = None) -> None:
         """Read and verify the file.
 
         Args:
@@ -100,7 +100,7 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
         yield codes.dictionary[int(indices[start])].as_py(), start, end
 
 
-def read_series(path: Path, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> "pa.Table":
+def read_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> "pa.Table":
     """Return the series of a run, checksums verified.
 
     Args:
@@ -120,7 +120,7 @@ def read_series(path: Path, names: Sequence[str], devices: Sequence[str], expect
     return file.read(devices)
 
 
-def read_training(path: Path, expected: str | None) -> "pa.Table":
+def read_training(path: Place, expected: str | None) -> "pa.Table":
     """Return training metrics, checksums verified; none where none are expected.
 
     Raises:
@@ -133,7 +133,7 @@ def read_training(path: Path, expected: str | None) -> "pa.Table":
     return file.read().cast(TRAINING_SCHEMA)
 
 
-def _read_verified(path: Path, expected: str | None) -> bytes:
+def _read_verified(path: Place, expected: str | None) -> bytes:
     """Return the content of a file: hashed and read from memory, so that what was verified is what is read.
 
     Raises:

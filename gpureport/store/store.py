@@ -1,7 +1,6 @@
-"""The store: a folder of runs, each written beside its place and moved there when it is whole."""
+"""The store: a folder of runs, on this machine or in a bucket. A run appears there when it is whole."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import StoreError
+from gpureport.places import Place
+from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
@@ -32,7 +33,7 @@ class Entry:
     """A run in the store, without its series."""
 
     stored: StoredRun
-    folder: Path
+    folder: Place
 
     @property
     def run(self) -> Run:
@@ -43,7 +44,7 @@ class Entry:
 class Store:
     """A folder of runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         """Take a folder; it is made with the first run.
 
         Raises:
@@ -61,7 +62,7 @@ class Store:
         return cls(find_store_folder(start))
 
     @staticmethod
-    def _check(marker: Path) -> None:
+    def _check(marker: Place) -> None:
         try:
             version = int(json.loads(marker.read_text(encoding="utf-8"))["format"])
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -78,7 +79,7 @@ class Store:
             said: a run whose name, step, params, tags and work it is to carry.
         """
         self._prepare()
-        with atomic_writes.write_folder(self._runs, lambda: reading.run_id) as folder:
+        with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
             columns, run = self._write_series(reading, folder / _SERIES)
             stored = StoredRun(
                 run=_copy_labels(run, said or run),
@@ -126,10 +127,8 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others. Every `run.json` is read."""
-        found = []
-        for folder in map(self.run_folder, list_run_files(self._runs)):
-            with suppress(StoreError):
-                found.append(Entry(read_stored_run(folder), folder))
+        folders = list(map(self.run_folder, list_run_files(self._runs)))
+        found = [entry for entry in map_places(_try_entry, folders) if entry is not None]
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
 
     def index(self) -> RunIndex:
@@ -140,11 +139,11 @@ class Store:
         """Return the runs that `select_runs` selects, oldest first; `get` gives the entry of each."""
         return select_runs(self.index().runs, selection)
 
-    def damaged(self) -> list[Path]:
+    def damaged(self) -> list[Place]:
         """Return the folders of runs whose `run.json` cannot be read."""
         return [self.run_folder(run_id) for run_id in self.index().damaged]
 
-    def run_folder(self, run_id: str) -> Path:
+    def run_folder(self, run_id: str) -> Place:
         """Return the folder of a run."""
         return self._runs / run_id
 
@@ -223,12 +222,10 @@ class Store:
 
     def remove(self, entry: Entry) -> None:
         """Remove a run: gone from the list at once, its files right after."""
-        gone = atomic_writes.temporary_path(self._runs, entry.run.id)
         with atomic_writes.raise_store_errors(self.folder):
-            entry.folder.rename(gone)
-            shutil.rmtree(gone)
+            atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
-    def export(self, entry: Entry, target: Path) -> None:
+    def export(self, entry: Entry, target: Place) -> None:
         """Copy the series of a run to a Parquet file.
 
         Raises:
@@ -242,6 +239,14 @@ class Store:
             atomic_writes.write_bytes(target, (entry.folder / _SERIES).read_bytes(), target.parent)
         except OSError as error:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
+
+
+def _try_entry(folder: Place) -> Entry | None:
+    """Return the run of a folder; None where its `run.json` cannot be read."""
+    try:
+        return Entry(read_stored_run(folder), folder)
+    except StoreError:
+        return None
 
 
 def _copy_labels(run: Run, said: Run) -> Run:

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpureport.places import Place
+
 FOLDER = ".gpureport"
 """Folder of a store."""
 BASELINES = "baselines"
@@ -45,6 +47,6 @@ def list_stored_names(store: Path) -> list[StoredName]:
     return sorted(found, key=lambda each: (each.started, each.id))
 
 
-def list_baseline_names(store: Path) -> list[str]:
+def list_baseline_names(store: Place) -> list[str]:
     """Return the names of a store's baselines, in their order."""
-    return sorted(path.name for path in store.glob(f"{BASELINES}/[!.]*") if path.is_dir())
+    return sorted(path.name for path in (store / BASELINES).glob("[!.]*/"))

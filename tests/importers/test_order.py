@@ -17,6 +17,7 @@ from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.two_writers import Line, interleaved, raced
 from tests.importers.written_logs import HEADER, log, read_text, row
+from tests.local_place import local
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
 BOUNDED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -140,7 +141,7 @@ def through_the_store(folder: Path, direct: Recording) -> None:
     back = store.read(entry)
     assert back.run == direct.run
     assert back.series.equals(direct.series)
-    file = parquet.read_table(entry.folder / "hardware.parquet")
+    file = parquet.read_table(local(entry.folder) / "hardware.parquet")
     assert file.column("timestamp").to_pylist() == direct.series.column("timestamp").to_pylist()
     assert file.column("device").to_pylist() == direct.series.column("device").to_pylist()
     assert sorted(path.name for path in entry.folder.iterdir() if path.suffix != ".zst") == [

@@ -11,6 +11,7 @@ import pytest
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.store import atomic_writes
+from tests.local_place import local
 from tests.nightly.made import night, part
 from tests.store.forking import ROOT
 from tests.store.runs import SCALE
@@ -98,7 +99,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
     """What lies beside the nights is seen by no reader, and a day later the next night clears it away."""
     history = History(tmp_path)
     history.append(night(0, part({"idle_ratio": 0.1})))
-    left = atomic_writes.temporary_path(history.folder, "night.parquet")
+    left = atomic_writes.temporary_path(local(history.folder), "night.parquet")
     left.write_bytes(b"half")
     assert len(history.read_latest()) == 1
     os.utime(left, (1, 1))

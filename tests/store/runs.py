@@ -11,6 +11,7 @@ from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, 
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import HEADER, row
+from tests.local_place import local
 
 SCALE = int(os.environ.get("GPUREPORT_TRIALS", "1"))
 """How many times more trials are made than in an ordinary run of the tests."""
@@ -57,7 +58,7 @@ def known(folder: Path) -> Known:
     store = Store(folder / "store")
     entry = store.write(reading(old, Labels(name="old", step="a", tags=(("by", "hand"),))), IMPORTER_VERSION)
     return Known(
-        folder=store.folder,
+        folder=local(store.folder),
         old=old,
         new=new,
         old_recording=store.read(entry),
@@ -67,4 +68,4 @@ def known(folder: Path) -> Known:
 
 def leftovers(store: Store) -> list[Path]:
     """Return what writers left anywhere in a store."""
-    return [path for path in store.folder.rglob("*") if ".tmp" in path.name]
+    return [path for path in local(store.folder).rglob("*") if ".tmp" in path.name]

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from gpureport.cli import main
 from gpureport.errors import StoreError
 from gpureport.store import Entry, Store, run_index
+from tests.local_place import local
 from tests.store.forking import Forks, Order
 from tests.store.runs import SCALE, Known
 
@@ -59,16 +60,16 @@ def only(store: Store) -> Entry:
 
 def without_checksum(entry: Entry) -> None:
     """Make a run what it was before runs had a checksum."""
-    content = json.loads((entry.folder / "run.json").read_text())
+    content = json.loads((local(entry.folder) / "run.json").read_text())
     del content["sha256"], content["series_sha256"]
-    (entry.folder / "run.json").write_text(json.dumps(content))
+    (local(entry.folder) / "run.json").write_text(json.dumps(content))
 
 
 @pytest.mark.parametrize("places", [pages, footer])
 def test_in_the_series(store: Store, *, places: object) -> None:
     """A flip in the pages, in their headers or in the footer is found, always."""
     entry = only(store)
-    path = entry.folder / "hardware.parquet"
+    path = local(entry.folder) / "hardware.parquet"
     for _ in flipped(path, pages(path, entry.stored.columns) if places is pages else footer(path), TRIALS):
         assert not store.intact(entry)
         with pytest.raises(StoreError, match=r"hardware\.parquet: damaged or missing"):
@@ -79,7 +80,7 @@ def test_in_the_series_of_an_old_run(before: Known, store: Store) -> None:
     """Without a checksum of the file, those of the pages turn nearly all flips into errors; none is a wrong value."""
     without_checksum(only(store))
     entry = only(store)
-    path = entry.folder / "hardware.parquet"
+    path = local(entry.folder) / "hardware.parquet"
     found = 0
     for _ in flipped(path, pages(path, entry.stored.columns), TRIALS):
         try:
@@ -97,7 +98,7 @@ def test_in_the_series_of_an_old_run(before: Known, store: Store) -> None:
 def test_in_run_json(store: Store) -> None:
     """A flip in run.json makes the run damaged, or leaves what it says."""
     entry = only(store)
-    path = entry.folder / "run.json"
+    path = local(entry.folder) / "run.json"
     for _ in flipped(path, range(path.stat().st_size), 4 * TRIALS):
         assert store.damaged() == [entry.folder] or only(store).stored == entry.stored
 
@@ -105,10 +106,10 @@ def test_in_run_json(store: Store) -> None:
 def test_in_the_index(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flip in the index, in its pages or its footer, changes nothing that is listed."""
     monkeypatch.setattr(run_index, "FEWEST_RUNS", 1)
-    run_json = only(store).folder / "run.json"
+    run_json = local(only(store).folder) / "run.json"
     os.utime(run_json, (1, 1))
     expected = store.index()
-    path = store.folder / run_index.INDEX
+    path = local(store.folder) / run_index.INDEX
     whole = path.read_bytes()
     for _ in flipped(path, range(len(whole)), TRIALS):
         assert store.index() == expected
@@ -119,7 +120,7 @@ def test_in_the_index(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_store_json(store: Store) -> None:
     """A flip in the mark of a store refuses it, or does not matter."""
     expected = only(store).stored
-    path = store.folder / "store.json"
+    path = local(store.folder) / "store.json"
     for _ in flipped(path, range(path.stat().st_size), TRIALS):
         try:
             assert only(Store(store.folder)).stored == expected
@@ -131,7 +132,7 @@ def test_in_store_json(store: Store) -> None:
 @pytest.mark.parametrize("name", ["run.json", "hardware.parquet"])
 def test_reading_the_log_again_mends_it(before: Known, store: Store, forks: Forks, name: str) -> None:
     """An ingest of the log of a damaged run replaces it, without being told to."""
-    path = only(store).folder / name
+    path = local(only(store).folder) / name
     path.write_bytes(path.read_bytes()[:-30])
     ended = forks.run(Order(arguments=["ingest", str(before.old), "--store", str(store.folder)]))
     assert (ended.code, "again, since it was damaged: " in ended.out) == (0, True)
@@ -146,7 +147,7 @@ def test_old_runs_are_read_and_labelled(before: Known, store: Store) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["runs", "step", "old", "b", "--store", str(store.folder)])
     assert only(store).run.step == "b"
-    assert "sha256" in json.loads((only(store).folder / "run.json").read_text())
+    assert "sha256" in json.loads((local(only(store).folder) / "run.json").read_text())
     assert store.read(only(store)).run.step == "b"
 
 
@@ -154,7 +155,7 @@ def test_old_runs_are_read_and_labelled(before: Known, store: Store) -> None:
 def test_damaged_series_are_not_exported(store: Store, tmp_path: Path) -> None:
     """An export of damaged series is refused, and makes no file."""
     entry = only(store)
-    for _ in flipped(entry.folder / "hardware.parquet", range(100), 1):
+    for _ in flipped(local(entry.folder) / "hardware.parquet", range(100), 1):
         with pytest.raises(StoreError, match="damaged"):
             store.export(entry, tmp_path / "run.parquet")
     assert not (tmp_path / "run.parquet").exists()

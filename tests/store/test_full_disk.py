@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.store import Store
+from tests.local_place import local
 from tests.store.forking import Ended, Forks, Order
 from tests.store.runs import Known, leftovers
 
@@ -32,7 +33,7 @@ def check(ended: Ended, store: Store, held: dict[str, bytes]) -> bool:
     assert ended.err.startswith(f"gpureport: {store.folder}: ")
     assert ended.err.endswith("; free some space, or choose another store with --store\n")
     assert ended.err.count("\n") == 1
-    assert contents(store.folder) == held
+    assert contents(local(store.folder)) == held
     return True
 
 
@@ -41,7 +42,7 @@ def check(ended: Ended, store: Store, held: dict[str, bytes]) -> bool:
 def test_a_file_that_may_not_grow(before: Known, store: Store, forks: Forks, *, limit: int, again: bool) -> None:
     """Where no file may exceed a size, the series or run.json fail; the store stays as it was."""
     log = ["--force", str(before.old)] if again else [str(before.new)]
-    held = contents(store.folder)
+    held = contents(local(store.folder))
     arguments = ["ingest", *log, *LONG, "--store", str(store.folder)]
     assert check(forks.run(Order(arguments=arguments, file_size=limit)), store, held)
 
@@ -49,7 +50,7 @@ def test_a_file_that_may_not_grow(before: Known, store: Store, forks: Forks, *, 
 @pytest.mark.smoke
 def test_labels_that_do_not_fit(before: Known, store: Store, forks: Forks) -> None:
     """Labels for which there is no room leave those there were."""
-    held = contents(store.folder)
+    held = contents(local(store.folder))
     arguments = ["ingest", str(before.old), *LONG, "--store", str(store.folder)]
     assert check(forks.run(Order(arguments=arguments, file_size=10_000)), store, held)
 
@@ -93,7 +94,7 @@ def test_a_small_disk(before: Known, forks: Forks, tmp_path: Path, options: str,
         place = tmp_path / str(more)
         with disk(place, options.format(kib=used + 4 + more * 12, inodes=7 + more)):
             store = before.copy(place / "store")
-            held = contents(store.folder)
+            held = contents(local(store.folder))
             arguments = ["ingest", *log, *LONG, "--store", str(store.folder)]
             failed.append(check(forks.run(Order(arguments=arguments)), store, held))
     assert failed == sorted(failed, reverse=True)

@@ -20,6 +20,7 @@ from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, 
 from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
 from tests.importers.written_logs import HEADER, log, row
+from tests.local_place import local
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
 LABELS = Labels(step="b", params=(("batch", "64"),), tags=(("team", "x"),), work=Work(amount=10, unit="steps"))
@@ -56,7 +57,7 @@ def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("gpureport.store.series_file.SHARED_ROWS", 7)
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a", log(50, gpus=3))
-    file = parquet.ParquetFile(entry.folder / "hardware.parquet")
+    file = parquet.ParquetFile(local(entry.folder) / "hardware.parquet")
     for index in range(file.num_row_groups):
         assert len(set(file.read_row_group(index).column("device").to_pylist())) == 1
     assert file.num_row_groups > 10
@@ -100,7 +101,7 @@ def test_other_tools_read_it(tmp_path: Path) -> None:
 def test_a_file_holds_what_was_recorded(tmp_path: Path) -> None:
     """Besides the id of the run there are the columns that a source has, and no others."""
     entry = stored(Store(tmp_path / "store"), tmp_path / "a")
-    names = parquet.read_schema(entry.folder / "hardware.parquet").names
+    names = parquet.read_schema(local(entry.folder) / "hardware.parquet").names
     assert names == ["run_id", *entry.stored.columns]
     assert names[1:4] == ["device", "timestamp", "imputed"]
     assert {*names[4:]} == {
@@ -124,7 +125,7 @@ def test_a_run_is_looked_for_by_size_first(tmp_path: Path) -> None:
     sizes = reading(tmp_path / "a").sizes
     assert (store.may_hold(sizes), store.may_hold(sizes[::-1]), store.may_hold(sizes[:1])) == (True, True, False)
     old = replace(entry.run, sources=tuple(replace(each, bytes=None) for each in entry.run.sources))
-    (entry.folder / "run.json").write_text(run_json.dump_run(replace(entry.stored, run=old)))
+    (local(entry.folder) / "run.json").write_text(run_json.dump_run(replace(entry.stored, run=old)))
     assert store.may_hold(sizes[:1])
 
 
@@ -194,7 +195,7 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     """A run.json that cannot be read is named, and the rest is listed."""
     store = Store(tmp_path / "store")
     broken, whole = stored(store, tmp_path / "a"), stored(store, tmp_path / "b", log(30))
-    (broken.folder / "run.json").write_text("{")
+    (local(broken.folder) / "run.json").write_text("{")
     assert [entry.run.id for entry in store.entries()] == [whole.run.id]
     assert store.damaged() == [broken.folder]
 

@@ -22,6 +22,7 @@ from gpureport.store.stored_names import BASELINES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpureport.places import Place
     from gpureport.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.group(invoke_without_command=True)
 @store_option
 @click.pass_context
-def baseline(ctx: click.Context, *, store: Path | None) -> None:
+def baseline(ctx: click.Context, *, store: "Place | None") -> None:
     """Set, list or remove named baselines.
 
     Example: gpureport baseline set main runs/base
@@ -62,7 +63,7 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     made = set_baseline(place, baseline_name, list(entries.values()))
     click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
     runs = place.folder / BASELINES / made.name / "runs"
-    if _is_ignored_by_git(runs):
+    if isinstance(runs, Path) and _is_ignored_by_git(runs):
         print_note(f"git ignores {runs}; to commit it: git add --force {place.folder / BASELINES}")
 
 
@@ -90,7 +91,7 @@ def _find_entries(place: "Store", sources: tuple[str, ...], options: SourceOptio
 
 @baseline.command("list")
 @store_option
-def list_baselines(*, store: Path | None) -> None:
+def list_baselines(*, store: "Place | None") -> None:
     """List the baselines by name."""
     from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
 
@@ -106,7 +107,7 @@ def list_baselines(*, store: Path | None) -> None:
 @baseline.command()
 @click.argument("name", nargs=-1, required=True, shell_complete=complete_baselines)
 @store_option
-def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
+def rm(*, store: "Place | None", name: tuple[str, ...]) -> None:
     """Remove baselines, but not the runs they were copied from."""
     from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 

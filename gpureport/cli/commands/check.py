@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
     from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.places import Place
     from gpureport.recording import Recording
 
 
@@ -42,7 +42,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     gate: GateOptions,
     form: str,
     notify: bool,
-    exports: tuple[tuple[str, Path], ...],
+    exports: tuple[tuple[str, "Place"], ...],
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
@@ -105,7 +105,7 @@ def _read_log(options: SourceOptions, reading: "Reading | TrackedReading | CutRe
 
 
 def _export(
-    exports: Sequence[tuple[str, Path]], analysed: "AnalysedRuns", verdict: "Verdict", throughput: str | None
+    exports: Sequence[tuple[str, "Place"]], analysed: "AnalysedRuns", verdict: "Verdict", throughput: str | None
 ) -> None:
     """Write figures for other programs."""
     if not exports:

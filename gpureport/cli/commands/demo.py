@@ -1,17 +1,21 @@
 """`gpureport demo`."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.options.label_options import LabelOptions
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, step_grouping
 from gpureport.comparison.study.factors import parse_factors
 from gpureport.resources import find_shipped_folder
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 _CHAIN = "recorded/training_steps"
 _TITLE = "Sample logs, recorded"
@@ -24,14 +28,14 @@ _WORK = (32768.0, "images")
     "-o",
     "--output",
     "outputs",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     metavar="FILE",
     help="Also write the report of the five steps (repeatable).",
 )
 @report_output.open_option
 @report_output.text_detail_option
-def demo(*, outputs: tuple[Path, ...], opened: bool, detail: str) -> None:
+def demo(*, outputs: "tuple[Place, ...]", opened: bool, detail: str) -> None:
     """Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.
 
     Example: gpureport demo -o report.html --open

@@ -8,11 +8,13 @@ import click
 from gpureport.cli.options.analysis_options import config_option, price_option
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.option_values import GpuHourPrice, LabelNames
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
 
 if TYPE_CHECKING:
+    from gpureport.places import Place
     from gpureport.store.run_selection import RunSelection
 
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     "outputs",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     metavar="FILE",
     help="File to write; its extension names the format (repeatable).",
@@ -46,7 +48,7 @@ def fleet(  # noqa: PLR0913 - click hands over one argument an option
     labels: tuple[str, ...] | None,
     engine: str,
     scheduler: str | None,
-    outputs: tuple[Path, ...],
+    outputs: "tuple[Place, ...]",
     form: str,
     detail: str,
     templates: Path | None,

@@ -1,7 +1,6 @@
 """`gpureport nightly`."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +13,7 @@ from gpureport.cli.options import night_date
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import gate as gates
 from gpureport.cli.results import report_output
@@ -21,6 +21,7 @@ from gpureport.cli.results.captured_night import measure_runs, read_night
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, source_names
 from gpureport.errors import SettingsError
+from gpureport.places import RemotePath
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.nightly.history.night_history import History
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+    from gpureport.places import Place
 
 
 @click.command()
 @click.argument("source", nargs=-1, shell_complete=complete_sources)
-@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the pages.")
+@click.option("--site", type=PLACE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
 @gate_options
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 def nightly(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
-    site: Path,
+    site: "Place",
     label: str,
     night: str | None,
     gate: GateOptions,
@@ -66,6 +68,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if not source:
         _refuse_gate_without_source(gate, fail_on_change=fail_on_change)
     date, now = night_date.parse_night(night), night_date.now()
+    if isinstance(site, RemotePath):
+        site.check_bucket()
     rules = gates.read_rules(gate, analysis.config)
     store = source_names.find_store(options)
     history = History(store.folder)
@@ -132,7 +136,7 @@ def _check_changes(history: "History", draft: "NightlyRecord") -> "tuple[Check, 
 
 
 def _write_pages(
-    site: Path, history: "History", reports: NightReports, record: "NightlyRecord | None"
+    site: "Place", history: "History", reports: NightReports, record: "NightlyRecord | None"
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
     from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy

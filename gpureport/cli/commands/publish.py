@@ -1,24 +1,29 @@
 """`gpureport publish`."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.place_type import PLACE
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "--to",
     "targets",
     multiple=True,
     required=True,
     metavar="TARGET",
-    help="A folder, a run of MLflow (mlflow:STORE#RUN), or the store of compared runs (mlflow:STORE); repeatable.",
+    help="A folder, one of a bucket (s3://BUCKET/FOLDER), a run of MLflow (mlflow:STORE#RUN), or the store of compared "
+    "runs (mlflow:STORE); repeatable.",
 )
 @click.option("--skip-missing", is_flag=True, help="Leave out runs of the comparison that the store does not have.")
-def publish(*, files: tuple[Path, ...], targets: tuple[str, ...], skip_missing: bool) -> None:
+def publish(*, files: "tuple[Place, ...]", targets: tuple[str, ...], skip_missing: bool) -> None:
     """Put reports and figures where people look.
 
     Example: gpureport publish report.html --to mlflow:mlruns#RUN

@@ -8,6 +8,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.place_type import PlaceType
 
 _FINEST, _COARSEST = 0.1, 60.0
 
@@ -34,7 +35,7 @@ class _RecordCommand(click.Command):
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=PlaceType(local="a job is recorded on this machine"),
     metavar="DIR",
     help="New folder for the logs; without it, recording-DATE-TIME is made here.",
 )

@@ -1,6 +1,7 @@
 """`gpureport report`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,12 +9,16 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
 from gpureport.store.run_selection import RunSelection
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 
 @click.command()
@@ -22,7 +27,7 @@ from gpureport.store.run_selection import RunSelection
     "-o",
     "--output",
     "outputs",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     required=True,
     metavar="FILE",
@@ -45,7 +50,7 @@ from gpureport.store.run_selection import RunSelection
 def report(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
-    outputs: tuple[Path, ...],
+    outputs: "tuple[Place, ...]",
     title: str | None,
     templates: Path | None,
     detail: int | None,

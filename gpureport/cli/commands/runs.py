@@ -1,13 +1,13 @@
 """`gpureport runs`: what the store holds."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.completion import complete_runs
+from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import tag_selection_options
 from gpureport.cli.results import run_list
 from gpureport.cli.runs.chosen_store import open_store, store_option
@@ -15,6 +15,7 @@ from gpureport.cli.runs.stored_runs import select_stored_runs
 from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
+    from gpureport.places import Place
     from gpureport.store import Entry
 
 _FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": run_list.render_csv}
@@ -23,7 +24,7 @@ _FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": r
 @click.group(invoke_without_command=True)
 @store_option
 @click.pass_context
-def runs(ctx: click.Context, *, store: Path | None) -> None:
+def runs(ctx: click.Context, *, store: "Place | None") -> None:
     """List, show, label, export or remove stored runs.
 
     Example: gpureport runs show base
@@ -36,7 +37,7 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
 @click.option("--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Text for people, JSON or CSV.")
 @tag_selection_options
 @store_option
-def list_runs(*, store: Path | None, form: str, selection: RunSelection) -> None:
+def list_runs(*, store: "Place | None", form: str, selection: RunSelection) -> None:
     """List the runs, oldest first.
 
     Example: gpureport runs list --since 30d --tag user=ann --where gpus>=8
@@ -54,7 +55,7 @@ def list_runs(*, store: Path | None, form: str, selection: RunSelection) -> None
 @runs.command()
 @click.argument("run", shell_complete=complete_runs)
 @store_option
-def show(*, store: Path | None, run: str) -> None:
+def show(*, store: "Place | None", run: str) -> None:
     """Print what is known about a run, as JSON."""
     click.echo((open_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
 
@@ -63,7 +64,7 @@ def show(*, store: Path | None, run: str) -> None:
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("label")
 @store_option
-def step(*, store: Path | None, run: str, label: str) -> None:
+def step(*, store: "Place | None", run: str, label: str) -> None:
     """Set the optimization step of a run."""
     _relabel(store, run, step=label)
 
@@ -72,16 +73,16 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("name")
 @store_option
-def rename(*, store: Path | None, run: str, name: str) -> None:
+def rename(*, store: "Place | None", run: str, name: str) -> None:
     """Rename a run."""
     _relabel(store, run, name=name)
 
 
 @runs.command()
 @click.argument("run", shell_complete=complete_runs)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
+@click.option("-o", "--output", type=PLACE, required=True, metavar="FILE", help="Parquet file.")
 @store_option
-def export(*, store: Path | None, run: str, output: Path) -> None:
+def export(*, store: "Place | None", run: str, output: "Place") -> None:
     """Copy the series of a run to a Parquet file."""
     place = open_store(store)
     place.export(place.named(run), output)
@@ -90,7 +91,7 @@ def export(*, store: Path | None, run: str, output: Path) -> None:
 @runs.command()
 @click.argument("run", nargs=-1, required=True, shell_complete=complete_runs)
 @store_option
-def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
+def rm(*, store: "Place | None", run: tuple[str, ...]) -> None:
     """Remove runs."""
     place = open_store(store)
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
@@ -98,7 +99,7 @@ def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
         _echo(entry, "Removed ")
 
 
-def _relabel(store: Path | None, run: str, **labels: str) -> None:
+def _relabel(store: "Place | None", run: str, **labels: str) -> None:
     place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, **labels)))  # type: ignore[arg-type]  # labels are texts

@@ -7,14 +7,16 @@ import textwrap
 
 import click
 
+from gpureport.fetched_copies import name_by_url
+
 _TABLE = re.compile(r"\S {2,}\S")
 """Columns of a table."""
 _NARROW = 40
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, without characters that would steer a terminal."""
-    spaced = (" " if character.isspace() else character for character in text)
+    """Return text on one line, copies named by their URLs, without characters that would steer a terminal."""
+    spaced = (" " if character.isspace() else character for character in name_by_url(text))
     return "".join(character for character in spaced if character.isprintable())
 
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from gpureport.store.stored_names import find_store_folder, list_baseline_names, list_stored_names
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 KINDS = (
     "clocks_locked",
@@ -96,7 +100,8 @@ def complete_files(ctx: click.Context, param: click.Parameter, incomplete: str) 
 def complete_baselines(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the names of baselines."""
     del param
-    return _offer(list_baseline_names(_find_store(ctx)), incomplete)
+    store = _find_store(ctx)
+    return _offer(list_baseline_names(store) if store else (), incomplete)
 
 
 def complete_baseline_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -105,13 +110,16 @@ def complete_baseline_sources(ctx: click.Context, param: click.Parameter, incomp
 
 
 def _list_runs(ctx: click.Context) -> Sequence[str]:
-    return [each.word for each in reversed(list_stored_names(_find_store(ctx)))]
+    store = _find_store(ctx)
+    return [each.word for each in reversed(list_stored_names(store))] if store else []
 
 
-def _find_store(ctx: click.Context) -> Path:
-    """Return the store that the words typed so far name, else the nearest one."""
-    chosen: Path | None = ctx.params.get("store") or (ctx.parent.params.get("store") if ctx.parent else None)
-    return chosen or find_store_folder(Path.cwd())
+def _find_store(ctx: click.Context) -> Path | None:
+    """Return the store that the words typed so far name, else the nearest one; None for one that takes long to list."""
+    chosen: Place | None = ctx.params.get("store") or (ctx.parent.params.get("store") if ctx.parent else None)
+    if chosen is None:
+        return find_store_folder(Path.cwd())
+    return chosen if isinstance(chosen, Path) else None
 
 
 def _offer(words: Iterable[str], incomplete: str) -> list[CompletionItem]:

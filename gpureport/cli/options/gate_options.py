@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.options.completion import complete_baseline_sources, complete_limits
 from gpureport.cli.options.option_groups import Command, add_options, take_values
+from gpureport.cli.options.place_type import PLACE
+
+if TYPE_CHECKING:
+    from gpureport.places import Place
 
 _FILE = click.Path(path_type=Path)
 
@@ -30,9 +35,9 @@ _OPTIONS = (
         "--policy", type=_FILE, metavar="FILE", help="File with the rules (default: [[policy]] of the settings)."
     ),
     fail_on_option,
-    click.option("--junit", type=_FILE, metavar="FILE", help="Write what became of each rule as JUnit XML."),
+    click.option("--junit", type=PLACE, metavar="FILE", help="Write what became of each rule as JUnit XML."),
     click.option(
-        "--summary", type=_FILE, metavar="FILE", help="Write what became of each rule as Markdown, for a job summary."
+        "--summary", type=PLACE, metavar="FILE", help="Write what became of each rule as Markdown, for a job summary."
     ),
 )
 
@@ -44,8 +49,8 @@ class GateOptions:
     baseline: str | None = None
     policy: Path | None = None
     fail_on: tuple[str, ...] = ()
-    junit: Path | None = None
-    summary: Path | None = None
+    junit: "Place | None" = None
+    summary: "Place | None" = None
 
 
 def gate_options(command: Command) -> Command:

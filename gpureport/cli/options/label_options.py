@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.options.completion import complete_gpu_models
-from gpureport.cli.options.option_groups import FILE, refuse_repetition
+from gpureport.cli.options.option_groups import refuse_repetition
 from gpureport.cli.options.option_values import Amount, GpuModel, Pair
+from gpureport.cli.options.place_type import FETCHED_FILE
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ LABEL_OPTIONS = (
     click.option(
         "--labels",
         "label_table",
-        type=FILE,
+        type=FETCHED_FILE,
         metavar="FILE",
         help="Table of jobs, such as sacct -P prints: user, account, job and node become labels of the runs.",
     ),

@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gpureport.comparison.steps.training_goals import QualityTarget, parse_direction, parse_target
+from gpureport.places import Place, parse_place
 
 _FINEST, _COARSEST = 0.001, 86_400.0
 
@@ -232,17 +232,17 @@ class GpuModel(click.ParamType[str]):
         return name
 
 
-class Export(click.ParamType[tuple[str, Path]]):
+class Export(click.ParamType[tuple[str, Place]]):
     """`FORMAT=FILE`."""
 
     name = "format=file"
     formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:  # noqa: ANN401 - click's signature
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
         """Take format and file apart."""
         if isinstance(value, tuple):
             return value
         form, _, file = str(value).partition("=")
         if form not in self.formats or not file:
             self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
-        return form, Path(file)
+        return form, parse_place(file)

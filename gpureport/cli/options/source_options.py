@@ -10,20 +10,24 @@ import click
 from gpureport.cli.options.label_options import LABEL_OPTIONS, LabelOptions
 from gpureport.cli.options.option_groups import FILE, Command, add_options, refuse_repetition, take_values
 from gpureport.cli.options.option_values import Fields, Indices, JobNumber, Seconds
+from gpureport.cli.options.place_type import FETCHED_FILE, PLACE
 from gpureport.cli.options.tracker_options import TRACKER_OPTIONS, TrackerOptions
 from gpureport.errors import SettingsError
 from gpureport.importers.protocol.registry import IMPORTERS
 
 if TYPE_CHECKING:
     from gpureport.importers import ReadOptions, Window
+    from gpureport.places import Place
 
 T = TypeVar("T")
 
 _INPUT = (
-    click.option("--host", type=FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
+    click.option(
+        "--host", type=FETCHED_FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."
+    ),
     click.option(
         "--training",
-        type=FILE,
+        type=FETCHED_FILE,
         multiple=True,
         metavar="FILE",
         help="Metrics that the training loop wrote: CSV or JSON (repeatable; one for each of several sources).",
@@ -157,7 +161,12 @@ class WindowOptions:
 
 _OUTPUT = (
     click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in the output."),
-    click.option("--store", type=FILE, metavar="DIR", help="The store (default: .gpureport in this folder or above)."),
+    click.option(
+        "--store",
+        type=PLACE,
+        metavar="DIR",
+        help="The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).",
+    ),
 )
 
 
@@ -171,7 +180,7 @@ class SourceOptions:
     window: WindowOptions = field(default_factory=WindowOptions)
     tracker: TrackerOptions = field(default_factory=TrackerOptions)
     anonymise: bool = False
-    store: Path | None = None
+    store: "Place | None" = None
 
     @property
     def kind(self) -> str | None:

@@ -12,6 +12,7 @@ from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.runs import analyses, gate_sources, named_runs
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.errors import SourceError
+from gpureport.fetched_copies import name_by_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,6 +73,7 @@ def read_night(
     tonight, recorded = CapturedNight(), history.read_all() if named else []
     for group, own in gate_sources.group_sources(named, options):
         step = own.labels.step[0] if own.labels.step else ""
+        source = name_by_url(group[0])
         stored = partial(_read_stored, store, own)
         for found in gate_sources.read_each_run(group, own, stored, partial(_store_and_read, store)):
             if isinstance(found, InternalError):
@@ -82,10 +84,10 @@ def read_night(
                 click.echo(f"gpureport: {make_printable(str(found))}", err=True)
             elif (first := first_night_of_run(recorded, found.run.id)) not in {None, date}:
                 what = f"this is the log of the night {first}, not a new one"
-                tonight.add_missing(group[0], step, what)
-                click.echo(f"gpureport: {make_printable(group[0])}: {what}", err=True)
+                tonight.add_missing(source, step, what)
+                click.echo(f"gpureport: {make_printable(source)}: {what}", err=True)
             else:
-                tonight.runs.append((group[0], found))
+                tonight.runs.append((source, found))
     if not options.labels.name:
         names = named_runs.make_run_names_distinct([recording for _, recording in tonight.runs])
         tonight.runs = [(source, named) for (source, _), named in zip(tonight.runs, names, strict=True)]

@@ -14,6 +14,7 @@ from gpureport.cli.results import report_output
 
 if TYPE_CHECKING:
     from gpureport.fleet.fleet_report import FleetReport
+    from gpureport.places import Place
 
 _SOURCE = 3
 """Exit code when no run could be read and analysed."""
@@ -21,7 +22,7 @@ _MOST_NAMED = 20
 """Failed runs that are named on standard error; the report names all."""
 
 
-def check_fleet_options(outputs: Sequence[Path], templates: Path | None, *, full: bool, opened: bool) -> None:
+def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, full: bool, opened: bool) -> None:
     """Refuse files of unknown kinds, and options that no file needs, before any work is done.
 
     Raises:
@@ -36,7 +37,7 @@ def check_fleet_options(outputs: Sequence[Path], templates: Path | None, *, full
 
 def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
     report: "FleetReport",
-    outputs: Sequence[Path],
+    outputs: "Sequence[Place]",
     form: str,
     *,
     templates: Path | None = None,

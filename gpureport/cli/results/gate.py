@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpureport.checks.policy import Policy
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.findings import Check
+    from gpureport.places import Place
 
 _REPEATED = 20
 """Runs of the store, the newest, that noise is measured from."""
@@ -164,11 +165,11 @@ def write_results(
         write_file(options.summary, check_summary.render_markdown(checks, lines[0], lines[1:]))
 
 
-def write_file(path: Path, content: str) -> None:
+def write_file(path: "Place", content: str) -> None:
     """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
     from gpureport.report.formats.output import write_whole  # noqa: PLC0415 - loads the report
 
-    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
+    if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)
     else:

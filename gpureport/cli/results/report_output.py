@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.study.factors import Factor
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
+    from gpureport.places import Place
     from gpureport.report.model.report_content import Report
     from gpureport.report.model.shapes import Explanation
 
@@ -114,7 +115,7 @@ def measure_output() -> tuple[int, bool]:
 
 
 def check_outputs(
-    paths: Sequence[Path],
+    paths: "Sequence[Place]",
     sources: Sequence[str | Path] = (),
     templates: Path | None = None,
     detail: int | None = None,
@@ -130,7 +131,7 @@ def check_outputs(
     read = {Path(source).resolve() for source in sources}
     for path in paths:
         check_one(path)
-        if path.resolve() in read:
+        if path.resolve() in read if isinstance(path, Path) else str(path) in sources:
             raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
     if templates is not None:
         check_templates(templates, paths)
@@ -140,7 +141,7 @@ def check_outputs(
 
 def write_report(
     content: "Report",
-    paths: Sequence[Path],
+    paths: "Sequence[Place]",
     templates: Path | None = None,
     detail: int | None = None,
     *,
@@ -168,7 +169,7 @@ def write_report(
         open_page(paths)
 
 
-def open_page(paths: Sequence[Path]) -> None:
+def open_page(paths: "Sequence[Place]") -> None:
     """Show the first page or PDF in the program that the system has for it, or say that there is none."""
     path = str(_find_page(paths))
     # without a display a system may start a browser of text in this terminal
@@ -177,7 +178,7 @@ def open_page(paths: Sequence[Path]) -> None:
         print_note(f"No browser was found on this machine. Copy {path} to one that has a browser, and open it there.")
 
 
-def check_openable(paths: Sequence[Path]) -> None:
+def check_openable(paths: "Sequence[Place]") -> None:
     """Refuse to open a report when no file of it can be looked at in a browser.
 
     Raises:
@@ -187,8 +188,9 @@ def check_openable(paths: Sequence[Path]) -> None:
         raise RenderError("--open", "no page and no PDF is written", "add -o report.html")
 
 
-def _find_page(paths: Sequence[Path]) -> Path | None:
-    return next((path for path in paths if path.suffix.lower() in _OPENED), None)
+def _find_page(paths: "Sequence[Place]") -> Path | None:
+    """Return the first page or PDF on this machine."""
+    return next((path for path in paths if isinstance(path, Path) and path.suffix.lower() in _OPENED), None)
 
 
 open_option = click.option("--open", "opened", is_flag=True, help="Open the page or PDF that was written.")

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpureport.cli.options.place_type import PLACE
 from gpureport.errors import StoreError
 
 if TYPE_CHECKING:
+    from gpureport.places import Place
     from gpureport.store import Store
 
-store_option = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
+store_option = click.option("--store", type=PLACE, metavar="DIR", help="The store: a folder, or s3://BUCKET/FOLDER.")
 """The option that names the store."""
 
 
-def open_store(folder: Path | None) -> "Store":
+def open_store(folder: "Place | None") -> "Store":
     """Return the store a person named, else the nearest one."""
     from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors
 from gpureport.cli.messages.progress import show_progress
-from gpureport.cli.runs import named_runs, source_joining, source_names
+from gpureport.cli.runs import fetched_sources, named_runs, source_joining, source_names
 from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def group_sources(sources: Sequence[str], options: "SourceOptions") -> "list[tuple[tuple[str, ...], SourceOptions]]":
-    """Return the sources that are read together, with their options."""
+    """Return the sources that are read together, with their options. One that cannot be fetched is read as missing."""
+    sources = fetched_sources.fetch_readable_sources(sources)
     if options.input.as_one_run and sources:
         return [(tuple(sources), options)]
     return [((source,), own) for source, own in source_joining.pair_sources(sources, options)]

@@ -13,6 +13,7 @@ from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
 from gpureport.cli.runs import (
+    fetched_sources,
     job_selection,
     label_tables,
     skipped_sources,
@@ -40,6 +41,7 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
+    sources = fetched_sources.fetch_sources(sources)
     window, table = options.window.window, label_tables.open_table(options.labels)
     is_cut = window is not None or options.window.job is not None
     with progress.show_stage("Looking for runs"):
@@ -151,7 +153,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines = []
-    for source in sources:
+    for source in fetched_sources.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
             raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
@@ -188,7 +190,8 @@ def read_recordings(
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _read_sources(sources, options, tolerant=tolerant, steps=steps, check=check)
+    fetched = fetched_sources.fetch_sources(sources)
+    read = _read_sources(fetched, options, tolerant=tolerant, steps=steps, check=check)
     _one_name(options, len(read))
     if options.anonymise:
         return [hide_names(recording) for recording in read]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.errors import StoreError
+from gpureport.places import is_bucket_url
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -32,8 +33,8 @@ def find_lookup(options: "SourceOptions") -> "RunLookup":
 
 
 def is_missing(source: str) -> bool:
-    """Return whether a source is neither a file, a folder nor a run of a tracker."""
-    return source != "-" and not path_exists(source) and not _names_tracker(source)
+    """Return whether a source is neither a file, a folder, a run of a tracker, nor in a bucket."""
+    return source != "-" and not path_exists(source) and not _names_tracker(source) and not is_bucket_url(source)
 
 
 def is_source(source: str, options: "SourceOptions | None" = None) -> bool:

@@ -10,6 +10,7 @@ from gpureport.fleet.fleet_report import FleetReport
 from gpureport.fleet.formats import fleet_json
 from gpureport.fleet.page.page_building import build_page
 from gpureport.fleet.page.page_model import FleetPage
+from gpureport.places import Place
 from gpureport.report.formats import output
 
 FORMATS = {
@@ -25,7 +26,7 @@ _WITH_TEMPLATES = {".html", ".pdf"}
 _WITH_FULL = {".txt", ".pdf"}
 
 
-def check_fleet_outputs(paths: Sequence[Path], templates: Path | None = None, *, full: bool = False) -> None:
+def check_fleet_outputs(paths: Sequence[Place], templates: Path | None = None, *, full: bool = False) -> None:
     """Refuse files of unknown kinds, and options that no file needs, before any work is done.
 
     Raises:
@@ -43,7 +44,7 @@ def check_fleet_outputs(paths: Sequence[Path], templates: Path | None = None, *,
 
 def write_fleet_report(  # noqa: PLR0913 - what a file depends on, each by name
     report: FleetReport,
-    targets: Sequence[Path],
+    targets: Sequence[Place],
     *,
     command: str,
     version: str,

@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from gpureport import label_tags
 from gpureport.errors import GpureportError
@@ -14,6 +13,7 @@ from gpureport.fleet.running.summary_task import ReadOutcome, ReadTask, RunOutco
 from gpureport.fleet.running.task_pool import Engine, TaskPool
 from gpureport.fleet.summaries.summary_file import SummaryFile, group_by_run
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
+from gpureport.places import Place
 from gpureport.store.indexed_run import IndexedRun
 
 Watch = Callable[[int, int, str], None]
@@ -33,7 +33,7 @@ class FleetSummaries:
 
     summaries: tuple[GpuSummary, ...]
     analysed: int
-    damaged: tuple[Path, ...]
+    damaged: tuple[Place, ...]
     traces: tuple[tuple[str, str], ...]
 
 
@@ -47,7 +47,7 @@ class SelectedRuns:
         every_run: ids of all runs of the store: summaries of any other run are forgotten.
     """
 
-    store: Path
+    store: Place
     runs: Sequence[IndexedRun]
     every_run: frozenset[str]
 

@@ -3,7 +3,6 @@
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gpureport.analysis import analyze
@@ -11,6 +10,7 @@ from gpureport.errors import GpureportError, InternalError, SettingsError, Store
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
+from gpureport.places import Place
 from gpureport.store import Store
 from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.store import Entry
@@ -33,7 +33,7 @@ class RunOutcome:
 class SummaryTask:
     """A stored run to be summarised."""
 
-    store: Path
+    store: Place
     run_id: str
     settings: SummarySettings
 
@@ -58,7 +58,7 @@ class ReadTask:
         read: reads it into a store unless it is there, and returns it with what was done.
     """
 
-    store: Path
+    store: Place
     reading: Any
     read: Callable[..., tuple[Entry, str]]
 

@@ -7,13 +7,13 @@ read or written, and a summary that is lost on the way is made again.
 
 from collections.abc import Iterable, Sequence
 from io import BytesIO
-from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import summary_table
+from gpureport.places import Place
 from gpureport.store import atomic_writes
 
 FOLDER, TABLE, _PARTS = "fleet", "summaries.parquet", "parts"
@@ -31,13 +31,13 @@ class SummaryFile:
         damaged: files that could not be read, after `load`.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Place) -> None:
         """Take the folder of a store; nothing is written yet."""
         self._folder = store / FOLDER
         self._parts = self._folder / _PARTS
         self.path = self._folder / TABLE
-        self.damaged: list[Path] = []
-        self._found: list[Path] = []
+        self.damaged: list[Place] = []
+        self._found: list[Place] = []
         self._loaded: list[GpuSummary] = []
 
     def load(self) -> list[GpuSummary]:
@@ -48,7 +48,7 @@ class SummaryFile:
         self._loaded = [summary for summaries in tables for summary in summaries]
         return self._loaded
 
-    def _read(self, path: Path) -> list[GpuSummary]:
+    def _read(self, path: Place) -> list[GpuSummary]:
         try:
             return load_summaries(path.read_bytes())
         except _DAMAGED:

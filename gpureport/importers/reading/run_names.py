@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpureport.fetched_copies import name_by_url
 from gpureport.importers.reading.sources import derive_name, split_log_path
 from gpureport.recording import Run
 
@@ -60,3 +61,10 @@ def lengthen_equal_names(readings: "Sequence[Reading]") -> None:
         if len(same) > 1:
             for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
                 each.longer_name = longer
+
+
+def name_copies_by_url(run: Run) -> Run:
+    """Return a run whose sources and notes name what was fetched from a bucket by its URL, not by its local copy."""
+    sources = tuple(replace(each, locator=name_by_url(each.locator)) for each in run.sources)
+    quality = replace(run.quality, notes=tuple(map(name_by_url, run.quality.notes)))
+    return replace(run, sources=sources, quality=quality)

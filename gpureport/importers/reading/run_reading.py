@@ -17,6 +17,7 @@ from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
 from gpureport.importers.reading.run_files import read_run_files
+from gpureport.importers.reading.run_names import name_copies_by_url
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.metrics import Scope
@@ -268,7 +269,7 @@ class Reading:
             work=labels.work,
             quality=quality,
         )
-        run = name_gpu_models(run, labels.gpu_model)
+        run = name_copies_by_url(name_gpu_models(run, labels.gpu_model))
         return labels.look_up(run) if labels.table else run
 
     def sources_read(self) -> tuple[SourceSummary, ...]:

@@ -20,6 +20,7 @@ from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, ReadOptions
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.text.distinct_lines import thinned
+from gpureport.places import is_bucket_url
 from gpureport.recording import Source
 from gpureport.recording_advice import RECORDS_ONE
 
@@ -82,6 +83,8 @@ def _missing_source_hint(source: str) -> str:
     """Return what to do about a missing source, which may be the address of a tracker."""
     if source.startswith(_ADDRESSES):
         return "put mlflow: before the address of a store of MLflow; a log is read from a file"
+    if "://" in source and not is_bucket_url(source):
+        return "a log is read from a path, s3://, gs:// or az://"
     if path := _find_store_path(source):
         return f"a run after # is one of a store of a tracker, which {path} is not"
     return "check the path"

@@ -9,6 +9,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
+from gpureport.importers.reading.run_names import name_copies_by_url
 from gpureport.importers.reading.sources import format_identity_options
 from gpureport.importers.timebase import zones
 from gpureport.recording import Recording, Run, Source
@@ -100,20 +101,22 @@ class TrackedReading:
         """Return what is known about the run."""
         tracked = self._tracked
         return self.labels.applied(
-            Run(
-                id=self.run_id,
-                name=tracked.name,
-                started=tracked.span[0],
-                ended=tracked.span[1],
-                timezone=self._options.tz or "UTC",
-                interval=tracked.interval,
-                sources=self.sources,
-                devices=tracked.devices,
-                stages=tracked.stages,
-                params=tracked.params,
-                tags=tracked.tags,
-                work=tracked.work,
-                quality=tracked.quality,
+            name_copies_by_url(
+                Run(
+                    id=self.run_id,
+                    name=tracked.name,
+                    started=tracked.span[0],
+                    ended=tracked.span[1],
+                    timezone=self._options.tz or "UTC",
+                    interval=tracked.interval,
+                    sources=self.sources,
+                    devices=tracked.devices,
+                    stages=tracked.stages,
+                    params=tracked.params,
+                    tags=tracked.tags,
+                    work=tracked.work,
+                    quality=tracked.quality,
+                )
             )
         )
 

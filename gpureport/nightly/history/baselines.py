@@ -8,13 +8,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
 from gpureport.errors import SettingsError, StoreError
+from gpureport.places import Place, RemotePath
+from gpureport.places.fetching import fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
 from gpureport.store.stored_names import BASELINES
 
+_MARKER = "store.json"
+"""File that makes a folder a store; a baseline appears by it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -34,7 +37,7 @@ def open_baseline(store: Store, name: str) -> Store:
         StoreError: when there is no such baseline.
     """
     folder = _baseline_folder(store, name)
-    if not folder.is_dir():
+    if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
@@ -61,11 +64,15 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     with atomic_writes.raise_store_errors(store.folder):
         place.parent.mkdir(parents=True, exist_ok=True)
         atomic_writes.remove_stale_files(place.parent)
-    with atomic_writes.write_folder(place.parent, lambda: name) as part, atomic_writes.raise_store_errors(store.folder):
-        shutil.copyfile(store.folder / "store.json", part / "store.json")
+    with (
+        atomic_writes.write_folder(place.parent, lambda: name, _MARKER) as part,
+        atomic_writes.raise_store_errors(store.folder),
+    ):
+        (part / _MARKER).write_bytes((store.folder / _MARKER).read_bytes())
         for entry in entries:
             copy = part / "runs" / entry.run.id
-            shutil.copytree(entry.folder, copy)
+            folder = fetch(entry.folder) if isinstance(entry.folder, RemotePath) else entry.folder
+            shutil.copytree(folder, copy)
             for file in copy.iterdir():
                 atomic_writes.flush_to_disk(file)
     return Baseline(name=name, runs=tuple(entry.run for entry in entries))
@@ -73,7 +80,7 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
 
 def list_baselines(store: Store) -> tuple[Baseline, ...]:
     """Return the baselines of a store by name."""
-    folders = sorted((store.folder / BASELINES).glob("[!.]*/")) if (store.folder / BASELINES).is_dir() else []
+    folders = sorted(path.parent for path in (store.folder / BASELINES).glob(f"[!.]*/{_MARKER}"))
     return tuple(
         Baseline(name=folder.name, runs=tuple(entry.run for entry in Store(folder).entries())) for folder in folders
     )
@@ -86,10 +93,8 @@ def remove_baseline(store: Store, name: str) -> None:
         StoreError: when there is no such baseline.
     """
     folder = open_baseline(store, name).folder
-    gone = atomic_writes.temporary_path(folder.parent, name)
     with atomic_writes.raise_store_errors(store.folder):
-        folder.rename(gone)
-        shutil.rmtree(gone)
+        atomic_writes.remove_folder(folder, _MARKER)
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
@@ -109,7 +114,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     return [small.read(entry) for entry in entries]
 
 
-def _baseline_folder(store: Store, name: str) -> Path:
+def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise SettingsError(name, "no name of a baseline", hint)

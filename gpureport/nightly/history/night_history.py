@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.places import Place
+from gpureport.places.mapping import map_places
 from gpureport.store import atomic_writes
 
 FOLDER = "history"
@@ -19,11 +20,11 @@ _SUFFIX = ".parquet"
 class History:
     """The nights of a store."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Place) -> None:
         """Take the folder of a store; its history is made with the first night."""
         self.folder = store / FOLDER
 
-    def append(self, night: NightlyRecord) -> Path:
+    def append(self, night: NightlyRecord) -> Place:
         """Add a record as one file, which appears whole or not at all and is named by its content; return the file.
 
         Raises:
@@ -43,7 +44,7 @@ class History:
         Raises:
             StoreError: when a file cannot be read.
         """
-        return [self._read(path) for path in self._files()]
+        return map_places(self._read, self._files())
 
     def read_latest(self) -> list[NightlyRecord]:
         """Return the latest record of each run, by date.
@@ -53,9 +54,9 @@ class History:
         """
         return keep_latest_records(self.read_all())
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[Place]:
         try:
-            found = list(self.folder.iterdir())
+            found: list[Place] = list(self.folder.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -65,7 +66,7 @@ class History:
         return sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
 
     @staticmethod
-    def _read(path: Path) -> NightlyRecord:
+    def _read(path: Place) -> NightlyRecord:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except (OSError, ValueError, IndexError, KeyError, TypeError, pa.ArrowException) as error:

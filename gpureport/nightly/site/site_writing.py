@@ -12,6 +12,8 @@ from gpureport.nightly.changes.change_events import group_changes, judge_events
 from gpureport.nightly.changes.trend import Trend
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import night_wording, page_building
+from gpureport.places import Place
+from gpureport.places.sending import stage_folder
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes
 
@@ -21,13 +23,13 @@ REPORTS = "nights"
 BACK = "../index.html"
 """The first page, as seen from a report."""
 
-_FIGURES = "figures"
+_FIGURES, _INDEX = "figures", "index.html"
 
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
 """Returns the report of a night as a page; None where its runs are kept no longer."""
 
 
-def write_site(site: Path, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer) -> None:
+def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer) -> None:
     """Write every page; the report of a night only where it is not there yet.
 
     Args:
@@ -37,29 +39,39 @@ def write_site(site: Path, nights: Sequence[NightlyRecord], trends: Sequence[Tre
         report: renders the report of a night.
 
     Raises:
+        PlaceError: when the bucket of the site cannot be reached, or refuses.
         RenderError: when a page cannot be written.
     """
     try:
-        for folder in (site, site / REPORTS, site / _FIGURES):
-            folder.mkdir(parents=True, exist_ok=True)
-        atomic_writes.remove_stale_files(site)
-        reports = {night.page for night in nights if night.measured_runs and _ensure_report(site, night, report)}
-        for name, content in _render_pages(nights, trends, reports):
-            _write_page(site, name, content.encode())
+        with stage_folder(site, _INDEX) as folder:
+            _write_pages(site, folder, nights, trends, report)
     except OSError as error:
         hint = "choose a folder that can be written with --site"
         raise RenderError(str(site), f"cannot be written ({error.strerror})", hint) from error
 
 
-def _ensure_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
-    """Return whether the report of a night is there, after having made it where it can be."""
-    name = f"{REPORTS}/{night.page}.html"
-    if (site / name).is_file():
-        return True
+def _write_pages(
+    site: Place, folder: Path, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer
+) -> None:
+    """Write the pages of a site to a folder, which is the site, or whose files are sent there."""
+    for each in (folder, folder / REPORTS, folder / _FIGURES):
+        each.mkdir(parents=True, exist_ok=True)
+    atomic_writes.remove_stale_files(folder)
+    present = {path.name for path in (site / REPORTS).iterdir()}
+    measured = [night for night in nights if night.measured_runs]
+    reports = {
+        night.page for night in measured if f"{night.page}.html" in present or _make_report(folder, night, report)
+    }
+    for name, content in _render_pages(nights, trends, reports):
+        _write_page(folder, name, content.encode())
+
+
+def _make_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
+    """Write the report of a night where it can be made; return whether it is there."""
     content = report(night)
     if content is None:
         return False
-    _write_page(site, name, content)
+    _write_page(site, f"{REPORTS}/{night.page}.html", content)
     return True
 
 
@@ -81,7 +93,7 @@ def _render_pages(
     def page(template: str, **content: object) -> str:
         return templates.get_template(template).render(**shared, **content)
 
-    yield "index.html", page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
+    yield _INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
     yield "nights.html", page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
     verdicts = judge_events(group_changes(trends))
     addresses = page_building.map_report_names(nights)

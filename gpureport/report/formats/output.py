@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import RenderError
+from gpureport.places import Place, RemotePath, parse_place
 
 if TYPE_CHECKING:
     from gpureport.report.model.report_content import Report
@@ -49,7 +50,7 @@ _WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
-def check_path(path: Path, formats: Collection[str] = tuple(FORMATS)) -> None:
+def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
 
     Args:
@@ -57,19 +58,23 @@ def check_path(path: Path, formats: Collection[str] = tuple(FORMATS)) -> None:
         formats: extensions of the formats there are.
 
     Raises:
+        PlaceError: when its bucket is not there, or cannot be reached.
         RenderError: naming the formats there are, or the place.
     """
     if str(path) == "-":
         return
     if path.suffix.lower() not in formats:
         raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
+    if isinstance(path, RemotePath):
+        path.check_bucket()
+        return
     folder = next((each for each in path.absolute().parents if each.exists()), Path("/"))
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         why = "no permission to write there" if folder.is_dir() else "no folder"
         raise RenderError(str(path), f"cannot be written ({folder}: {why})", _ELSEWHERE)
 
 
-def check_templates(templates: Path, paths: Sequence[Path]) -> None:
+def check_templates(templates: Path, paths: Sequence[Place]) -> None:
     """Refuse templates that cannot be used, or that no requested format uses, before any work is done.
 
     Raises:
@@ -83,7 +88,7 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
     themes.check_theme(templates)
 
 
-def check_detail(paths: Sequence[Path], detail: int) -> None:
+def check_detail(paths: Sequence[Place], detail: int) -> None:
     """Refuse `--detail` when no requested format depends on it.
 
     Args:
@@ -105,7 +110,7 @@ def check_detail(paths: Sequence[Path], detail: int) -> None:
         )
 
 
-def _format_extension(path: Path) -> str:
+def _format_extension(path: Place) -> str:
     """Return the extension of the format that a file of this name is written in."""
     return _FILE_NAMES.get(path.name.lower(), path.suffix.lower())
 
@@ -137,7 +142,7 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
     return content if isinstance(content, bytes) else str(content).encode()
 
 
-def write(report: "Report", path: Path | str, *, templates: Path | None = None, detail: int | None = None) -> None:
+def write(report: "Report", path: Place | str, *, templates: Path | None = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all.
@@ -154,17 +159,21 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None, 
     if str(path) == "-":
         sys.stdout.write(render(report, _TEXT, detail=detail).decode())
         return
-    target = Path(path)
+    target = parse_place(path) if isinstance(path, str) else path
     check_path(target)
     write_whole(target, render(report, _format_extension(target), templates, detail))
 
 
-def write_whole(target: Path, content: bytes) -> None:
+def write_whole(target: Place, content: bytes) -> None:
     """Write a file whole or not at all, and the folders it lies in.
 
     Raises:
+        PlaceError: when the bucket cannot be written to.
         RenderError: when it cannot be written.
     """
+    if isinstance(target, RemotePath):
+        target.write_bytes(content)
+        return
     try:
         _replace(target, content)
     except OSError as error:

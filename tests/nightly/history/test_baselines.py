@@ -10,6 +10,7 @@ from gpureport.importers import IMPORTER_VERSION
 from gpureport.nightly.history import baselines
 from gpureport.store import Entry, Store
 from tests.importers.written_logs import log
+from tests.local_place import local
 from tests.store.runs import reading
 
 
@@ -37,7 +38,7 @@ def test_a_baseline_lives_without_the_store(tmp_path: Path) -> None:
     store, entry = stored(tmp_path, 100)
     baselines.set_baseline(store, "main", [entry])
     elsewhere = tmp_path / "elsewhere" / ".gpureport"
-    shutil.copytree(store.folder / "baselines", elsewhere / "baselines")
+    shutil.copytree(local(store.folder) / "baselines", elsewhere / "baselines")
     assert [one.run.id for one in baselines.read_baseline(Store(elsewhere), "main")] == [entry.run.id]
 
 
@@ -69,7 +70,7 @@ def test_a_damaged_baseline_says_so(tmp_path: Path) -> None:
     """A baseline without its files is an error, not an empty one."""
     store, entry = stored(tmp_path, 100)
     baselines.set_baseline(store, "main", [entry])
-    shutil.rmtree(store.folder / "baselines" / "main" / "runs")
+    shutil.rmtree(local(store.folder) / "baselines" / "main" / "runs")
     with pytest.raises(StoreError, match=r"damaged: .*main/runs is missing; did git ignore it"):
         baselines.read_baseline(store, "main")
     assert baselines.list_baselines(store) == (baselines.Baseline(name="main", runs=()),)

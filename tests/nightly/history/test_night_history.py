@@ -15,6 +15,7 @@ from gpureport.nightly.history import record_file
 from gpureport.nightly.history.capture import capture_missing
 from gpureport.nightly.history.night_history import History, first_night_of_run, keep_latest_records
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from tests.local_place import local
 from tests.nightly.made import day, night, part, year
 
 
@@ -29,7 +30,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     written = night(
         1, full, capture_missing("x.csv", "s", "no such file or run"), label="abc", recorded=1_773_400_000_123_456
     )
-    path = History(tmp_path).append(written)
+    path = local(History(tmp_path).append(written))
     (read,) = History(tmp_path).read_all()
     assert read.runs == written.runs
     assert (read.date, read.label, read.recorded, read.id) == (day(1), "abc", written.recorded, written.id)
@@ -48,8 +49,8 @@ def test_limits_are_kept_with_the_night(tmp_path: Path) -> None:
     history.append(replace(plain, checks=held))
     (found,) = history.read_latest()
     assert found.checks == held
-    assert set(parquet.read_schema(history.append(plain)).metadata or {}) == {b"gpureport.history"}
-    rows = pa.concat_tables(parquet.read_table(path) for path in sorted(history.folder.iterdir()))
+    assert set(parquet.read_schema(local(history.append(plain))).metadata or {}) == {b"gpureport.history"}
+    rows = pa.concat_tables(parquet.read_table(path) for path in sorted(local(history.folder).iterdir()))
     assert len(rows) == 4 * len(plain.runs[0].figures)
     again = replace(night(0, part({"idle_ratio": 0.02}), recorded=9), checks=held[:1])
     both = keep_latest_records([replace(plain, checks=held), again])
@@ -61,7 +62,7 @@ def test_one_table_for_any_tool(tmp_path: Path) -> None:
     history = History(tmp_path)
     history.append(night(0, part({"idle_ratio": 0.1})))
     history.append(night(1, capture_missing("gpu.csv", "", "no such file or run")))
-    table = pa.concat_tables(parquet.read_table(path) for path in sorted(history.folder.iterdir()))
+    table = pa.concat_tables(parquet.read_table(path) for path in sorted(local(history.folder).iterdir()))
     rows = table.to_pylist()
     assert len(rows) == 21
     assert [row["value"] for row in rows if row["metric"] == "idle_ratio"] == [0.1]
@@ -116,8 +117,8 @@ def test_merging_is_copying(tmp_path: Path) -> None:
             job.append(each)
     both.folder.mkdir(parents=True)
     for job in chance.sample(jobs, 3):
-        for path in job.folder.iterdir():
-            shutil.copy(path, both.folder)
+        for path in local(job.folder).iterdir():
+            shutil.copy(path, local(both.folder))
     assert both.read_latest() == one.read_latest()
     assert [each.date for each in one.read_latest()] == [each.date for each in all_nights]
 
@@ -133,7 +134,7 @@ def test_when_a_run_was_recorded() -> None:
 def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
     """A night that cannot be read is an error that names the file, never a night less."""
     history = History(tmp_path)
-    path = history.append(night(0, part({"idle_ratio": 0.1})))
+    path = local(history.append(night(0, part({"idle_ratio": 0.1}))))
     content = path.read_bytes()
     if damage == "cut":
         path.write_bytes(content[:-9])

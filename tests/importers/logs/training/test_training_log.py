@@ -16,6 +16,7 @@ from gpureport.recording import Recording
 from gpureport.series_table import TRAINING_SCHEMA
 from gpureport.store import Store
 from tests.importers.written_logs import log
+from tests.local_place import local
 
 LIGHTNING = "epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,,2.1\n1,30,nan,\n"
 BOARD = "Wall time,Step,Value\n1773478801.5,1,0.5\n1773478805.5,2,0.25\n"
@@ -143,7 +144,7 @@ def test_the_store_keeps_it_and_sees_damage(tmp_path: Path) -> None:
     entry = store.write(reading(tmp_path, tmp_path / "metrics.csv"), IMPORTER_VERSION)
     whole = reading(tmp_path, tmp_path / "metrics.csv").recording()
     assert store.read(entry).training.drop_columns(["value"]).equals(whole.training.drop_columns(["value"]))
-    path = entry.folder / "training.parquet"
+    path = local(entry.folder) / "training.parquet"
     data = bytearray(path.read_bytes())
     for place in range(0, len(data), 7):
         path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])

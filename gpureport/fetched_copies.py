@@ -1,0 +1,41 @@
+"""Local copies of what lies in buckets, and the URLs that every text names them by.
+
+What lies in a bucket is read from a copy in a temporary folder, which is removed when the process ends. The copy of
+`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so that a path becomes a URL by its beginning alone.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+SCHEMES = ("s3", "gs", "az")
+"""Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
+_PREFIX = "gpureport-"
+_VARIABLE = "GPUREPORT_COPIES"
+"""Variable of the environment with the folder: processes that read logs for this one name them as it does."""
+
+
+def copy_path(scheme: str, path: str) -> Path:
+    """Return where the copy of `scheme://path` lies, whether or not it is there."""
+    return _make_folder() / scheme / path
+
+
+def name_by_url(text: str) -> str:
+    """Return a text in which the path of each copy is the URL it was fetched from."""
+    folder = os.environ.get(_VARIABLE)
+    for scheme in SCHEMES if folder else ():
+        text = text.replace(f"{folder}/{scheme}/", f"{scheme}://")
+    return text
+
+
+@cache
+def _make_folder() -> Path:
+    """Make the folder of the copies, which goes when the process ends."""
+    # resolved, since readers resolve paths before they name them
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[_VARIABLE] = str(folder)
+    return folder

@@ -1,0 +1,62 @@
+"""What went wrong with a bucket, in a few words, and what to do about it.
+
+The clients of the clouds report errors as long texts. Words of them tell the few cases that a person can act on.
+"""
+
+import re
+
+from gpureport.errors import PlaceError
+
+_LOGIN = {
+    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
+    "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
+    "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
+}
+_NETWORK = {
+    "s3": "check the network and AWS_ENDPOINT_URL, and run it again",
+    "gs": "check the network, and run it again",
+    "az": "check the network and AZURE_STORAGE_ACCOUNT, and run it again",
+}
+DENIED = "access is denied"
+NO_BUCKET = "there is no such bucket", "create it, or check its name"
+"""What to say of a bucket that is not there, and what to do about it."""
+_REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
+_NO_LOGIN = (
+    r"INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
+    r"|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
+)
+_CASES = (
+    (r"NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", NO_BUCKET[0], dict.fromkeys(_LOGIN, NO_BUCKET[1])),
+    (
+        _NO_LOGIN,
+        "the credentials are missing or not valid",
+        _LOGIN,
+    ),
+    (r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403", DENIED, _LOGIN),
+    (r"PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301", "the bucket is in another region", _REGION),
+    (r"Timeout was reached", "it does not answer", _NETWORK),
+    (
+        r"NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
+        "the connection failed",
+        _NETWORK,
+    ),
+)
+_REASON = re.compile(r"curlCode: \d+, ([^;]+)|CURL error \[\d+\]=([\w ]+?)(?= error_info|$)")
+_LONGEST = 160
+
+
+def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
+    """Return an error of a cloud's client as one that a person can act on.
+
+    Args:
+        url: what could not be reached, read or written.
+        scheme: the scheme of the URL.
+        error: what the client raised.
+    """
+    text = " ".join(str(error).split())
+    for words, what, hints in _CASES:
+        if re.search(words, text):
+            reason = _REASON.search(text) if hints is _NETWORK else None
+            detail = f" ({(reason[1] or reason[2]).strip()})" if reason else ""
+            return PlaceError(url, f"{what}{detail}", hints[scheme])
+    return PlaceError(url, f"the request failed ({text[:_LONGEST]})", "run it again, or choose another place")

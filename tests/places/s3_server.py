@@ -1,0 +1,133 @@
+"""A server of S3 for the tests, and a way to it that breaks."""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from socket import SHUT_RDWR, create_connection, create_server, socket
+from time import monotonic, sleep
+
+import pytest
+
+from gpureport.places.bucket_access import open_client
+
+_PATIENCE = 30.0
+_CHANGES = (b"PUT ", b"POST ", b"DELETE ")
+
+
+@contextmanager
+def s3_server() -> Iterator[int]:
+    """Start a server on this machine, and give its port. The test is skipped where there is none."""
+    program = shutil.which("moto_server")
+    if program is None:
+        pytest.skip("needs the program moto_server on the path")
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    words = [program, "-H", "127.0.0.1", "-p", str(port)]
+    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield port
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def _wait_for(port: int) -> None:
+    end = monotonic() + _PATIENCE
+    while monotonic() < end:
+        with suppress(ConnectionRefusedError), create_connection(("127.0.0.1", port)):
+            return
+        sleep(0.05)
+    pytest.fail("the server of S3 does not listen")
+
+
+class BreakingRoad:
+    """Hands bytes on between a client and the server, until it is cut: then every connection ends, and none begins.
+
+    Attributes:
+        port: where a client connects to.
+        changes: requests so far that change something.
+        received: bytes to the client so far.
+    """
+
+    def __init__(self, target: int) -> None:
+        """Listen, and lead to the port of the server."""
+        self._target = target
+        self._listener = create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._lock = threading.Lock()
+        self._sockets: list[socket] = []
+        self.open()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def open(self, *, changes: int | None = None, received: int | None = None, stall: bool = False) -> None:
+        """Let everything through again.
+
+        Args:
+            changes: requests that change something, before which the road is cut.
+            received: bytes to the client after which it is cut.
+            stall: whether nothing is answered from then on, instead of a cut.
+        """
+        # the connections that a client keeps may have been cut
+        open_client.cache_clear()
+        self.changes, self._most_changes = 0, changes
+        self.received, self._most_received = 0, received
+        self._stall, self.is_cut = stall, threading.Event()
+
+    def close(self) -> None:
+        """Stop listening, and end what is open."""
+        self._stall = False
+        self._cut()
+        # what waits for a client would go on waiting
+        with suppress(OSError):
+            self._listener.shutdown(SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._sockets.append(client)
+                if self.is_cut.is_set():
+                    if not self._stall:
+                        client.close()
+                    continue
+                server = create_connection(("127.0.0.1", self._target))
+                self._sockets.append(server)
+                for source, target, up in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._hand_on, args=(source, target, up), daemon=True).start()
+
+    def _hand_on(self, source: socket, target: socket, up: bool) -> None:  # noqa: FBT001 - for Thread
+        with source, suppress(OSError):
+            while piece := source.recv(1 << 16):
+                allowed = self._count(piece, up=up)
+                target.sendall(allowed)
+                if len(allowed) < len(piece):
+                    self._cut()
+                    return
+            target.shutdown(SHUT_RDWR)
+
+    def _count(self, piece: bytes, *, up: bool) -> bytes:
+        """Return what of some bytes goes through."""
+        with self._lock:
+            if self.is_cut.is_set():
+                return b""
+            if up and piece.startswith(_CHANGES):
+                self.changes += 1
+                return b"" if self._most_changes is not None and self.changes > self._most_changes else piece
+            if not up:
+                self.received += len(piece)
+                if self._most_received is not None and self.received > self._most_received:
+                    return piece[: max(len(piece) - (self.received - self._most_received), 0)]
+            return piece
+
+    def _cut(self) -> None:
+        self.is_cut.set()
+        while self._sockets and not self._stall:
+            each = self._sockets.pop()
+            with suppress(OSError):
+                each.shutdown(SHUT_RDWR)
+            each.close()
