@@ -104,6 +104,19 @@ def test_sources_and_files(gpureport: Program, bucket: RemotePath, logs: RemoteP
     assert objects(bucket / "ci") == ["j.xml", "m.prom"]
 
 
+def test_fleet(gpureport: Program, bucket: RemotePath, logs: RemotePath) -> None:
+    """Other processes read logs of a bucket into a store there, named by their URLs and by the files beside them."""
+    (logs / "base/gpu.csv.json").write_bytes(b'{"tags": {"user": "ann"}}')
+    place = ["--store", f"{bucket}/store"]
+    expect(gpureport("fleet", str(logs), *place, "-o", f"{bucket}/fleet.html", "-o", f"{bucket}/fleet.json"))
+    runs = json.loads(expect(gpureport("runs", "list", "--where", "tag:user=ann", "--format", "json", *place)))["runs"]
+    (name,) = [run["id"] for run in runs]
+    stored = json.loads((bucket / f"store/runs/{name}/run.json").read_bytes())
+    assert stored["run"]["sources"][0]["locator"] == f"{logs}/base/gpu.csv"
+    assert b"/gpureport-" not in (bucket / "fleet.json").read_bytes()
+    assert "2 runs" in expect(gpureport("fleet", *place, "--by", "user"))
+
+
 def test_from_python(bucket: RemotePath, logs: RemotePath) -> None:
     """`gpureport.read` and `gpureport.report` take URLs."""
     (run,) = api.reading.read(f"{logs}/base/gpu.csv")

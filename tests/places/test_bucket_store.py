@@ -14,7 +14,7 @@ from gpureport.nightly.history.baselines import list_baselines, read_baseline, r
 from gpureport.nightly.history.night_history import History
 from gpureport.places import RemotePath
 from gpureport.recording import Recording
-from gpureport.store import Store
+from gpureport.store import Store, run_index
 from tests.local_place import local
 from tests.nightly.made import night, part
 from tests.places.conftest import objects
@@ -75,6 +75,20 @@ def test_as_on_a_disk(store: Store, logs: list[Path], tmp_path: Path) -> None:
     store.remove(entry)
     assert [each.run.name for each in store.entries()] == ["1"]
     assert [name for name in objects(store.folder) if entry.run.id in name] == []
+
+
+def test_index(store: Store, road: BreakingRoad, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are listed from the index, and from `run.json` where that was written since."""
+    monkeypatch.setattr(run_index, "FEWEST_RUNS", 1)
+    monkeypatch.setattr(run_index, "_DOUBTFUL_NS", -(10**18))
+    assert [run.name for run in store.index().runs] == ["0", "1"]
+    road.open()
+    assert [run.name for run in store.index().runs] == ["0", "1"]
+    listed, entry = road.received, store.named("0")
+    store.relabel(entry, replace(entry.run, name="other"))
+    road.open()
+    assert [run.name for run in store.index().runs] == ["other", "1"]
+    assert road.received > listed
 
 
 def test_damage(store: Store) -> None:
