@@ -63,7 +63,7 @@ class ReadTask:
     read: Callable[..., tuple[Entry, str]]
 
 
-def locate_store(store: Path) -> Path:
+def locate_store(store: Place) -> Place:
     """Return a store as a worker finds it, whatever folder that works in."""
     return store.absolute()
 
