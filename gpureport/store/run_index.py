@@ -82,7 +82,7 @@ def read_index(store: Place) -> RunIndex:
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
     missing = [store / "runs" / folder for folder in files.keys() - runs.keys()]
-    for path, run in zip(missing, map_places(_try_summary, missing), strict=True):
+    for path, run in zip(missing, map_places(_read_run, missing), strict=True):
         if run is not None:
             runs[path.name] = run
             outdated += path.name not in indexed
@@ -95,8 +95,8 @@ def read_index(store: Place) -> RunIndex:
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
 
 
-def _try_summary(folder: Place) -> IndexedRun | None:
-    """Return what the index says of a run; None where its `run.json` cannot be read."""
+def _read_run(folder: Place) -> IndexedRun | None:
+    """Return what the index is to say of a run; None where its `run.json` cannot be read."""
     try:
         return summarise_stored_run(read_stored_run(folder))
     except StoreError:

@@ -23,7 +23,7 @@ def hash_file(path: Place) -> str:
 class SeriesFile:
     """The series of a run, of which the file is held in memory and any devices are read at a time.
 
-    A file of 40 million rows takes 160 MB, and 4 GB as one table.
+    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more.
     """
 
     def __init__(self, path: Place, names: Sequence[str], expected: str | None = None) -> None:
@@ -45,6 +45,7 @@ class SeriesFile:
             msg = f"{path} lacks {', '.join(sorted(missing))}"
             raise ValueError(msg)
         self._names = list(names)
+        self._last: dict[tuple[int, ...], pa.Table] = {}
         self._parts: dict[str, list[_Part]] = {}
         for group in range(self._file.num_row_groups):
             for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
@@ -65,13 +66,21 @@ class SeriesFile:
         groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
         if not groups:
             return arrange_series([])
-        table = self._file.read_row_groups([*groups], columns=self._names)
+        table = self._read_groups((*groups,))
         begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
         ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
         if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
             # what lies in order is not copied piece by piece
             return arrange_series([table.slice(0, sum(rows for _, rows in ranges))])
         return arrange_series([table.slice(begin, rows) for begin, rows in ranges])
+
+    def _read_groups(self, groups: tuple[int, ...]) -> "pa.Table":
+        """Return row groups one below the other; the last are kept, since short devices share a group."""
+        if groups not in self._last:
+            # what is no longer wanted goes before more is read
+            self._last.clear()
+            self._last[groups] = self._file.read_row_groups([*groups], columns=self._names)
+        return self._last[groups]
 
 
 class _Part(NamedTuple):

@@ -90,7 +90,7 @@ def _read_sources(
 ) -> "tuple[set[str], tuple[ReadOutcome, ...]]":
     """Return the ids of the runs that sources hold, and what could not be read; a name is that of a stored run."""
     from gpureport.fleet.running import fleet_summaries  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.fleet.running.summary_task import ReadTask  # noqa: PLC0415 - as above
+    from gpureport.fleet.running.summary_task import ReadTask, locate_store  # noqa: PLC0415 - as above
 
     named = [source for source in sources if not source_names.is_source(source, options)]
     lookup = store.lookup()
@@ -98,7 +98,8 @@ def _read_sources(
     logs = [source for source in sources if source not in named]
     # a table of jobs does not travel to workers: it labels what is stored afterwards
     readings = named_runs.find_readings(logs, options.with_labels(label_table=None)) if logs else []
-    tasks = [ReadTask(store=store.folder.absolute(), reading=reading, read=store_run) for reading in readings]
+    folder = locate_store(store.folder)
+    tasks = [ReadTask(store=folder, reading=reading, read=store_run) for reading in readings]
     with progress.show_stage("Reading logs") as stage:
         outcomes = fleet_summaries.read_sources(
             tasks, engine, lambda done, count, name: stage.update(f"Reading logs: {done:,} of {count:,} ({name})")

@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import TypeAlias
 
 from gpureport.fleet.fleet_report import FleetReport, TimeUse
+from gpureport.report.formats.json.analysis_json import iso_time
 
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
@@ -14,8 +15,11 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 
 
 def render(report: FleetReport) -> str:
-    """Return the report as JSON: null where a value was not recorded or is not known."""
-    content = {"schema": SCHEMA, **_plain_fields(report)}
+    """Return the report as JSON: null where a value was not recorded or is not known; times as ISO 8601."""
+    zone = "UTC" if report.is_zoned else None
+    times = {"started": report.started, "ended": report.ended}
+    shown = {name: None if time is None else iso_time(time, zone) for name, time in times.items()}
+    content = {"schema": SCHEMA, **_plain_fields(report), **shown}
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

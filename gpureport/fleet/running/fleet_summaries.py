@@ -66,7 +66,7 @@ def summarise_runs(selected: SelectedRuns, settings: SummarySettings, engine: En
     Raises:
         StoreError: when the summaries cannot be written.
     """
-    runs, store = selected.runs, selected.store.absolute()
+    runs, store = selected.runs, summary_task.locate_store(selected.store)
     file, keys = SummaryFile(store), KeyMaker(settings)
     known = group_by_run(file.load())
     wanted = {run.id: keys.make_key(run) for run in runs}

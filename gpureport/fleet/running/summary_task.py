@@ -63,6 +63,11 @@ class ReadTask:
     read: Callable[..., tuple[Entry, str]]
 
 
+def locate_store(store: Place) -> Place:
+    """Return a store as a worker finds it, whatever folder that works in."""
+    return store.absolute()
+
+
 def summarise(store: Store, run_id: str, settings: SummarySettings) -> list[GpuSummary]:
     """Return the summaries of a stored run.
 

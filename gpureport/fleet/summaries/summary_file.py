@@ -6,7 +6,6 @@ read or written, and a summary that is lost on the way is made again.
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from io import BytesIO
 
 import pyarrow as pa
@@ -83,8 +82,6 @@ class SummaryFile:
             atomic_writes.write_bytes(self.path, content, self._folder)
             for path in self._found:
                 path.unlink(missing_ok=True)
-            with suppress(OSError):
-                self._parts.rmdir()
 
 
 def _sort_key(summary: GpuSummary) -> tuple[int, str, bool, int, str]:

@@ -36,7 +36,7 @@ def test_a_killed_process_keeps_what_it_had_done(tmp_path: Path) -> None:
     known = later.load()
     assert known == [FULL, FAILED]
     later.replace(known)
-    assert [path.name for path in (tmp_path / "fleet").iterdir()] == ["summaries.parquet"]
+    assert list((tmp_path / "fleet").rglob("*.parquet")) == [later.path]
     assert SummaryFile(tmp_path).load() == [FAILED, FULL]
 
 
