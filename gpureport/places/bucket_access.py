@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyarrow import fs
 
-SMALL = 2**22
+SMALL = 2**23
 """Bytes of the largest object that is written by one request; of one of 10 MB and more pyarrow makes parts."""
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3
 """A server that does not answer is given up after 45 s; the defaults of the clients range from 10 s to 15 min."""

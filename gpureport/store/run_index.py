@@ -82,7 +82,7 @@ def read_index(store: Place) -> RunIndex:
     runs = {folder: run for folder, (stamp, run) in indexed.items() if files.get(folder) == stamp}
     outdated, damaged = len(indexed) - len(runs), []
     missing = [store / "runs" / folder for folder in files.keys() - runs.keys()]
-    for path, run in zip(missing, map_places(_try_summary, missing), strict=True):
+    for path, run in zip(missing, map_places(_read_run, missing), strict=True):
         if run is not None:
             runs[path.name] = run
             outdated += path.name not in indexed
