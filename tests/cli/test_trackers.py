@@ -1,10 +1,14 @@
 """Runs of a tracker on the command line: listed, stored, read again when they grow, and judged."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
+from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps
@@ -56,6 +60,35 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     more = gpureport("ingest", str(source))
     assert more.out.startswith("Stored baseline again: ")
     assert len(gpureport("runs", "list").out.strip().splitlines()) <= 2
+
+
+@pytest.mark.parametrize("make", [database, folder])
+def test_points_of_an_unchanged_run_are_read_once(
+    gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path, list[Made]], Path]
+) -> None:
+    """A run that ended is read again when any point, label or state is another, and each time while it goes on."""
+    read: list[str] = []
+    for store in (SqliteStore, FileStore):
+        series = store.series
+        monkeypatch.setattr(store, "series", lambda self, run, own=series: read.append(run.id) or own(self, run))
+
+    def ingest(run: Made, name: str) -> tuple[str, int]:
+        """Return what became of a run in a store of this name, made where it is not there."""
+        path = tmp_path / name
+        done = gpureport("ingest", f"mlflow:{path if path.exists() else make(path, [run])}", "--run", run.name)
+        count = len(read)
+        read.clear()
+        return done.out.split(": ")[0], count
+
+    loss = [(START + tick, 1.0, place) for place, tick in enumerate(_TICKS)]
+    ended = Made(id=run_id(1), name="one", series=monitored(_TICKS) | {"loss": loss})
+    assert ingest(ended, "a") == ("Stored one", 1)
+    assert ingest(ended, "a") == ("one is stored already", 0)
+    late = replace(ended, series={**ended.series, "loss": [*loss, (START + 5, 2.0, 4)]})
+    assert ingest(late, "b") == ("Stored one again", 1)
+    assert ingest(replace(late, tags={"team": "a"}), "c") == ("Stored one again", 1)
+    goes_on = replace(late, status="RUNNING", end=None)
+    assert [ingest(goes_on, "d")[1], ingest(goes_on, "d")[1]] == [1, 1]
 
 
 def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpureport.importers.merging.log_survey import LogSurvey
 from gpureport.importers.merging.span_index import SpanIndex
 from gpureport.recording import Device
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(slots=True, eq=False)

@@ -27,8 +27,6 @@ class SpanIndex:
         return {
             place
             for bits, spans in self._spans.items()
-            for _, last, place in spans[
-                bisect_left(spans, (start - (1 << bits),)) : bisect_right(spans, (end, inf))
-            ]
+            for _, last, place in spans[bisect_left(spans, (start - (1 << bits),)) : bisect_right(spans, (end, inf))]
             if last >= start
         }

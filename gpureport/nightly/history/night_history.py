@@ -37,13 +37,14 @@ class History:
                 atomic_writes.write_bytes(path, record_file.dump_record(night), self.folder)
         return path
 
-    def read_all(self) -> list[NightlyRecord]:
-        """Return every record, by date.
+    def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
+        """Return every record, by date; the files of those that are known are not read again.
 
         Raises:
             StoreError: when a file cannot be read.
         """
-        return [self._read(path) for path in self._files()]
+        records = {night.file: night for night in known}
+        return [records.get(path.stem) or self._read(path) for path in self._files()]
 
     def read_latest(self) -> list[NightlyRecord]:
         """Return the latest record of each run, by date.
@@ -91,7 +92,7 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     A source without data is a gap. A later call fills it with a run from a source of the same name and step in the
     same night. A run of the same call does not: it comes from another file of that name.
     """
-    ordered = sorted(nights, key=lambda night: (night.recorded, night.id))
+    ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
     for night in ordered:
         for run in night.measured_runs:
@@ -101,7 +102,10 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
             named[run.step, run.source] += 1
             if not _is_gap_filled(night, run, ordered):
                 kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
-    left = [_keep_runs(night, [run for held, run in kept.values() if held is night]) for night in ordered]
+    runs: dict[int, list[NightlyRun]] = {}
+    for night, run in kept.values():
+        runs.setdefault(id(night), []).append(run)
+    left = [_keep_runs(night, runs.get(id(night), [])) for night in ordered]
     return sorted((night for night in left if night.runs), key=lambda night: (night.date, night.recorded, night.id))
 
 
