@@ -1,6 +1,7 @@
 """`gpureport nightly`: what it records, what it says, and how it exits."""
 
 from pathlib import Path
+from unittest.mock import Mock
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -134,11 +135,10 @@ def test_each_night_of_the_history_is_read_once(nightly: Program, monkeypatch: p
     """Before tonight is added, for its changes, and for the pages."""
     for number in range(3):
         nightly(f"gone-{number}.csv", "--date", f"2026-03-0{number + 1}")
-    loaded: list[bytes] = []
-    load = record_file.load_record
-    monkeypatch.setattr(record_file, "load_record", lambda content: loaded.append(content) or load(content))
+    load = Mock(wraps=record_file.load_record)
+    monkeypatch.setattr(record_file, "load_record", load)
     nightly("0.csv", "--date", "2026-03-04", "--fail-on-change")
-    assert len(loaded) == len(set(loaded)) == 4
+    assert load.call_count == len({call.args[0] for call in load.call_args_list}) == 4
 
 
 def test_a_run_of_the_store(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
