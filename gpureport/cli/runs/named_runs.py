@@ -1,8 +1,7 @@
 """What a person names on the command line, as recordings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,14 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
+from gpureport.cli.runs import (
+    job_selection,
+    label_tables,
+    skipped_sources,
+    source_joining,
+    source_names,
+    stored_runs,
+)
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.protocol.tracker import Tracker
     from gpureport.recording import Recording
+
+Check = Callable[[str, "Sequence[Reading | TrackedReading | CutReading]"], None]
+"""Takes a source and its runs before they are read."""
 
 
 def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
@@ -31,18 +40,23 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
+    window, table = options.window.window, label_tables.open_table(options.labels)
+    is_cut = window is not None or options.window.job is not None
     with progress.show_stage("Looking for runs"):
-        found = list(_whole(sources, options))
+        # a part of a log is labelled by its own time
+        found = list(_whole(sources, options.with_labels(label_table=None) if is_cut else options))
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
-    window = options.window.window
     parts: list[Reading | TrackedReading | CutReading] = [*found]
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
     if options.window.job is not None:
         parts = [part for reading in parts for part in job_selection.select_readings(reading, options.window.job)]
         _one_name(options, len(parts))
+    for part in parts:
+        if isinstance(part, CutReading):
+            part.labels = replace(part.labels, table=table)
     return parts
 
 
@@ -98,7 +112,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         Reading(
             inputs,
             placement,
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             as_one_run=options.input.as_one_run,
             training=files,
@@ -117,7 +131,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
             tracking.kind,
             run,
             options.placement.read_options(tracked=True),
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             join=join_attached_logs,
         )
@@ -154,7 +168,12 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
 
 
 def read_recordings(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, steps: bool = False
+    sources: Sequence[str],
+    options: "SourceOptions",
+    *,
+    tolerant: bool = False,
+    steps: bool = False,
+    check: Check | None = None,
 ) -> list["Recording"]:
     """Return every named run. Files and folders are read; any other name is looked up in the store.
 
@@ -164,11 +183,12 @@ def read_recordings(
         tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
             read.
         steps: whether the sources are steps to compare, which stay apart where they would be one run.
+        check: takes each source and its runs before they are read, and raises an error where they do not fit.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
+    read = _read_sources(sources, options, tolerant=tolerant, steps=steps, check=check)
     _one_name(options, len(read))
     if options.anonymise:
         return [hide_names(recording) for recording in read]
@@ -191,7 +211,7 @@ def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
 
 
 def _read_sources(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool, check: Check | None
 ) -> list["Recording"]:
     """Return every named run, read or from the store."""
     if options.input.as_one_run:
@@ -202,10 +222,12 @@ def _read_sources(
         try:
             if source_names.is_source(source, own):
                 note_stored_namesake(source, own)
-                found += _read([source], own, tolerant=tolerant and not own.input.strict)
+                found += _read([source], own, tolerant=tolerant and not own.input.strict, check=check)
             else:
-                for recording in _read_named(source, own):
-                    found += job_selection.select_recordings(recording, own.window.job)
+                labels = label_tables.build_labels(own.labels)
+                for recording in stored_runs.read_stored_runs(source, own):
+                    parts = job_selection.select_recordings(recording, own.window.job)
+                    found += [replace(part, run=labels.look_up(part.run)) for part in parts]
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -222,18 +244,23 @@ def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
         return
     try:
-        run = source_names.find_store(options).named(source).run
+        run = source_names.find_lookup(options).find(source).run
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
     print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
-def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+def _read(
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, check: Check | None = None
+) -> list["Recording"]:
     """Return the runs that files and folders hold, and show progress on a terminal when that takes long."""
     found: list[Recording] = []
     errors: list[SourceError | InternalError] = []
-    for reading in find_readings(sources, options):
+    readings = find_readings(sources, options)
+    if check is not None:
+        check(sources[0], readings)
+    for reading in readings:
         one = _try_reading(reading)
         if isinstance(one, SourceError | InternalError):
             errors.append(one)
@@ -260,48 +287,3 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
         return error
     print_details(summarise_run(recording.run))
     return recording
-
-
-def _read_named(name: str, options: "SourceOptions") -> "list[Recording]":
-    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
-
-    Raises:
-        StoreError: when there is neither, or what there is is damaged.
-    """
-    from gpureport.nightly.history.baselines import list_baselines, read_baseline  # noqa: PLC0415 - loads pyarrow
-
-    place = source_names.find_store(options)
-    baselines = [each.name for each in list_baselines(place)]
-    plain = name.removeprefix(source_names.BASELINE)
-    entries = place.entries()
-    is_run = plain == name and (name not in baselines or any(name == entry.run.name for entry in entries))
-    if not is_run:
-        found = read_baseline(place, plain)
-        labelled = [replace(one, run=replace(one.run, step=plain)) for one in found]
-        return [_apply_options(one, name, options) for one in labelled]
-    try:
-        entry = place.named(name)
-    except StoreError as error:
-        names = [*baselines, *(entry.run.name for entry in entries)]
-        close = get_close_matches(name, names, n=1)
-        if not close or close[0] not in baselines:
-            raise
-        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
-    if name in baselines:
-        print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
-    return [_apply_options(place.read(entry), name, options)]
-
-
-def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
-    """Return a stored run with the labels and the window of the options."""
-    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
-
-    if options.reading_option:
-        raise SettingsError(
-            options.reading_option,
-            f"{name} is stored, and the option only matters while a log is read",
-            "ingest its log again",
-        )
-    if options.window.window is not None:
-        recording = cut_recording(recording, options.window.window)
-    return replace(recording, run=options.labels.labels().applied(recording.run))

@@ -1,5 +1,6 @@
 """Which GPU logs are one run: those of one machine and the same minutes."""
 
+import re
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from itertools import islice
@@ -17,6 +18,11 @@ _SAME_MINUTES = 0.8
 """Share of the longer log that two recorders of one run have in common (pragmatic)."""
 _COVERED = 0.5
 """Share of the shorter log that must lie in the main log's time, where it adds metrics (pragmatic)."""
+_TOGETHER = 60_000_000
+"""Microseconds by which logs of different GPUs of one run begin and end apart at most: one job starts and stops all of
+them, while jobs of their own on other GPUs of the same minutes seldom do both together (pragmatic)."""
+_NUMBERS = re.compile(r"\d+|\D+")
+"""Numbers of a name, and what stands between them."""
 _SIMILAR_INTERVALS = 2.0
 """Logs of different GPUs of one run are written with intervals that differ by no more than this factor (pragmatic)."""
 
@@ -143,11 +149,33 @@ def _models_differ(one: Device, other: Device) -> bool:
 
 
 def _adds_gpus(group: LogGroup, log: LogSurvey) -> bool:
-    """Return whether a log is of further GPUs of a run's machine: the same minutes, interval and model."""
+    """Return whether a log is of further GPUs of a run's machine: same begin, end, interval and model."""
     main = group.main
     shared, longer = shared_time(main.span, log.span), max(each.span[1] - each.span[0] for each in (main, log))
-    if shared <= 0 or shared < _SAME_MINUTES * longer or {each.id for each in group.gpus} & {e.id for e in log.gpus}:
+    apart = max(abs(mine - theirs) for mine, theirs in zip(main.span, log.span, strict=True))
+    if (
+        shared <= 0
+        or shared < _SAME_MINUTES * longer
+        or apart > _TOGETHER
+        or {each.id for each in group.gpus} & {e.id for e in log.gpus}
+    ):
         return False
     slower, faster = sorted((main.interval, log.interval), reverse=True)
     alike = slower <= _SIMILAR_INTERVALS * faster and not any(_models_differ(main.gpus[0], each) for each in log.gpus)
-    return alike and not match_devices(group.gpus, log.gpus)
+    return alike and not match_devices(group.gpus, log.gpus) and not _are_numbered_jobs(main, log)
+
+
+def _are_numbered_jobs(one: LogSurvey, other: LogSurvey) -> bool:
+    """Return whether names differ by numbers that number no GPUs, as those of the logs of different jobs do."""
+    parts = [_NUMBERS.findall(each.given.path.stem) for each in (one, other)]
+    if len(parts[0]) != len(parts[1]):
+        return False
+    for mine, theirs in zip(*parts, strict=True):
+        if mine != theirs and mine.isdecimal() and theirs.isdecimal():
+            return not (_may_number_gpu(int(mine), one) and _may_number_gpu(int(theirs), other))
+    return False
+
+
+def _may_number_gpu(number: int, log: LogSurvey) -> bool:
+    """Return whether a number in the name of a log may be that of one of its GPUs, counted from 0 or 1."""
+    return any(device.index is not None and number - device.index in {0, 1} for device in log.gpus)
