@@ -95,7 +95,7 @@ def read_index(store: Place) -> RunIndex:
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
 
 
-def _try_summary(folder: Place) -> IndexedRun | None:
+def _read_run(folder: Place) -> IndexedRun | None:
     """Return what the index says of a run; None where its `run.json` cannot be read."""
     try:
         return summarise_stored_run(read_stored_run(folder))

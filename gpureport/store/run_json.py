@@ -28,6 +28,8 @@ class StoredRun:
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
         training_sha256: sha256 of the file of its training metrics; None without training metrics.
+        source_state: hash of what its tracker said of it before it was read; None where nothing tells without reading
+            whether the tracker holds more by now.
     """
 
     run: Run
@@ -35,6 +37,7 @@ class StoredRun:
     importer_version: str
     series_sha256: str | None = None
     training_sha256: str | None = None
+    source_state: str | None = None
 
 
 def dump_run(stored: StoredRun) -> str:
@@ -42,7 +45,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    for name in ("series_sha256", "training_sha256"):
+    for name in ("series_sha256", "training_sha256", "source_state"):
         if getattr(stored, name) is not None:
             content[name] = getattr(stored, name)
     return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
@@ -67,6 +70,7 @@ def load_run(text: str) -> StoredRun:
         importer_version=content["importer_version"],
         series_sha256=content.get("series_sha256"),
         training_sha256=content.get("training_sha256"),
+        source_state=content.get("source_state"),
     )
 
 

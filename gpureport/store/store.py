@@ -87,6 +87,7 @@ class Store:
                 importer_version=importer_version,
                 series_sha256=series_reader.hash_file(folder / _SERIES),
                 training_sha256=self._write_training(reading.training(), folder / _TRAINING),
+                source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
                 if rejects := reading.rejects():
@@ -212,11 +213,12 @@ class Store:
         except _UNREADABLE as error:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
-    def relabel(self, entry: Entry, run: Run) -> Entry:
-        """Keep what is now said about a run: its name, step, params, tags and work."""
+    def relabel(self, entry: Entry, run: Run, source_state: str | None = None) -> Entry:
+        """Keep what is now said about a run: its name, step, params, tags and work, and the state of its tracker."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
-            stored = replace(current.stored, run=_copy_labels(current.run, run))
+            state = source_state or current.stored.source_state
+            stored = replace(current.stored, run=_copy_labels(current.run, run), source_state=state)
             atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 

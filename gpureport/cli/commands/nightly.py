@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from gpureport.checks.gate_verdict import Verdict
     from gpureport.findings import Check
-    from gpureport.nightly.history.night_history import History
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.places import Place
 
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
 @click.option("--site", type=PLACE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
+@click.option(
+    "--all-reports", is_flag=True, help="Write the reports of all nights that DIR lacks, not only the last 7."
+)
 @gate_options
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night in which a change for the worse shows.")
 @analysis_options
@@ -48,6 +50,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     site: "Place",
     label: str,
     night: str | None,
+    all_reports: bool,
     gate: GateOptions,
     fail_on_change: bool,
     analysis: AnalysisOptions,
@@ -73,7 +76,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     rules = gates.read_rules(gate, analysis.config)
     store = source_names.find_store(options)
     history = History(store.folder)
-    tonight = read_night(store, history, source, options, date)
+    earlier = history.read_all()
+    tonight = read_night(store, earlier, source, options, date)
     fresh = analyses.analyze_runs([recording for _, recording in tonight.runs], analysis, fewest_runs=0)
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
@@ -82,22 +86,29 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if source:
         draft = _night(date, label, parts, now)
         verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
-        change_checks = _check_changes(history, draft) if fail_on_change else ()
+        change_checks = _check_changes(earlier, draft) if fail_on_change else ()
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
         record = _with_checks(draft, verdict)
         history.append(record)
+    # with those that another process added meanwhile
+    nights = history.read_all(earlier)
     reports = NightReports(
         store=store,
-        whole={each.page: each for each in history.read_all()},
+        whole={each.page: each for each in nights},
         options=analysis,
         fresh=fresh,
         baseline=rules.baseline,
         against=against,
         throughput=options.tracker.throughput,
+        every=all_reports,
     )
-    headline, state = _write_pages(site, history, reports, record)
+    headline, state = _write_pages(site, nights, reports, record)
     _print_night(headline, state, verdict)
     print_note(f"wrote {site / 'index.html'}")
+    if count := len(reports.postponed):
+        print_note(
+            f"not written: {count} {'report' if count == 1 else 'reports'} of earlier nights; --all-reports does"
+        )
     if verdict is not None:
         heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
         gates.write_results(gate, rules, verdict.checks, "nightly", [*heading, headline, *state])
@@ -122,21 +133,21 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
             raise SettingsError(option, "no run is checked without a SOURCE", "name tonight's log")
 
 
-def _check_changes(history: "History", draft: "NightlyRecord") -> "tuple[Check, ...]":
+def _check_changes(earlier: "Sequence[NightlyRecord]", draft: "NightlyRecord") -> "tuple[Check, ...]":
     """Return a check for each job of tonight: whether this night first shows that it got worse."""
     from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.site.change_check import check_for_worse_change  # noqa: PLC0415 - as above
 
-    nights = keep_latest_records([*history.read_all(), draft])
+    nights = keep_latest_records([*earlier, draft])
     found = summarize_latest_night(nights, build_trends(nights))
     groups = {(run.step, run.model) for run in draft.measured_runs}
     return tuple(check_for_worse_change(found, draft.date, groups))
 
 
 def _write_pages(
-    site: "Place", history: "History", reports: NightReports, record: "NightlyRecord | None"
+    site: "Place", records: "Sequence[NightlyRecord]", reports: NightReports, record: "NightlyRecord | None"
 ) -> tuple[str, list[str]]:
     """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
     from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
@@ -144,10 +155,11 @@ def _write_pages(
         summarize_record,
     )
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history.night_history import keep_latest_records  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
 
-    nights = history.read_latest()
+    nights = keep_latest_records(records)
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from gpureport.findings import Check
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.nightly.history.night_history import History
-    from gpureport.nightly.history.nightly_record import NightlyRun
+    from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -65,12 +64,12 @@ class CapturedNight:
 
 
 def read_night(
-    store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str
+    store: "Store", earlier: "Sequence[NightlyRecord]", named: tuple[str, ...], options: SourceOptions, date: str
 ) -> CapturedNight:
     """Return the runs of every source, and a part without data for each that gives none."""
     from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
-    tonight, recorded = CapturedNight(), history.read_all() if named else []
+    tonight = CapturedNight()
     for group, own in gate_sources.group_sources(named, options):
         step = own.labels.step[0] if own.labels.step else ""
         source = name_by_url(group[0])
@@ -82,7 +81,7 @@ def read_night(
             elif isinstance(found, SourceError):
                 tonight.add_missing(found.where, step, f"{found.what}; {found.hint}")
                 click.echo(f"gpureport: {make_printable(str(found))}", err=True)
-            elif (first := first_night_of_run(recorded, found.run.id)) not in {None, date}:
+            elif (first := first_night_of_run(earlier, found.run.id)) not in {None, date}:
                 what = f"this is the log of the night {first}, not a new one"
                 tonight.add_missing(source, step, what)
                 click.echo(f"gpureport: {make_printable(source)}: {what}", err=True)

@@ -1,6 +1,7 @@
 """Reports of nights, for the pages of `gpureport nightly`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     from gpureport.store import Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_NEWEST = 7
+"""Newest dates of a history whose missing reports are made again: each takes an analysis of its runs, and of those of
+the week before."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NightReports:
-    """Renders reports: from what is at hand, else from the runs of the store."""
+    """Renders reports: from what is at hand, else from the runs of the store.
+
+    Attributes:
+        postponed: dates of earlier nights whose reports were not made, though the store holds their runs.
+    """
 
     store: "Store"
     whole: "Mapping[str, NightlyRecord]"
@@ -28,13 +38,22 @@ class NightReports:
     baseline: str | None
     against: AgainstBaseline
     throughput: str | None
+    every: bool = False
+    postponed: "list[str]" = field(default_factory=list)
 
     def render_night(self, night: "NightlyRecord") -> bytes | None:
-        """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
+        """Return the report of a night with all it recorded.
+
+        None where a run of it is gone, or cannot be served, and for older nights unless every one is wanted.
+        """
         from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
 
         whole = self.whole[night.page]
+        if not self.every and night.date not in self._newest:
+            if all(self.store.get(str(run.run_id)) for run in whole.measured_runs):
+                self.postponed.append(night.date)
+            return None
         try:
             with internal_errors(f"the report of {night.date}"):
                 runs = self._analysed({run.run_id: run.name for run in whole.measured_runs if run.run_id})
@@ -45,6 +64,11 @@ class NightReports:
         except InternalError as error:
             report_internal_error(error)
             return None
+
+    @cached_property
+    def _newest(self) -> list[str]:
+        """The newest dates of the history."""
+        return sorted({night.date for night in self.whole.values()})[-_NEWEST:]
 
     def _compare(self, night: "NightlyRecord", runs: analyses.AnalysedRuns) -> "Iterator[EarlierComparison]":
         """Yield tonight against the baseline, and any night against last week."""

@@ -38,13 +38,17 @@ class History:
                 atomic_writes.write_bytes(path, record_file.dump_record(night), self.folder)
         return path
 
-    def read_all(self) -> list[NightlyRecord]:
-        """Return every record, by date.
+    def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
+        """Return every record, by date; the files of those that are known are not read again.
 
         Raises:
             StoreError: when a file cannot be read.
         """
-        return map_places(self._read, self._files())
+        records = {night.file: night for night in known}
+        files = self._files()
+        unknown = [path for path in files if path.stem not in records]
+        records.update(zip((path.stem for path in unknown), map_places(self._read, unknown), strict=True))
+        return [records[path.stem] for path in files]
 
     def read_latest(self) -> list[NightlyRecord]:
         """Return the latest record of each run, by date.
@@ -92,7 +96,7 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     A source without data is a gap. A later call fills it with a run from a source of the same name and step in the
     same night. A run of the same call does not: it comes from another file of that name.
     """
-    ordered = sorted(nights, key=lambda night: (night.recorded, night.id))
+    ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
     for night in ordered:
         for run in night.measured_runs:
@@ -102,7 +106,10 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
             named[run.step, run.source] += 1
             if not _is_gap_filled(night, run, ordered):
                 kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
-    left = [_keep_runs(night, [run for held, run in kept.values() if held is night]) for night in ordered]
+    runs: dict[int, list[NightlyRun]] = {}
+    for night, run in kept.values():
+        runs.setdefault(id(night), []).append(run)
+    left = [_keep_runs(night, runs.get(id(night), [])) for night in ordered]
     return sorted((night for night in left if night.runs), key=lambda night: (night.date, night.recorded, night.id))
 
 

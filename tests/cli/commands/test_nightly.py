@@ -1,10 +1,13 @@
 """`gpureport nightly`: what it records, what it says, and how it exits."""
 
 from pathlib import Path
+from unittest.mock import Mock
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from gpureport.cli.results import night_reports
+from gpureport.nightly.history import record_file
 from gpureport.nightly.history.night_history import History
 from gpureport.store import Store
 from tests.cli.program import Outcome, Program
@@ -138,6 +141,33 @@ def test_pages_from_the_store_alone(nightly: Program, tmp_path: Path, gpureport:
     assert gpureport("nightly", "--site", "again").code == 0
     assert files(tmp_path / "again") == files(tmp_path / "site")
     assert len(shown(tmp_path)) == 2
+
+
+def test_a_lost_site_gets_the_reports_of_the_newest_dates(
+    nightly: Program, tmp_path: Path, gpureport: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of it is whole; those of older nights are counted and made on demand, to the byte."""
+    monkeypatch.setattr(night_reports, "_NEWEST", 1)
+    for number in range(2):
+        nightly(f"{number}.csv", "--date", f"2026-03-0{number + 1}")
+    done = gpureport("nightly", "--site", "again")
+    assert "not written: 1 report of earlier nights; --all-reports does" in done.err
+    site, again = files(tmp_path / "site"), files(tmp_path / "again")
+    (lost,) = site.keys() - again.keys()
+    assert lost.startswith("nights/2026-03-01")
+    assert "report not kept" in again["nights.html"].decode()
+    assert "not written" not in gpureport("nightly", "--site", "again", "--all-reports").err
+    assert files(tmp_path / "again") == site
+
+
+def test_each_night_of_the_history_is_read_once(nightly: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before tonight is added, for its changes, and for the pages."""
+    for number in range(3):
+        nightly(f"gone-{number}.csv", "--date", f"2026-03-0{number + 1}")
+    load = Mock(wraps=record_file.load_record)
+    monkeypatch.setattr(record_file, "load_record", load)
+    nightly("0.csv", "--date", "2026-03-04", "--fail-on-change")
+    assert load.call_count == len({call.args[0] for call in load.call_args_list}) == 4
 
 
 def test_a_run_of_the_store(nightly: Program, gpureport: Program, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.importers import find_source_runs
+from gpureport.importers.merging import log_groups, log_survey
 from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recording import Recording
 from tests.importers.written_logs import stamp
@@ -210,3 +212,19 @@ def test_logs_of_one_recorder_are_one_run_whatever_they_read(tmp_path: Path) -> 
     assert names([tmp_path]) == [["dmon"], ["gpu"]]
     (tmp_path / "run.json").write_text(format_run_file(RecordedRun(started=0)))
     assert names([tmp_path]) == [["gpu", "dmon"]]
+
+
+def test_each_of_many_logs_is_read_once_to_find_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs one after the other on one card, and nodes at the same time on others, are compared with none but theirs."""
+    for job in range(6):
+        span = range(60 * job, 60 * job + 60)
+        for node in "ab":
+            write(tmp_path, **{f"{node}{job}": query(span, uuid=f"GPU-{node}"), f"{node}{job}-copies": dmon(span)})
+        write(tmp_path, **{f"late-{job}": query(span, 1, "GPU-c")})
+    surveys, matches = Mock(wraps=log_survey._survey), Mock(wraps=log_groups.match_logs)  # noqa: SLF001 - what is counted
+    monkeypatch.setattr(log_survey, "_survey", surveys)
+    monkeypatch.setattr(log_groups, "match_logs", matches)
+    found, files = names([tmp_path]), list(tmp_path.iterdir())
+    assert sorted(stem for run in found for stem in run) == sorted(path.stem for path in files)
+    assert sorted(call.args[0].path for call in surveys.call_args_list) == sorted(files)
+    assert matches.call_count <= 3 * len(files)

@@ -41,6 +41,11 @@ class Run:
         """Nothing: it can be read."""
         return
 
+    @property
+    def source_state(self) -> None:
+        """Nothing: reading it tells."""
+        return
+
     def read(self, options: ReadOptions) -> Tracked:
         """Return it."""
         del options

@@ -33,6 +33,17 @@ def resolve_relative_uri(uri: str, store: Path) -> list[Path]:
     return [store.parent / uri] if uri and not urlsplit(uri).scheme and not Path(uri).is_absolute() else []
 
 
+def describe_files(*folders: Path | None) -> str:
+    """Return the names, sizes and times of all files in some folders and below, as a text to compare."""
+    found = []
+    for folder in filter(None, folders):
+        for above, _, names in os.walk(folder):
+            for path in (Path(above, name) for name in names):
+                state = path.stat()
+                found.append((folder.name, str(path.relative_to(folder)), state.st_size, state.st_mtime_ns))
+    return repr(sorted(found))
+
+
 def list_artifacts(root: Path | None, below: str) -> list[str]:
     """Return the names of the files in a folder of artifacts, sorted; none where there is no such folder."""
     if root is None or not (root / below).is_dir():

@@ -32,6 +32,8 @@ _HARDWARE = """
            or key >= 'runtime/' and key < 'runtime0')
       and (:run is null or run_uuid = :run)
 """
+_COUNT = "select count(*) from metrics where run_uuid = ?"
+_LATEST = "select key, value, timestamp, step, is_nan from latest_metrics where run_uuid = ? order by key"
 _PARAMS = "select key, value from params where run_uuid = ? order by key"
 _TAGS = "select key, coalesce(value, '') from tags where run_uuid = ? order by key"
 
@@ -111,6 +113,13 @@ class SqliteStore:
                 dtype=_POINT,
             )
         return [_metric_series(key, points) for key, points in _split_by_key(points, keys)]
+
+    def source_state(self, run: RunInfo, folder: str) -> str:
+        """Return the number of points, the last one of each metric, params, tags, and the files of a run."""
+        with self._opened() as connection:
+            found = [connection.execute(query, (run.id,)).fetchall() for query in (_COUNT, _LATEST, _PARAMS, _TAGS)]
+        artifacts = self.artifact_folder(run)
+        return repr((found, local_artifacts.describe_files(artifacts and artifacts / folder)))
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""

@@ -178,10 +178,20 @@ class RestStore:
                 times, values, steps = (np.concatenate(part) for part in zip(*parts, strict=True))
                 return order_points(key, times, values, steps)
 
+    def source_state(self, run: RunInfo, folder: str) -> str:
+        """Return the last point of each metric, params, tags, and the sizes of the files of a run."""
+        data = self._got(run.id).get("data", {})
+        parts = [sorted(map(repr, data.get(part, ()))) for part in ("metrics", "params", "tags")]
+        files = sorted((each["path"], each.get("file_size")) for each in self._list_artifacts(run, folder))
+        return repr((parts, files))
+
+    def _list_artifacts(self, run: RunInfo, folder: str) -> list[dict[str, Any]]:
+        found = self.transport.get(f"{_API}/artifacts/list", run_id=run.id, path=folder).get("files", ())
+        return [each for each in found if not each.get("is_dir")]
+
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts."""
-        found = self.transport.get(f"{_API}/artifacts/list", run_id=run.id, path=folder).get("files", ())
-        return sorted(each["path"] for each in found if not each.get("is_dir"))
+        return sorted(each["path"] for each in self._list_artifacts(run, folder))
 
     def fetch_artifact(self, run: RunInfo, name: str) -> Path:
         """Return a local file with the content of an artifact, removed when the program ends."""
