@@ -154,8 +154,9 @@ class DeviceSeries:
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
-        values = self.values(metric)
-        return values[intervals.contains(spans, self.times - self.shift) & ~np.isnan(values)]
+        bounds = np.searchsorted(self.times, spans + self.shift).tolist()
+        inside = np.concatenate([np.zeros(0), *(self.values(metric)[start:end] for start, end in bounds)])
+        return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
         """Return why the readings of a metric cannot be right, in words that follow its name; empty if they can.
