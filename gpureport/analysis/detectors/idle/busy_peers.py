@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Interval
@@ -93,29 +94,16 @@ def _measure_longest_work(peers: Mapping[str, DeviceSeries], gaps: _Gaps, still:
 def _measure_activity(peers: Mapping[str, DeviceSeries], gaps: _Gaps) -> Iterator[PeerActivity]:
     lowest, highest = np.full(len(gaps.owners), np.inf), np.full(len(gaps.owners), -np.inf)
     for series, places in _list_foreign_gaps(peers, gaps):
-        first = np.searchsorted(series.times, gaps.starts[places] + series.shift)
-        stop = np.searchsorted(series.times, gaps.ends[places] + series.shift)
+        first, stop = find_stretch_rows(series, gaps.starts[places], gaps.ends[places])
         used, power = series.values(UTILISATION), series.values(POWER)
-        lowest[places] = np.fmin(lowest[places], _average_stretches(used, first, stop))
+        lowest[places] = np.fmin(lowest[places], average_stretches(used, first, stop))
         at_work = np.flatnonzero((used > _AT_WORK) & (power > 0))
         outside = compute_medians_outside(power[at_work], *np.searchsorted(at_work, [first, stop]))
         # a median of watts above 0
-        ratio = _average_stretches(power, first, stop) / outside
+        ratio = average_stretches(power, first, stop) / outside
         highest[places] = np.maximum(highest[places], ratio)
     for utilisation, ratio in zip(lowest.tolist(), highest.tolist(), strict=True):
         yield PeerActivity(utilisation=0.0 if utilisation == np.inf else utilisation, power_ratio=ratio)
-
-
-def _average_stretches(values: FloatArray, first: IntArray, stop: IntArray) -> FloatArray:
-    """Return the mean of the values of each stretch of rows, those that are NaN left out; NaN where all are.
-
-    The sums of metrics are exact as float64: they hold 24 bits each, and all of one metric are of like size.
-    """
-    known = ~np.isnan(values)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
-    counts = np.concatenate([[0], np.cumsum(known)])
-    count = counts[stop] - counts[first]
-    return np.where(count > 0, (sums[stop] - sums[first]) / np.maximum(count, 1), np.nan)
 
 
 def compute_medians_outside(values: FloatArray, first: IntArray, stop: IntArray) -> FloatArray:
