@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -36,6 +37,15 @@ def _is_running(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
+@pytest.fixture
+def heeded_hangup() -> Iterator[None]:
+    """Let programs be ended by a hangup, which tests run by `nohup` hand on as ignored."""
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, inherited)
+
+
+@pytest.mark.usefixtures("heeded_hangup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_signal_reaches_the_job(tmp_path: Path, number: signal.Signals) -> None:
     """What asks the recorder to end asks the job, and the recording ends with the job's exit code."""

@@ -38,6 +38,8 @@ class FoundRun:
         seconds: how long it is; None where its beginning and end do not say.
         gpus: GPUs seen at its beginning; None where no column tells them apart.
         is_growing: whether it is being recorded.
+        is_cut: whether its recorder was killed before the end.
+        started: when it was recorded, in microseconds since 1970; 0 where that is not written.
         has_header: whether it is a CSV with a column of stamps, as no monitor such as dmon writes it.
     """
 
@@ -46,12 +48,14 @@ class FoundRun:
     seconds: float | None = None
     gpus: int | None = None
     is_growing: bool = False
+    is_cut: bool = False
+    started: int = 0
     has_header: bool = False
 
 
 def describe_folder(folder: Path) -> list[str]:
     """Return the lines that say what a folder holds, and the next command."""
-    runs = list(_find_runs(folder, folder, _DEPTH, iter(range(_MOST_FILES))))
+    runs = sorted(_find_runs(folder, folder, _DEPTH, iter(range(_MOST_FILES))), key=lambda run: run.started)
     store = find_store_folder(folder)
     stored = list_stored_names(store)
     if not runs and not stored:
@@ -74,14 +78,15 @@ def describe_folder(folder: Path) -> list[str]:
 
 
 def _list_runs(runs: Sequence[FoundRun]) -> Iterator[str]:
-    width = max(len(run.path) for run in runs[:_MOST_LISTED])
-    for run in runs[:_MOST_LISTED]:
+    newest = runs[-_MOST_LISTED:]
+    width = max(len(run.path) for run in newest)
+    if len(runs) > len(newest):
+        yield f"  {len(runs) - len(newest)} more, then"
+    for run in newest:
         length = None if run.seconds is None else _format_length(run.seconds)
-        growing = "still recording" if run.is_growing else None
-        facts = ", ".join(filter(None, (length, _count(run.gpus, "GPU") if run.gpus else None, growing)))
+        state = "still recording" if run.is_growing else "cut off: its recorder was killed" if run.is_cut else None
+        facts = ", ".join(filter(None, (length, _count(run.gpus, "GPU") if run.gpus else None, state)))
         yield f"  {run.path:{width}}  {facts}".rstrip()
-    if len(runs) > _MOST_LISTED:
-        yield f"  and {len(runs) - _MOST_LISTED} more"
 
 
 def _choose_command(runs: Sequence[FoundRun], stored: Sequence[StoredName]) -> str:
@@ -91,13 +96,15 @@ def _choose_command(runs: Sequence[FoundRun], stored: Sequence[StoredName]) -> s
     logs = [run.path for run in runs if run.has_header or Path(run.path).parent not in headed]
     # recordings come first: they are whole, and a log may be a copy of a part
     recordings = [run for run in runs if run.is_recording]
-    paths = [run.path for run in recordings if not run.is_growing] or [run.path for run in recordings] or logs
+    finished = [run for run in recordings if not run.is_growing]
+    whole = [run for run in finished if not run.is_cut]
+    paths = [run.path for run in whole or finished or recordings] or logs
     if not paths:
         return f"gpureport report {shlex.quote(stored[-1].word)} -o report.html"
     if len(paths) == 1:
         # what lies beside the log is read with it where the folder is named
-        whole = paths[0] if len(logs) == len(runs) or paths[0] not in logs else str(Path(paths[0]).parent)
-        return f"gpureport report {shlex.quote(whole)} -o report.html"
+        source = paths[0] if len(logs) == len(runs) or paths[0] not in logs else str(Path(paths[0]).parent)
+        return f"gpureport report {shlex.quote(source)} -o report.html"
     if len(paths) <= _MOST_COMPARED:
         return f"gpureport compare {shlex.join(paths)}"
     return "gpureport report . -o report.html"
@@ -140,7 +147,15 @@ def _read_recording(folder: Path, top: Path) -> FoundRun | None:
     logged, gpus = (log.seconds, log.gpus) if log else (None, None)
     seconds = logged if run.ended is None else (run.ended - run.started) / 1e6
     is_growing = run.ended is None and _was_written_lately(folder / HOST_LOG, run.interval)
-    return FoundRun(path=_name(folder, top), is_recording=True, seconds=seconds, gpus=gpus, is_growing=is_growing)
+    return FoundRun(
+        path=_name(folder, top),
+        is_recording=True,
+        seconds=seconds,
+        gpus=gpus,
+        is_growing=is_growing,
+        is_cut=run.ended is None and not is_growing,
+        started=run.started,
+    )
 
 
 def _was_written_lately(path: Path, interval: float) -> bool:

@@ -136,7 +136,7 @@ def _per_work(step: Step, metric: str) -> Mean | None:
     own = gather_evidence(step, step, BY_METRIC[metric])
     if not own.before or own.difference is None:
         return None
-    if len(step.runs) > 1 and own.figures[0]:
+    if len(own.figures[0]) > 1:
         return geometric_mean_over_runs(own.figures[0])
     return Mean(value=own.before, interval=None, basis=None)
 

@@ -117,7 +117,8 @@ class Timeline:
         axis_seconds: length of the axis, the same for every run of the report.
         bucket_seconds: length of a bucket.
         absent: why there are no strips, as a sentence; empty where there are.
-        strips: one a GPU; none of a single moment, over which nothing can be drawn.
+        strips: one a GPU that is drawn; none of a single moment, over which nothing can be drawn.
+        undrawn_gpus: how many GPUs have no strip although there are strips.
         events: what the log says happened.
         recording: every sample behind the strips, for renderers that show more than the buckets.
     """
@@ -132,3 +133,4 @@ class Timeline:
     strips: tuple[TimelineStrip, ...]
     events: tuple[LogEventLine, ...]
     recording: Recording = field(repr=False, compare=False)
+    undrawn_gpus: int = 0

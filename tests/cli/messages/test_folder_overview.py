@@ -24,10 +24,10 @@ def write_log(path: Path, gpus: int = 1, seconds: int = 182) -> None:
     path.write_text(HEADER + "".join(rows), encoding="utf-8")
 
 
-def write_recording(folder: Path, gpus: int = 1, seconds: int = 182, *, ended: bool = True) -> None:
+def write_recording(folder: Path, gpus: int = 1, seconds: int = 182, *, started: int = 0, ended: bool = True) -> None:
     """Write what `gpureport record` leaves behind."""
     write_log(folder / "gpu.csv", gpus, seconds)
-    run = RecordedRun(started=0, ended=seconds * 1_000_000 if ended else None)
+    run = RecordedRun(started=started, ended=started + seconds * 1_000_000 if ended else None)
     (folder / "run.json").write_text(format_run_file(run), encoding="utf-8")
 
 
@@ -60,9 +60,22 @@ def test_a_recording_that_goes_on_is_not_read_next(gpureport: Program, tmp_path:
         (tmp_path / name / "host.csv").write_text("timestamp,cpu_percent\n", encoding="utf-8")
     os.utime(tmp_path / "base" / "host.csv", (0, 0))
     assert gpureport().out.splitlines()[1:4] == [
-        "  base     3 min 2 s, 1 GPU",
+        "  base     3 min 2 s, 1 GPU, cut off: its recorder was killed",
         "  workers  3 min 2 s, 1 GPU, still recording",
         "Next: gpureport report base -o report.html",
+    ]
+
+
+def test_recordings_are_listed_by_time_and_only_whole_ones_compared(gpureport: Program, tmp_path: Path) -> None:
+    """Names sort otherwise than times; a recording that was cut off is no step to compare."""
+    write_recording(tmp_path / "workers", started=1)
+    write_recording(tmp_path / "killed", started=2, ended=False)
+    write_recording(tmp_path / "base", started=3)
+    assert gpureport().out.splitlines()[1:5] == [
+        "  workers  3 min 2 s, 1 GPU",
+        "  killed   3 min 2 s, 1 GPU, cut off: its recorder was killed",
+        "  base     3 min 2 s, 1 GPU",
+        "Next: gpureport compare workers base",
     ]
 
 
@@ -84,7 +97,7 @@ def test_a_recording_that_was_cut_off_is_as_long_as_its_log(gpureport: Program, 
     write_recording(tmp_path / "cut", ended=False)
     with (tmp_path / "cut" / "gpu.csv").open("a", encoding="utf-8") as log:
         log.write("2026/03/14 09:59:59.0")
-    assert "  cut  3 min 2 s, 1 GPU" in gpureport().out
+    assert "  cut  3 min 2 s, 1 GPU, cut off" in gpureport().out
 
 
 def test_a_compressed_log_is_listed_without_length(gpureport: Program, tmp_path: Path) -> None:
@@ -117,7 +130,7 @@ def test_many_logs_are_reported_together(gpureport: Program, tmp_path: Path) -> 
     for number in range(12):
         write_log(tmp_path / f"{number:02}.csv", seconds=20 + number)
     out = gpureport().out
-    assert "  and 4 more" in out
+    assert "  4 more, then" in out
     assert "Next: gpureport report . -o report.html" in out
 
 

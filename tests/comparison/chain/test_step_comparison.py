@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.chain.step_summaries import summarize_steps
 from gpureport.comparison.steps.counted_runs import ShortRun
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Verdict
@@ -341,3 +342,15 @@ def test_false_claims_on_equal_steps_stay_rare() -> None:
             sides.append(sampled(f"{name}{trial}", util=np.round(np.clip(80 + 3 * noise, 0, 100))))
         false += delta(compared(*sides)).verdict is not Verdict.NO_CLEAR_CHANGE
     assert false <= 4
+
+
+def test_a_step_with_one_long_run_left_has_no_interval_of_repetitions() -> None:
+    """A repetition of 40 s beside one of 20 min is left out, and one run has no scatter."""
+    runs = [
+        sampled(f"{step}{seconds}", step=step, util=level(mean, seconds), work=Work(amount=seconds, unit="steps"))
+        for step, mean in (("old", 60), ("new", 80))
+        for seconds in (1200, 40)
+    ]
+    (summary, _) = summarize_steps(compared(*runs).steps)
+    assert summary.work_per_gpu_hour is not None
+    assert summary.work_per_gpu_hour.interval is None

@@ -44,11 +44,11 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
         assert root.get("aria-label")
 
 
-def test_every_gpu_has_a_label(many: Report) -> None:
-    """All 64 names are there as text."""
+def test_every_drawn_gpu_has_a_label(many: Report) -> None:
+    """All names are there as text."""
     root = ET.fromstring(timeline_strips.draw_timeline(many.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
     labels = [node.text for node in root.iter("text") if (node.text or "").startswith("GPU")]
-    assert labels == [f"GPU {index}" for index in range(64)]
+    assert labels == [strip.label for strip in many.timeline[0].strips] != []
 
 
 def test_marks_can_be_found_by_their_card(report: Report) -> None:

@@ -118,18 +118,20 @@ def test_sections_are_in_the_outline_and_in_the_contents(steps: Report, tmp_path
 
 @needs_poppler
 def test_tables_are_tagged_and_repeat_their_header(tmp_path: Path) -> None:
-    """A table of 200 GPUs names its columns on each page that it takes; the short form leaves it out and says so."""
-    content = SHAPES["200 GPUs"]()
+    """A table of 200 nodes names its columns on each page that it takes; the short form leaves it out and says so."""
+    info = examples.run(gpus=400, seconds=60)
+    devices = tuple(replace(gpu, node=f"node_{place // 2}") for place, gpu in enumerate(info.devices))
+    content = _build(examples.pair(replace(info, devices=devices)))
     path = _saved(content, tmp_path, full=True)
     pages = [pdf_reading.text(path, page) for page in range(1, int(pdf_reading.info(path)["Pages"]) + 1)]
-    rows = [page for page in pages if any(f"GPU {place} 80" in page for place in (5, 100, 199))]
+    rows = [page for page in pages if any(f"node_{place}, 2 GPUs 80" in page for place in (5, 100, 199))]
     assert len(rows) > 1
     assert [page for page in rows if "Temperature" not in page] == []
     assert {"H1", "H2", "Table", "THead", "TBody", "TH", "TD", "Figure"} - set(pdf_reading.structure(path)) == set()
     assert f"Page 1 of {len(pages)}" in pages[0]
     short = pdf_reading.text(_saved(content, tmp_path))
-    assert "GPU 100 80" not in short
-    assert "The table of all 200 GPUs comes with --detail full." in short
+    assert "node_100, 2 GPUs 80" not in short
+    assert "The table of 200 rows comes with --detail full." in short
 
 
 @needs_poppler

@@ -77,8 +77,10 @@ def _heading(text: str, page: Page, right: str = "", width: int = 0) -> Iterator
 
 
 def _spent_heading(spent: TimeSpent, page: Page) -> Iterator[Line]:
-    each = terminal_bars.shared_total(spent)
-    unit = f"{each} each" if each and len(spent.bars) > 1 else each or spent.columns[0]
+    each, unit = terminal_bars.shared_total(spent), spent.columns[0]
+    if each:
+        # the total of a GPU holds its unit, that of a step has it in the heading of its column
+        unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     changes = terminal_bars.measure_right(spent)
     yield from _heading(
         f"WHERE THE GPU TIME WENT{display.GAP * 2}{unit}".rstrip(), page, "vs previous step" if changes else "", changes

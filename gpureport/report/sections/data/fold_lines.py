@@ -62,7 +62,9 @@ def _describe_timeline(report: Report) -> str:
     strips = sum(len(run.strips) for run in report.timeline)
     if not strips:
         return "a single moment: nothing to draw"
-    where = f"{len(report.timeline)} runs" if len(report.timeline) > 1 else display.plural(strips, "GPU")
+    undrawn = sum(run.undrawn_gpus for run in report.timeline)
+    gpus = f"{strips} of {strips + undrawn} GPUs" if undrawn else display.plural(strips, "GPU")
+    where = f"{len(report.timeline)} runs" if len(report.timeline) > 1 else gpus
     return f"every sample of {where}, to zoom into"
 
 

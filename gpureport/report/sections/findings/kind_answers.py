@@ -1,16 +1,19 @@
 """The matrix of what was asked and answered, and the checklist of the practice, in words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import Answer, Outcome
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
+from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _LETTERS = 60
+_NAMED_GROUPS = 3
 OUTCOMES = {
     Outcome.FOUND: "found",
     Outcome.SUSPECTED: "suspected",
@@ -31,10 +34,32 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tu
 
 def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
     groups = {answer.group for answer in run.analysis.answers}
-    lines = tuple(_line(answer, run, cards, several=len(groups) > 1) for answer in run.analysis.answers)
+    lines = [_line(answer, run, cards, several=len(groups) > 1) for answer in run.analysis.answers]
     counts = Counter(line.outcome for line in lines)
     named = [f"{counts[outcome]} {OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
-    return Answers(label=run.label, summary=", ".join(named), lines=lines)
+    shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, len(groups))
+    return Answers(label=run.label, summary=", ".join(named), lines=tuple(shown))
+
+
+def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> list[AnswerLine]:
+    """Return lines that say the same of many groups as one, kind by kind."""
+    gathered: dict[AnswerLine, list[str]] = {}
+    for line in sorted(lines, key=_place_kinds(lines)):
+        gathered.setdefault(replace(line, group=""), []).append(line.group)
+    return [replace(line, group=_name_groups(names, groups)) for line, names in gathered.items()]
+
+
+def _place_kinds(lines: Sequence[AnswerLine]) -> Callable[[AnswerLine], int]:
+    """Return the place of the kind of a line among the kinds, in the order in which they come first."""
+    places = {kind: place for place, kind in enumerate(dict.fromkeys(line.kind for line in lines))}
+    return lambda line: places[line.kind]
+
+
+def _name_groups(names: Sequence[str], groups: int) -> str:
+    """Return the names of few groups, and of many how many they are; empty where they are all."""
+    if len(names) == groups:
+        return ""
+    return "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
 
 
 def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:

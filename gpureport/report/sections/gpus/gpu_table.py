@@ -2,29 +2,43 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from math import fsum
+from statistics import fmean, median
 
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.report.model.report_content import GpuTable
 from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.runs.drawn_gpus import FEW_GPUS
 from gpureport.report.runs.report_run import ReportRun, device_name
+from gpureport.report.sections.gpus import node_rows
 from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826
 """Three robust standard deviations, in medians of absolute deviations."""
 
 _PEERS = 3
+_MOST_SENTENCES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """A figure of the table; `margin` is the smallest difference from the other GPUs that is worth a word."""
+    """A figure of the table.
+
+    Attributes:
+        title: heading of the column.
+        prose: what it is called in a sentence.
+        value: the figure of a GPU.
+        shown: how it is written.
+        margin: the smallest difference from the other GPUs that is worth a word.
+        summary: how the figures of several GPUs become one.
+    """
 
     title: str
     prose: str
     value: Callable[[DeviceStatistics], float | None]
     shown: Callable[[float], str]
     margin: float
+    summary: Callable[[Sequence[float]], float] = fmean
 
 
 def _mean(metric: str) -> Callable[[DeviceStatistics], float | None]:
@@ -68,10 +82,16 @@ _COLUMNS = (
         value=_max("gpu_temperature_celsius"),
         shown=display.temperature,
         margin=5.0,
+        summary=max,
     ),
     _Column(title="Power mean", prose="mean power", value=_mean("gpu_power_watts"), shown=display.power, margin=15.0),
     _Column(
-        title="Energy", prose="energy", value=lambda gpu: gpu.energy_joules, shown=display.energy, margin=float("inf")
+        title="Energy",
+        prose="energy",
+        value=lambda gpu: gpu.energy_joules,
+        shown=display.energy,
+        margin=float("inf"),
+        summary=fsum,
     ),
     _Column(
         title="Peak memory",
@@ -79,6 +99,7 @@ _COLUMNS = (
         value=lambda gpu: gpu.memory_peak_bytes,
         shown=display.memory,
         margin=float(2**30),
+        summary=max,
     ),
     _Column(
         title="Memory free at peak, of installed",
@@ -86,6 +107,7 @@ _COLUMNS = (
         value=lambda gpu: gpu.memory_headroom_ratio,
         shown=display.percent,
         margin=float("inf"),
+        summary=min,
     ),
 )
 
@@ -96,6 +118,7 @@ _COUNTED = _Column(
     value=lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
     shown=display.energy,
     margin=float("inf"),
+    summary=fsum,
 )
 """Shown where the driver's counter was read, beside the integral of power."""
 
@@ -109,7 +132,7 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     with_gpus = [run for run in runs if run.run.gpus]
     unknown = _unrecorded_columns(with_gpus)
     found = [_table(run, unknown) for run in with_gpus]
-    few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
+    few = [place for place, run in enumerate(with_gpus) if len(run.run.gpus) < _PEERS]
     # The same sentence is shown only at the first run with few GPUs.
     told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
     return tuple([_add_missing_note(told[0], unknown, with_gpus), *told[1:]] if told else [])
@@ -129,7 +152,7 @@ def _add_missing_note(table: GpuTable, unknown: Sequence[_Column], runs: Sequenc
     names = display.join_words([column.prose for column in unknown])
     moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
     note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
-    return replace(table, table=replace(table.table, notes=(note,)))
+    return replace(table, table=replace(table.table, notes=(*table.table.notes, note)))
 
 
 def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
@@ -144,11 +167,18 @@ def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
         Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
         for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
     )
-    table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
+    few = len(rows) <= FEW_GPUS
+    columns = [(values, column.summary, column.shown) for column, values in zip(shown, found, strict=True)]
+    table = Table(
+        columns=("GPU" if few else "Node or GPU", *(column.title for column in shown)),
+        numeric=(True,) * len(shown),
+        rows=rows if few else tuple(node_rows.build_node_rows(run.run.gpus, rows, columns)),
+        notes=() if few else (node_rows.NOTE,),
+    )
     return GpuTable(
         label=run.label,
         table=table,
-        outliers=tuple(_outlier_sentences(shown, rows)),
+        outliers=tuple(_limit_sentences(list(_outlier_sentences(shown, rows)))),
         same=_no_outlier_sentence(len(rows), run.samples),
     )
 
@@ -187,6 +217,12 @@ def _outlier_notes(values: Sequence[float | None], column: _Column) -> list[str]
 def _without(values: Sequence[float], value: float) -> list[float]:
     place = values.index(value)
     return [*values[:place], *values[place + 1 :]]
+
+
+def _limit_sentences(sentences: Sequence[str]) -> list[str]:
+    """Return the first sentences, and how many GPUs more differ."""
+    left = len(sentences) - _MOST_SENTENCES
+    return [*sentences[:_MOST_SENTENCES], *([f"{display.plural(left, 'more GPU')} differ."] if left > 0 else [])]
 
 
 def _outlier_sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:

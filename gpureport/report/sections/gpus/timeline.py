@@ -7,11 +7,13 @@ import numpy as np
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
+from gpureport.recording import Device
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import log_events, sampling_wording
 from gpureport.report.runs.bucket_means import SHORTEST, accumulate
 from gpureport.report.runs.class_history import ClassHistory
+from gpureport.report.runs.drawn_gpus import FEW_GPUS, choose_drawn_gpus, describe_choice
 from gpureport.report.runs.gpu_limits import find_limits
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
@@ -19,7 +21,6 @@ from gpureport.report.wording import display
 UTILISATION = "gpu_utilization_ratio"
 _COLUMNS = 600
 _COARSE_COLUMNS = 60
-_FEW_GPUS = 16
 _WHOLE_RUN = 0.95
 
 
@@ -40,23 +41,24 @@ def build_timelines(
 def _timeline(
     position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard], history: ClassHistory
 ) -> Timeline:
-    buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
+    buckets = _COLUMNS if len(run.run.gpus) <= FEW_GPUS else _COLUMNS // 2
     # A bucket is never shorter than a sample: below that it would only repeat samples.
     count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
     edges = np.linspace(0.0, max(run.seconds, SHORTEST), count + 1)
-    absent = _why_no_strips(run)
+    absent, drawn = _why_no_strips(run), choose_drawn_gpus(run)
     mine = [card for card in cards if card.run_index == position]
     return Timeline(
         label=run.label,
-        caption=_caption(run),
+        caption=" ".join(filter(None, (_caption(run), describe_choice(run, drawn)))),
         column=_describe_column(run, edges),
         seconds=run.seconds,
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
         absent=absent,
-        strips=() if absent else tuple(_strips(run, edges, mine, history)),
+        strips=() if absent else tuple(_strips(run, drawn, edges, mine, history)),
         events=log_events.list_events(run),
         recording=run.recording,
+        undrawn_gpus=0 if absent else len(run.run.gpus) - len(drawn),
     )
 
 
@@ -85,10 +87,10 @@ def _describe_column(run: ReportRun, edges: FloatArray) -> str:
 
 
 def _strips(
-    run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
+    run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
 ) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
-    for gpu in run.run.gpus:
+    for gpu in drawn:
         cells = build_device_series(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift

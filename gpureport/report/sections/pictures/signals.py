@@ -36,7 +36,7 @@ def _share(label: str, *metrics: str, is_of_host: bool = False) -> Signal:
 
 
 UTILISATION = _share("GPU utilisation", "gpu_utilization_ratio")
-CORE = _share("Busiest CPU core", "cpu_busiest_core_ratio", is_of_host=True)
+CORE = _share("Busiest core", "cpu_busiest_core_ratio", is_of_host=True)
 CPU = _share("All CPU cores", "cpu_utilization_ratio", is_of_host=True)
 STORAGE = _share("CPU waiting for storage", "cpu_iowait_ratio", is_of_host=True)
 HOST_MEMORY = _share("Host memory", "host_memory_used_ratio", is_of_host=True)

@@ -62,7 +62,7 @@ def hot_run() -> Report:
             sentence="GPU 2 overheats: 88 °C, clock down 12% for 7 min 34 s.",
             details=("It lost 56 s of computing, 1.9% of all GPU time.", "The others drew 6% less power meanwhile."),
         ),
-        spent=TimeSpent(caption="", columns=("GPU-min", ""), bars=tuple(bars), end=1.0, ticks=()),
+        spent=TimeSpent(caption="", columns=("", ""), bars=tuple(bars), end=1.0, ticks=()),
         worst=history,
         actions=(
             _action("Cool GPU 2: airflow, fans, filters, its slot", "saves 1.9% or more"),

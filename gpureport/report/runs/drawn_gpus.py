@@ -1,0 +1,72 @@
+"""Which GPUs of a run are drawn one by one: all of few, of many the troubled ones and a typical one of each node."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.findings import Finding, Severity
+from gpureport.recording import Device
+from gpureport.report.runs.report_run import ReportRun
+
+FEW_GPUS = 16
+"""Most GPUs of which each is drawn and has a row of its own: a page of more is longer than anybody reads."""
+
+_MOST_TROUBLED = 16
+_SEVERITIES = tuple(reversed(Severity))
+
+
+def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
+    """Return the GPUs of each node, in order; the key is None where no node is named."""
+    nodes: dict[str | None, list[Device]] = {}
+    for gpu in gpus:
+        nodes.setdefault(gpu.node, []).append(gpu)
+    return nodes
+
+
+def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
+    """Return the GPUs that are drawn, in the order of the run."""
+    gpus = run.run.gpus
+    if len(gpus) <= FEW_GPUS:
+        return gpus
+    chosen = {*_list_troubled(run), *_list_typical(run)}
+    return tuple(gpu for gpu in gpus if gpu.id in chosen)
+
+
+def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
+    """Return which GPUs are drawn as a sentence; empty where all are."""
+    if len(drawn) == len(run.run.gpus):
+        return ""
+    place = "each node" if len(group_by_node(run.run.gpus)) > 1 else "them"
+    return (
+        f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: the {_MOST_TROUBLED} at most that findings speak of "
+        f"most gravely, and one of {place} with median utilisation."
+    )
+
+
+def _list_troubled(run: ReportRun) -> list[str]:
+    """Return the GPUs with the gravest findings that few share, the gravest first."""
+    few = len(run.run.gpus) // 2
+    findings = [each for each in run.analysis.findings if len(each.devices) <= few and _calls_for_action(each)]
+    graver: dict[str, tuple[int, float]] = {}
+    for finding in findings:
+        loss = (finding.lost_gpu_seconds or 0.0) / max(len(finding.devices), 1)
+        weight = (-_SEVERITIES.index(finding.severity), loss)
+        for device in finding.devices:
+            graver[device] = max(graver.get(device, weight), weight)
+    known = {gpu.id for gpu in run.run.gpus}
+    return sorted((device for device in graver if device in known), key=lambda device: graver[device], reverse=True)[
+        :_MOST_TROUBLED
+    ]
+
+
+def _calls_for_action(finding: Finding) -> bool:
+    return finding.severity is not Severity.INFO or bool(finding.lost_gpu_seconds)
+
+
+def _list_typical(run: ReportRun) -> Iterator[str]:
+    """Yield of each node the GPU with the median utilisation, of an even number the less busy one."""
+    use = {}
+    for each in run.analysis.statistics:
+        summary = each.metric("gpu_utilization_ratio")
+        use[each.device] = -1.0 if summary is None else summary.mean
+    for gpus in group_by_node(run.run.gpus).values():
+        ordered = sorted(gpus, key=lambda gpu: use.get(gpu.id, -1.0))
+        yield ordered[(len(ordered) - 1) // 2].id
