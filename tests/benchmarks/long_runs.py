@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +106,9 @@ class LongRun:
         for place, device in enumerate(self.devices()):
             chance = np.random.default_rng([_SEED, place])
             for start in range(0, self.rows, _BATCH_ROWS):
-                seconds = np.arange(start, min(start + _BATCH_ROWS, self.rows)) * self.interval
+                seconds: Floats = (
+                    np.arange(start, min(start + _BATCH_ROWS, self.rows), dtype=np.float64) * self.interval
+                )
                 yield _build_batch(device, seconds, self._find_idle_rows(device, seconds), chance)
 
     def _find_idle_rows(self, device: Device, seconds: Floats) -> npt.NDArray[np.bool_]:
@@ -139,7 +142,7 @@ def _build_batch(device: Device, seconds: Floats, idle: npt.NDArray[np.bool_], c
     """Return some rows of a device, times in seconds since the start."""
     values = _make_host_values if device.index is None else _make_gpu_values
     rows = len(seconds)
-    table: dict[str, pa.Array[pa.DataType]] = {
+    table: dict[str, Any] = {
         "device": columns.category(device.id, rows),
         "timestamp": columns.to_arrow(START + np.round(seconds * 1e6).astype(np.int64), pa.timestamp("us")),
         "imputed": columns.to_arrow(np.zeros(rows, dtype=np.bool_), pa.bool_()),

@@ -10,7 +10,7 @@ from gpureport.recording import Device, Run
 
 NO_GPU = "no GPU"
 
-T = TypeVar("T", Finding, NotJudged)
+T = TypeVar("T", bound=Finding | NotJudged)
 
 
 def answer_kinds(
@@ -40,9 +40,9 @@ def _sort_by_group(
     groups_of: dict[str, list[int]] = {}
     for place, (_, gpus) in enumerate(groups):
         nodes = {gpu.node for gpu in gpus}
-        beside = (host for host in hosts if not gpus or host.node is None or host.node in nodes)
-        for device in (*gpus, *beside):
-            groups_of.setdefault(device.id, []).append(place)
+        own_hosts = [host for host in hosts if not gpus or host.node is None or host.node in nodes]
+        for one in [*gpus, *own_hosts]:
+            groups_of.setdefault(one.id, []).append(place)
     by_group: dict[tuple[str, int], list[T]] = {}
     for entry, own in zip(entries, devices, strict=True):
         concerned = {place for device in own for place in groups_of.get(device, ())} if own else range(len(groups))

@@ -155,7 +155,8 @@ class DeviceSeries:
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
         bounds = np.searchsorted(self.times, spans + self.shift).tolist()
-        inside = np.concatenate([np.zeros(0), *(self.values(metric)[start:end] for start, end in bounds)])
+        parts = (self.values(metric)[start:end] for start, end in bounds)
+        inside: FloatArray = np.concatenate([np.zeros(0), *parts])
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
