@@ -13,6 +13,8 @@ HOST_LOG = "host.csv"
 """The load of the machine and of the job's processes."""
 RUN_FILE = "run.json"
 """What the run was: see `RecordedRun`."""
+LABEL_FILE = "labels.json"
+"""What a person says of the runs of any folder of logs; the recorder writes none."""
 LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
 _LONGEST = 2**20
 """Characters of a run file at most; a longer one was not written by the recorder."""
@@ -33,6 +35,7 @@ class RecordedRun:
         exit_code: exit code of the job; None without a job, and while it runs.
         interval: seconds between two samples.
         params: what could be seen of the configuration, such as versions of packages, by name.
+        tags: whose job it was and where it ran, by the names of `label_tags`.
         notes: what could not be recorded, and why; each a whole sentence.
     """
 
@@ -44,6 +47,7 @@ class RecordedRun:
     exit_code: int | None = None
     interval: float = 1.0
     params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -59,6 +63,7 @@ def format_run_file(run: RecordedRun) -> str:
         "exit_code": run.exit_code,
         "interval": run.interval,
         "params": dict(run.params),
+        "tags": dict(run.tags),
         "notes": list(run.notes),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -79,6 +84,8 @@ def parse_run_file(text: str) -> RecordedRun | None:
             exit_code=None if content["exit_code"] is None else int(content["exit_code"]),
             interval=float(content["interval"]),
             params=tuple((str(name), str(value)) for name, value in content["params"].items()),
+            # recordings of older versions have none
+            tags=tuple((str(name), str(value)) for name, value in content.get("tags", {}).items()),
             notes=tuple(map(str, content["notes"])),
         )
     except (ValueError, KeyError, TypeError, AttributeError):

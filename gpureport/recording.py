@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureport import columns
+from gpureport import columns, label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
 from gpureport.series_table import empty_training, local_times
@@ -143,6 +143,11 @@ class Run:
     def params_and_tags(self) -> tuple[tuple[str, str], ...]:
         """What the run was configured with, as params or as tags."""
         return (*self.params, *self.tags)
+
+    @property
+    def states_setup(self) -> bool:
+        """Whether anything says how it was configured; whose it is and where it ran do not."""
+        return any(name not in label_tags.BY_NAME for name, _ in self.params_and_tags)
 
     @property
     def gpus(self) -> tuple[Device, ...]:

@@ -62,7 +62,7 @@ def test_labels_are_a_dict() -> None:
 def test_an_unknown_key_is_refused() -> None:
     """A mistyped key of a dict is not ignored."""
     with pytest.raises(
-        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, tags, work"
+        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, table, tags, work"
     ):
         gpureport.read(SAMPLES / "healthy", labels={"nmae": "a"})
     with pytest.raises(TypeError, match="tracker has no key 'run'; its keys are children, "):

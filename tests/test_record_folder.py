@@ -13,6 +13,7 @@ RUN = RecordedRun(
     exit_code=0,
     interval=1.0,
     params=(("torch", "2.11"),),
+    tags=(("user", "ada"), ("job", "4411")),
     notes=("dmon was not recorded: nvidia-smi refused it.",),
 )
 

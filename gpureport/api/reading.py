@@ -40,7 +40,8 @@ def read(  # noqa: PLR0913 - each option is given by name
         host: CPU logs, or further GPU logs of the run, to join by time.
         training: logs of training metrics. Without them, those that lie in a folder `source` are read.
         labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), and `work`, what the run did in
-            all, as `"12000:steps"` or `(12000, "steps")`.
+            all, as `"12000:steps"` or `(12000, "steps")`; `table`, the file of a table of jobs as `sacct -P`
+            prints, from which user, account, job and node become tags.
         as_one_run: whether all logs of the folder are one run.
         tz: time zone of the stamps, such as `"Europe/Berlin"`, where the log names none.
         gpus: indices of the GPUs to keep; all when None.
@@ -115,6 +116,11 @@ def _labels(labels: Mapping[str, Any]) -> importers.Labels:
     if work is not None:
         amount, unit = work.split(":", 1) if isinstance(work, str) else work
         work = Work(amount=float(amount), unit=str(unit))
+    table = labels.get("table")
+    if table is not None:
+        from gpureport.importers.labelling.label_table import LabelTable  # noqa: PLC0415 - most runs have none
+
+        table = LabelTable(Path(table))
     return importers.Labels(
         name=labels.get("name"),
         step=labels.get("step"),
@@ -122,6 +128,7 @@ def _labels(labels: Mapping[str, Any]) -> importers.Labels:
         tags=pairs["tags"],
         work=work,
         gpu_model=labels.get("gpu_model"),
+        table=table,
     )
 
 

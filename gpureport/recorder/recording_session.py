@@ -19,7 +19,7 @@ from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
 from gpureport.recorder.secrets import hide_secrets
-from gpureport.recorder.seen_params import collect_params
+from gpureport.recorder.seen_params import collect_labels, collect_params
 from gpureport.recorder.signals import SignalPipe
 
 _FIRST_ROWS = 5.0
@@ -83,6 +83,7 @@ class RecordingSession:
             started=time.time_ns() // 1000,
             interval=plan.interval,
             params=params,
+            tags=collect_labels(os.environ),
         )
         self._write_run_file()
 

@@ -1,14 +1,17 @@
 """What a run was configured with, as far as it can be seen from outside: nothing of the job is imported."""
 
+import getpass
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from gpureport.label_tags import read_environment_labels
 from gpureport.recorder.secrets import HIDDEN, hide_secret_value, hide_secrets
 
 Params = Iterator[tuple[str, str]]
@@ -144,6 +147,18 @@ def read_environment(variables: Mapping[str, str]) -> Params:
     for name, value in sorted(variables.items()):
         if _ENVIRONMENT.fullmatch(name) and 0 < len(value) <= _LONGEST:
             yield name, hide_secret_value("", value)
+
+
+def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return whose job it is and where it runs, by the names of `label_tags`.
+
+    Without Slurm the user is whoever records; root is nobody in particular, as in most containers.
+    """
+    labels = dict(read_environment_labels(variables))
+    with suppress(OSError, KeyError, ImportError):
+        user = labels.get("user") or getpass.getuser()
+        labels |= {"user": user} if user != "root" else {}
+    return tuple((name, hide_secret_value("", value)) for name, value in labels.items() if len(value) <= _LONGEST)
 
 
 def _read_commit() -> Params:

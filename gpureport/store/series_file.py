@@ -1,4 +1,4 @@
-"""Series on disk: wide Parquet, sorted by device then time, with page checksums.
+"""Writes series: wide Parquet, sorted by device then time, with page checksums.
 
 Delta-encoded timestamps and dictionaries take 4.0 bytes a row of nine varying columns, the defaults 5.9 (measured).
 A page checksum turns every flipped bit into an error instead of a wrong value, at no measurable cost.
@@ -8,12 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
-from hashlib import file_digest, sha256
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -22,14 +19,13 @@ from gpureport.series_table import (
     KEY_FIELDS,
     METRIC_TYPES,
     SCHEMA,
-    TRAINING_SCHEMA,
-    arrange_series,
-    empty_training,
     sort_by_time,
 )
 
 ROW_GROUP = 196_608
-"""Rows after which those of one device are written; a row group never holds two devices."""
+"""Rows after which those of one device are written as a row group."""
+SHARED_ROWS = 65_536
+"""Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
 _MOST_ROWS_HELD = 950_272
 """Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
 _ZSTD_LEVEL = 5
@@ -66,9 +62,9 @@ class SeriesWriter:
         self._held.setdefault(device, []).append(batch)
         self._rows[device] += len(batch)
         if self._rows[device] >= ROW_GROUP:
-            self._write(device)
+            self._write_group(self._take(device))
         elif self._rows.total() >= _MOST_ROWS_HELD:
-            self._write(max(self._rows, key=self._rows.__getitem__))
+            self._write_group(self._take(max(self._rows, key=self._rows.__getitem__)))
 
     def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
@@ -79,12 +75,15 @@ class SeriesWriter:
             devices: device ids in the end.
             renamed: by their old ids, the devices whose rows came under another one.
         """
-        for device in [*(renamed or {}), *devices]:
-            if self._held.get(device):
-                self._write(device)
+        written = {*self._newest}
+        rest = {device: self._take(device) for device in [*(renamed or {}), *devices] if self._held.get(device)}
+        rearranged = self._must_rearrange(renamed)
+        apart = [(rest.get(device), device in written) for device in devices]
+        for table in rest.values() if rearranged else _share_groups(apart):
+            self._write_group(table)
         # a run of a tracker may hold only training metrics
         (self._writer or self._begin()).close()
-        if renamed or not self._ordered or len(self._parts) > 1:
+        if rearranged:
             self._rearrange(devices, renamed or {})
         else:
             self._parts[0].rename(self._path)
@@ -97,14 +96,23 @@ class SeriesWriter:
             with suppress(OSError):
                 self._writer.close()
 
-    def _write(self, device: str) -> None:
-        """Write the rows held of a device as a row group."""
+    def _must_rearrange(self, renamed: Mapping[str, str] | None) -> bool:
+        """Return whether what was written, and what is held, is not in order, or lies in files of other columns."""
+        late = bool(self._parts) and bool(self._columns.keys() - {*self._schema.names})
+        return bool(renamed) or not self._ordered or len(self._parts) > 1 or late
+
+    def _take(self, device: str) -> "pa.Table":
+        """Return the rows held of a device, which are no longer held."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
         times = columns.integers(table.column("timestamp"))
         rises = times[0] >= self._newest.get(device, times[0]) and bool((times[1:] >= times[:-1]).all())
         self._ordered = self._ordered and rises
         self._newest[device] = int(times[-1])
+        return table
+
+    def _write_group(self, table: "pa.Table") -> None:
+        """Write a row group; begin another file where this one lacks a column."""
         writer = self._writer
         if writer is None or self._columns.keys() - {*self._schema.names}:
             writer = self._begin()
@@ -120,7 +128,7 @@ class SeriesWriter:
         return self._writer
 
     def _put(self, writer: "parquet.ParquetWriter", table: "pa.Table") -> None:
-        """Write rows of one device as a row group, with the id of the run and nulls for columns they lack."""
+        """Write rows as a row group, with the id of the run and nulls for columns they lack."""
         rows = len(table)
         recorded = {name: table.column(name) for name in table.column_names}
         recorded["run_id"] = pa.chunked_array([columns.category(self._run_id(), rows)])
@@ -138,13 +146,45 @@ class SeriesWriter:
                     groups.setdefault(renamed.get(device, device), []).append((file, index))
             options = _writer_options(self._columns)
             writer = opened.enter_context(parquet.ParquetWriter(self._path, self._schema, **options))
-            for device in (device for device in devices if device in groups):
-                tables = [file.read_row_group(index) for file, index in groups[device]]
-                table = sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
-                for start in range(0, len(table), ROW_GROUP):
-                    self._put(writer, table.slice(start, ROW_GROUP))
+            for table in _share_groups((_join_groups(groups[each], each), False) for each in devices if each in groups):
+                self._put(writer, table)
         for part in self._parts:
             part.unlink()
+
+
+def _join_groups(groups: Sequence[tuple["parquet.ParquetFile", int]], device: str) -> "pa.Table":
+    """Return row groups of one device as one table in the order of time."""
+    tables = [file.read_row_group(index) for file, index in groups]
+    return sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
+
+
+def _share_groups(devices: Iterable[tuple["pa.Table | None", bool]]) -> Iterator["pa.Table"]:
+    """Yield row groups: the rows of several short devices together, those of a long one by themselves.
+
+    Args:
+        devices: for each device in order, its rows, and whether others of it were written before: what lies between
+            the devices of a row group must lie in it.
+    """
+    short: list[pa.Table] = []
+    for table, is_begun in devices:
+        rows = 0 if table is None else len(table)
+        alone = is_begun or rows > SHARED_ROWS
+        if short and (alone or sum(map(len, short)) + rows > SHARED_ROWS):
+            yield _join_tables(short)
+            short = []
+        if table is not None and not alone:
+            short.append(table)
+        elif table is not None:
+            yield from (table.slice(start, ROW_GROUP) for start in range(0, rows, ROW_GROUP))
+    if short:
+        yield _join_tables(short)
+
+
+def _join_tables(tables: Sequence["pa.Table"]) -> "pa.Table":
+    """Return tables below each other, as one chunk: Parquet keeps a dictionary only where all chunks share it."""
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
 
 
 def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
@@ -176,75 +216,6 @@ def _extra_columns(recorded: Iterable[str]) -> list[str]:
     return [name for name in recorded if name not in SCHEMA.names]
 
 
-def hash_file(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
-
-
-def read_series(path: Path, names: Sequence[str], devices: Iterable[str], expected: str | None = None) -> "pa.Table":
-    """Return the series of a run, checksums verified.
-
-    Args:
-        path: the Parquet file.
-        names: columns wanted.
-        devices: device ids in the order wanted.
-        expected: sha256 of the file, None where it is not known.
-
-    Raises:
-        OSError: when a page does not match its checksum or the file is cut.
-        ValueError: when the file is another than expected, or lacks a column.
-    """
-    file = parquet.ParquetFile(pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True)
-    if missing := {*names} - {*file.schema_arrow.names}:
-        msg = f"{path} lacks {', '.join(sorted(missing))}"
-        raise ValueError(msg)
-    if not (rows := [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]):
-        return arrange_series([])
-    named = file.read(columns=["device"]).column("device")
-    order = {device: place for place, device in enumerate(devices)}
-    places = [order[named[begin].as_py()] for begin in accumulate(rows[:-1], initial=0)]
-    groups = sorted(range(len(rows)), key=places.__getitem__)
-    # at once: put one below the other afterwards, all of it would be copied
-    return arrange_series([file.read_row_groups(groups, columns=list(names))])
-
-
 def write_training(table: "pa.Table", path: Path) -> None:
     """Write training metrics."""
     parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
-
-
-def read_training(path: Path, expected: str | None) -> "pa.Table":
-    """Return training metrics, checksums verified; none where none are expected.
-
-    Raises:
-        OSError: when the file is missing or damaged.
-        ValueError: when it is another than expected.
-    """
-    if expected is None:
-        return empty_training()
-    file = parquet.ParquetFile(pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True)
-    return file.read().cast(TRAINING_SCHEMA)
-
-
-def _read_verified(path: Path, expected: str | None) -> bytes:
-    """Return the content of a file: hashed and read from memory, so that what was verified is what is read.
-
-    Raises:
-        OSError: when it cannot be read.
-        ValueError: when it is another than expected.
-    """
-    content = path.read_bytes()
-    if expected is not None and sha256(content).hexdigest() != expected:
-        msg = f"{path} does not have the sha256 {expected}"
-        raise ValueError(msg)
-    return content
-
-
-def split_by_device(series: "pa.Table") -> Iterator["pa.Table"]:
-    """Yield the rows of a series table device by device."""
-    codes: Any = series.column("device").unify_dictionaries().combine_chunks()
-    indices = columns.integers(codes.indices)
-    starts = np.flatnonzero(np.diff(indices, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(indices)], strict=True):
-        yield series.slice(int(start), int(end - start))

@@ -1,7 +1,6 @@
 """The store: a folder of runs, each written beside its place and moved there when it is whole."""
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,15 +11,20 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import atomic_writes, run_json, series_file
+from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
+from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
+from gpureport.store.run_files import RUN_FILE, list_run_files, read_stored_run
+from gpureport.store.run_index import RunIndex
 from gpureport.store.run_json import StoredRun
+from gpureport.store.run_lookup import RunLookup, may_hold_sources
+from gpureport.store.run_selection import RunSelection, select_runs
+from gpureport.store.series_copy import copy_series
 from gpureport.store.stored_names import find_store_folder
 
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
-_RUN, _SERIES, _TRAINING, _REJECTS = "run.json", "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
-_SHORTEST_PREFIX = 4
+_SERIES, _TRAINING, _REJECTS = "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -81,13 +85,13 @@ class Store:
                 run=_copy_labels(run, said or run),
                 columns=columns,
                 importer_version=importer_version,
-                series_sha256=series_file.hash_file(folder / _SERIES),
+                series_sha256=series_reader.hash_file(folder / _SERIES),
                 training_sha256=self._write_training(reading.training(), folder / _TRAINING),
             )
             with atomic_writes.raise_store_errors(self.folder):
                 if rejects := reading.rejects():
                     (folder / _REJECTS).write_bytes(rejects)
-                (folder / _RUN).write_text(run_json.dump_run(stored), encoding="utf-8")
+                (folder / RUN_FILE).write_text(run_json.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
     def _prepare(self) -> None:
@@ -119,32 +123,35 @@ class Store:
             return None
         with atomic_writes.raise_store_errors(self.folder):
             series_file.write_training(table, path)
-            return series_file.hash_file(path)
+            return series_reader.hash_file(path)
 
     def entries(self) -> list[Entry]:
-        """Return all runs that can be read, oldest first; `damaged` names the others."""
-        found = [entry for folder in self._folders() if (entry := self._readable(folder)) is not None]
+        """Return all runs that can be read, oldest first; `damaged` names the others. Every `run.json` is read."""
+        found = []
+        for folder in map(self.run_folder, list_run_files(self._runs)):
+            with suppress(StoreError):
+                found.append(Entry(read_stored_run(folder), folder))
         return sorted(found, key=lambda entry: (entry.run.started, entry.run.id))
+
+    def index(self) -> RunIndex:
+        """Return what runs are listed and selected by; only what changed since the last time is read."""
+        return run_index.read_index(self.folder)
+
+    def select(self, selection: RunSelection) -> list[IndexedRun]:
+        """Return the runs that are wanted, oldest first; `get` gives the entry of each.
+
+        Raises:
+            SettingsError: when no run at all has a tag or param that is asked for.
+        """
+        return select_runs(self.index().runs, selection)
 
     def damaged(self) -> list[Path]:
         """Return the folders of runs whose `run.json` cannot be read."""
-        return [folder for folder in self._folders() if self._readable(folder) is None]
+        return [self.run_folder(run_id) for run_id in self.index().damaged]
 
-    def _folders(self) -> list[Path]:
-        return sorted(path for path in self._runs.glob("[!.]*") if (path / _RUN).is_file())
-
-    def _readable(self, folder: Path) -> Entry | None:
-        try:
-            return self._entry(folder)
-        except StoreError:
-            return None
-
-    @staticmethod
-    def _entry(folder: Path) -> Entry:
-        try:
-            return Entry(run_json.load_run((folder / _RUN).read_text(encoding="utf-8")), folder)
-        except _UNREADABLE as error:
-            raise StoreError(str(folder / _RUN), "damaged", "ingest the run again") from error
+    def run_folder(self, run_id: str) -> Path:
+        """Return the folder of a run."""
+        return self._runs / run_id
 
     def get(self, run_id: str) -> Entry | None:
         """Return the run of exactly this id, None when it is not there.
@@ -153,52 +160,32 @@ class Store:
             StoreError: when its `run.json` is damaged.
         """
         folder = self._runs / run_id
-        return self._entry(folder) if (folder / _RUN).is_file() else None
+        return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
         """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
-        wanted = sorted(sizes)
-        for folder in self._folders():
-            entry = self._readable(folder)
-            # training metrics are no part of a run's identity
-            sources = [source for source in entry.run.sources if source.kind != "training"] if entry else []
-            known = [source.bytes for source in sources]
-            held = [size for size in known if size is not None]
-            if len(held) < len(known) or sorted(held) == wanted:
-                return True
-        return False
+        return may_hold_sources(self.index().runs, sizes)
 
     def intact(self, entry: Entry) -> bool:
         """Return whether the series of a run are there, byte for byte as they were written where that is known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
-            whole = training is None or training == series_file.hash_file(entry.folder / _TRAINING)
-            return whole and stored.series_sha256 in {None, series_file.hash_file(entry.folder / _SERIES)}
+            whole = training is None or training == series_reader.hash_file(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, series_reader.hash_file(entry.folder / _SERIES)}
         return False
+
+    def lookup(self) -> RunLookup:
+        """Return what finds runs by name; it knows the names that there are now."""
+        return RunLookup(self.index, self.get)
 
     def named(self, name: str) -> Entry:
         """Return the one run with this name, or whose id begins so.
 
         Raises:
-            StoreError: when there is none, or more than one.
+            StoreError: when there is none, or more than one, or it is damaged.
         """
-        entries = self.entries()
-        found = [
-            entry
-            for entry in entries
-            if entry.run.name == name or (len(name) >= _SHORTEST_PREFIX and entry.run.id.startswith(name))
-        ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(entry.run.id for entry in found)
-            raise StoreError(name, f'{len(found)} runs are named "{name}"', f"name one by its id: {ids}")
-        from difflib import get_close_matches  # noqa: PLC0415 - most names are spelt right
-
-        close = get_close_matches(name, [entry.run.name for entry in entries], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
-        raise StoreError(name, f'no file or stored run named "{name}"', hint)
+        return self.lookup().find(name)
 
     def read(self, entry: Entry) -> Recording:
         """Return a run with its series.
@@ -209,8 +196,8 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            series = series_file.read_series(path, stored.columns, devices, stored.series_sha256)
-            training = series_file.read_training(entry.folder / _TRAINING, stored.training_sha256)
+            series = series_reader.read_series(path, stored.columns, devices, stored.series_sha256)
+            training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -219,12 +206,24 @@ class Store:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
         return Recording(run=entry.run, series=series, training=training)
 
+    def open_series(self, entry: Entry) -> series_reader.SeriesFile:
+        """Return the series of a run to be read device by device, where all of them would not fit into memory.
+
+        Raises:
+            StoreError: when the file is damaged.
+        """
+        path = entry.folder / _SERIES
+        try:
+            return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
+        except _UNREADABLE as error:
+            raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
+
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
             stored = replace(current.stored, run=_copy_labels(current.run, run))
-            atomic_writes.write_text(entry.folder / _RUN, run_json.dump_run(stored), self._runs)
+            atomic_writes.write_text(entry.folder / RUN_FILE, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
@@ -240,18 +239,9 @@ class Store:
         Raises:
             StoreError: when they are damaged, or the file cannot be written.
         """
-        if target.suffix != ".parquet":
-            raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
-        part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            shutil.copyfile(entry.folder / _SERIES, part)
-            part.replace(target)
-        except OSError as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-            raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
+        copy_series(entry.folder / _SERIES, target)
 
 
 def _copy_labels(run: Run, said: Run) -> Run:

@@ -23,7 +23,7 @@ from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
 from gpureport.importers import IMPORTER_VERSION
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
-from gpureport.store import Store, series_file
+from gpureport.store import Store, series_reader
 from gpureport.store.store import Entry
 from tests.benchmarks import log
 from tests.store.runs import reading
@@ -49,7 +49,7 @@ def _decoded(entry: Entry) -> Recording:
     """Return a run with eight of its columns, checksums verified."""
     devices = [device.id for device in entry.run.devices]
     path = entry.folder / "hardware.parquet"
-    series = series_file.read_series(path, ("device", "timestamp", *_METRICS), devices, entry.stored.series_sha256)
+    series = series_reader.read_series(path, ("device", "timestamp", *_METRICS), devices, entry.stored.series_sha256)
     return Recording(run=entry.run, series=series)
 
 

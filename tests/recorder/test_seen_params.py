@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gpureport.recorder.seen_params import (
+    collect_labels,
     collect_params,
     count_allowed_cores,
     find_python,
@@ -68,6 +69,19 @@ def test_known_variables_only() -> None:
     }
     expected = {"CUDA_VISIBLE_DEVICES": "0,1", "NCCL_DEBUG": "INFO", "XLA_FLAGS": "--a=b --token ***"}
     assert dict(read_environment(variables)) == expected
+
+
+def test_whose_job_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm and Kubernetes say it; else whoever records is the user, unless that is root."""
+    slurm = {"SLURM_JOB_ID": "4418", "SLURM_ARRAY_JOB_ID": "4411", "SLURM_ARRAY_TASK_ID": "7", "SLURM_JOB_NAME": "x"}
+    slurm |= {"SLURM_JOB_USER": "ada", "SLURM_JOB_ACCOUNT": "vision", "SLURMD_NODENAME": "gpu01"}
+    expected = {"user": "ada", "account": "vision", "job": "4411_7", "job_name": "x", "node": "gpu01"}
+    assert dict(collect_labels(slurm)) == expected
+    monkeypatch.setenv("LOGNAME", "root")
+    cluster = {"POD_NAME": "train-0", "POD_NAMESPACE": "vision", "NODE_NAME": "n1", "HF_TOKEN": "abc"}
+    assert dict(collect_labels(cluster)) == {"node": "n1", "pod": "train-0", "namespace": "vision"}
+    monkeypatch.setenv("LOGNAME", "bob")
+    assert dict(collect_labels({})) == {"user": "bob"}
 
 
 def test_limits_of_a_container(tmp_path: Path) -> None:

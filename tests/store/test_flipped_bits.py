@@ -1,6 +1,7 @@
 """A flipped bit is an error or does no harm; it is never another value."""
 
 import json
+import os
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from pyarrow import parquet
 
 from gpureport.cli import main
 from gpureport.errors import StoreError
-from gpureport.store import Entry, Store
+from gpureport.store import Entry, Store, run_index
 from tests.store.forking import Forks, Order
 from tests.store.runs import SCALE, Known
 
@@ -99,6 +100,19 @@ def test_in_run_json(store: Store) -> None:
     path = entry.folder / "run.json"
     for _ in flipped(path, range(path.stat().st_size), 4 * TRIALS):
         assert store.damaged() == [entry.folder] or only(store).stored == entry.stored
+
+
+def test_in_the_index(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flip in the index, in its pages or its footer, changes nothing that is listed."""
+    monkeypatch.setattr(run_index, "FEWEST_RUNS", 1)
+    run_json = only(store).folder / "run.json"
+    os.utime(run_json, (1, 1))
+    expected = store.index()
+    path = store.folder / run_index.INDEX
+    whole = path.read_bytes()
+    for _ in flipped(path, range(len(whole)), TRIALS):
+        assert store.index() == expected
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.smoke

@@ -50,9 +50,10 @@ def test_what_went_in_comes_out(tmp_path: Path) -> None:
 
 
 def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run written in many row groups, in small pieces, is the same; none holds two devices."""
+    """A run written in many row groups, in small pieces, is the same; no device that fills one shares it."""
     monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
     monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 7)
+    monkeypatch.setattr("gpureport.store.series_file.SHARED_ROWS", 7)
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a", log(50, gpus=3))
     file = parquet.ParquetFile(entry.folder / "hardware.parquet")

@@ -5,16 +5,19 @@ import click
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import fail_on_option
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
-from gpureport.cli.runs import analyses, named_runs, run_sampling
+from gpureport.cli.runs import analyses, named_runs, run_sampling, stored_runs
+from gpureport.store.run_selection import RunSelection
 
 
 @click.command()
-@click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
+@click.argument("source", nargs=-1, shell_complete=complete_sources)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @report_output.text_detail_option
 @fail_on_option
+@selection_options
 @analysis_options
 @source_options
 def analyze(  # noqa: PLR0913 - click hands over one argument an option
@@ -23,6 +26,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     form: str,
     detail: str,
     fail_on: tuple[str, ...],
+    selection: RunSelection,
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
@@ -30,8 +34,11 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
     Example: gpureport analyze gpu.csv
 
-    A SOURCE is a log, a folder of logs, or a run of the store.
+    A SOURCE is a log, a folder of logs, or a run of the store. --where and --since select runs of the store instead.
     """
+    source = stored_runs.select_sources(source, selection, options)
+    if not source:
+        raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
     # a limit must not pass because logs could not be read
     found = named_runs.read_recordings(source, options, tolerant=not fail_on)

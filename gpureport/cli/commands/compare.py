@@ -8,11 +8,13 @@ import click
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_baseline_sources
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
-from gpureport.cli.runs import run_sampling
+from gpureport.cli.runs import run_sampling, stored_runs
 from gpureport.cli.runs.analyses import analyze_runs
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
+from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
@@ -37,6 +39,7 @@ _SIDES = 2
     help="Judge a difference of single runs against how much repeated runs in the store differ.",
 )
 @step_options
+@selection_options
 @analysis_options
 @source_options
 def compare(  # noqa: PLR0913 - click hands over one argument an option
@@ -46,6 +49,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     detail: str,
     calibrate: bool,
     chain: StepOptions,
+    selection: RunSelection,
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
@@ -56,10 +60,11 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
     repetitions of it. A run without a step label is a step of its own. A single run against another shows at most that
     the two differ: repeat each step three times to know more. A log in a folder that cannot be read is named and left
-    out.
+    out. --where and --since select runs of the store instead.
     """
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 
+    source = stored_runs.select_sources(source, selection, options)
     noise = measure_noise(options, analysis) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _print_noise(noise)

@@ -8,10 +8,12 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
+from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
-from gpureport.cli.runs import analyses
+from gpureport.cli.runs import analyses, stored_runs
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
+from gpureport.store.run_selection import RunSelection
 
 
 @click.command()
@@ -37,6 +39,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_optio
 @report_output.open_option
 @fail_on_option
 @step_options
+@selection_options
 @analysis_options
 @source_options
 def report(  # noqa: PLR0913 - click hands over one argument an option
@@ -49,6 +52,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     opened: bool,
     fail_on: tuple[str, ...],
     chain: StepOptions,
+    selection: RunSelection,
     analysis: AnalysisOptions,
     options: SourceOptions,
 ) -> int:
@@ -58,12 +62,13 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
 
     A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A
     run without a step label is a step of its own. The report shows whether the rules of the settings ([[policy]])
-    hold. The exit code is 1 if a rule of --fail-on is broken.
+    hold. The exit code is 1 if a rule of --fail-on is broken. --where and --since select runs of the store instead.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)
     if opened:
         report_output.check_openable(outputs)
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
+    source = stored_runs.select_sources(source, selection, options)
     found = read_steps(source, chain, options, tolerant=not fail_on)
     report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = analyses.analyze_runs(found, analysis)

@@ -1,7 +1,6 @@
 """`gpureport runs`: what the store holds."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,12 +8,16 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.completion import complete_runs
+from gpureport.cli.options.selection_options import tag_selection_options
+from gpureport.cli.results import run_list
 from gpureport.cli.runs.chosen_store import open_store, store_option
+from gpureport.cli.runs.stored_runs import select_stored_runs
+from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from gpureport.store import Entry
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FORMATS = {"text": run_list.render_text, "json": run_list.render_json, "csv": run_list.render_csv}
 
 
 @click.group(invoke_without_command=True)
@@ -30,31 +33,22 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @runs.command("list")
+@click.option("--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Text for people, JSON or CSV.")
+@tag_selection_options
 @store_option
-def list_runs(*, store: Path | None) -> None:
-    """List the runs, oldest first."""
-    place = open_store(store)
-    entries = place.entries()
-    for folder in place.damaged():
-        click.echo(
-            f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
-        )
-    if not entries:
-        click.echo(f"No runs in {place.folder}. Store one: gpureport ingest LOG")
-        return
-    from gpureport.analysis.rules.phrases import duration  # noqa: PLC0415 - loads the analysis
+def list_runs(*, store: Path | None, form: str, selection: RunSelection) -> None:
+    """List the runs, oldest first.
 
-    width = max(len(make_printable(entry.run.name)) for entry in entries)
-    for entry in entries:
-        run = entry.run
-        length = duration((run.ended - run.started) / 1e6)
-        step = f"  step {make_printable(run.step)}" if run.step else ""
-        began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
-        started = "no time stamps" if run.quality.synthetic_time else began
-        click.echo(
-            f"{run.id}  {started:16}  {make_printable(run.name):{width}}"
-            f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:>12}{step}"
-        )
+    Example: gpureport runs list --since 30d --tag user=ann --where gpus>=8
+    """
+    place = open_store(store)
+    found = select_stored_runs(place, selection)
+    if found or form != "text":
+        click.echo(_FORMATS[form](found), nl=False)
+    elif selection:
+        click.echo(f"No run in {place.folder} matches.")
+    else:
+        click.echo(f"No runs in {place.folder}. Store one: gpureport ingest LOG")
 
 
 @runs.command()

@@ -1,17 +1,19 @@
 """What a person says about runs that their logs do not hold."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.options.completion import complete_gpu_models
-from gpureport.cli.options.option_groups import refuse_repetition
+from gpureport.cli.options.option_groups import FILE, refuse_repetition
 from gpureport.cli.options.option_values import Amount, GpuModel, Pair
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels
+    from gpureport.importers.protocol.importer import JobTable
 
 LABEL_OPTIONS = (
     click.option("--param", type=Pair(), multiple=True, help="Parameter of the run (repeatable)."),
@@ -30,6 +32,13 @@ LABEL_OPTIONS = (
         help="Optimization step of the run (repeatable: one for each source, in order).",
     ),
     click.option(
+        "--labels",
+        "label_table",
+        type=FILE,
+        metavar="FILE",
+        help="Table of jobs, such as sacct -P prints: user, account, job and node become labels of the runs.",
+    ),
+    click.option(
         "--gpu-model",
         type=GpuModel(),
         metavar="NAME",
@@ -41,17 +50,24 @@ LABEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What a person says about the runs; `step` and `work` hold one value for all sources, or one for each."""
+    """What a person says about the runs; `step` and `work` hold one value for all sources, or one for each.
+
+    `label_table` is the file that tells whose they are; None without one.
+    """
 
     param: tuple[tuple[str, str], ...] = ()
     tag: tuple[tuple[str, str], ...] = ()
     work: tuple[tuple[float, str], ...] = ()
     name: str | None = None
     step: tuple[str, ...] = ()
+    label_table: Path | None = None
     gpu_model: str | None = None
 
-    def labels(self) -> "Labels":
+    def labels(self, table: "JobTable | None" = None) -> "Labels":
         """Return them as importers take them.
+
+        Args:
+            table: the table, once it is read; `cli.runs.label_tables` reads it once a command.
 
         Raises:
             SettingsError: when a key is given twice, or one run gets several step labels or amounts of work.
@@ -73,4 +89,5 @@ class LabelOptions:
             tags=self.tag,
             work=work,
             gpu_model=self.gpu_model,
+            table=table,
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,14 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_details, print_note
-from gpureport.cli.runs import job_selection, skipped_sources, source_joining, source_names
+from gpureport.cli.runs import (
+    job_selection,
+    label_tables,
+    skipped_sources,
+    source_joining,
+    source_names,
+    stored_runs,
+)
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -31,18 +37,23 @@ def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Rea
     """
     from gpureport.importers import CutReading, Reading, lengthen_equal_names  # noqa: PLC0415 - loads pyarrow
 
+    window, table = options.window.window, label_tables.open_table(options.labels)
+    is_cut = window is not None or options.window.job is not None
     with progress.show_stage("Looking for runs"):
-        found = list(_whole(sources, options))
+        # a part of a log is labelled by its own time
+        found = list(_whole(sources, options.with_labels(label_table=None) if is_cut else options))
     if not options.labels.name:
         lengthen_equal_names([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
-    window = options.window.window
     parts: list[Reading | TrackedReading | CutReading] = [*found]
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
     if options.window.job is not None:
         parts = [part for reading in parts for part in job_selection.select_readings(reading, options.window.job)]
         _one_name(options, len(parts))
+    for part in parts:
+        if isinstance(part, CutReading):
+            part.labels = replace(part.labels, table=table)
     return parts
 
 
@@ -96,7 +107,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         Reading(
             inputs,
             placement,
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             as_one_run=options.input.as_one_run,
             training=files,
@@ -115,7 +126,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
             tracking.kind,
             run,
             options.placement.read_options(tracked=True),
-            options.labels.labels(),
+            label_tables.build_labels(options.labels),
             strict=options.input.strict,
             join=join_attached_logs,
         )
@@ -202,8 +213,10 @@ def _read_sources(
                 note_stored_namesake(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.input.strict)
             else:
-                for recording in _read_named(source, own):
-                    found += job_selection.select_recordings(recording, own.window.job)
+                labels = label_tables.build_labels(own.labels)
+                for recording in stored_runs.read_stored_runs(source, own):
+                    parts = job_selection.select_recordings(recording, own.window.job)
+                    found += [replace(part, run=labels.look_up(part.run)) for part in parts]
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -220,7 +233,7 @@ def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
         return
     try:
-        run = source_names.find_store(options).named(source).run
+        run = source_names.find_lookup(options).find(source).run
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
@@ -258,48 +271,3 @@ def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording
         return error
     print_details(summarise_run(recording.run))
     return recording
-
-
-def _read_named(name: str, options: "SourceOptions") -> "list[Recording]":
-    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
-
-    Raises:
-        StoreError: when there is neither, or what there is is damaged.
-    """
-    from gpureport.nightly.history.baselines import list_baselines, read_baseline  # noqa: PLC0415 - loads pyarrow
-
-    place = source_names.find_store(options)
-    baselines = [each.name for each in list_baselines(place)]
-    plain = name.removeprefix(source_names.BASELINE)
-    entries = place.entries()
-    is_run = plain == name and (name not in baselines or any(name == entry.run.name for entry in entries))
-    if not is_run:
-        found = read_baseline(place, plain)
-        labelled = [replace(one, run=replace(one.run, step=plain)) for one in found]
-        return [_apply_options(one, name, options) for one in labelled]
-    try:
-        entry = place.named(name)
-    except StoreError as error:
-        names = [*baselines, *(entry.run.name for entry in entries)]
-        close = get_close_matches(name, names, n=1)
-        if not close or close[0] not in baselines:
-            raise
-        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
-    if name in baselines:
-        print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
-    return [_apply_options(place.read(entry), name, options)]
-
-
-def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
-    """Return a stored run with the labels and the window of the options."""
-    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
-
-    if options.reading_option:
-        raise SettingsError(
-            options.reading_option,
-            f"{name} is stored, and the option only matters while a log is read",
-            "ingest its log again",
-        )
-    if options.window.window is not None:
-        recording = cut_recording(recording, options.window.window)
-    return replace(recording, run=options.labels.labels().applied(recording.run))

@@ -3,6 +3,7 @@
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from gpureport.cli.runs.label_tables import build_labels
 from gpureport.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ _SMALL = 16 * 2**20
 def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
     """Store a run unless the store holds it, and return it with what was done, as the begin of a sentence.
 
-    A run that the store holds keeps its labels unless the options give others.
+    A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
+    is added, and with `force` wins.
     """
     from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
 
@@ -30,7 +32,8 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
         return _describe(store.write(reading, IMPORTER_VERSION), _MENDED)
     if known is None:
         return _describe(store.write(reading, IMPORTER_VERSION), "Stored {}")
-    run = reading.labels.applied(known.run)
+    stored = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
+    run = reading.labels.applied(stored)
     if not store.intact(known):
         return _describe(store.write(reading, IMPORTER_VERSION, run), _MENDED)
     if force or known.stored.importer_version != IMPORTER_VERSION or _has_grown(known, reading):
@@ -53,7 +56,7 @@ def relabel_stored_run(store: "Store", name: str, options: "SourceOptions") -> "
     if option:
         what = f"{name} is stored, and the option only matters while a log is read"
         raise SettingsError(option, what, "name its log instead")
-    run = options.labels.labels().applied(entry.run)
+    run = build_labels(options.labels).applied(entry.run)
     return entry if run == entry.run else store.relabel(entry, run)
 
 

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from gpureport.errors import StoreError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.store import Store
-
+    from gpureport.store.run_lookup import RunLookup
 
 BASELINE = "baseline:"
 """What stands before the name of a baseline where a stored run may have the same name."""
@@ -19,6 +21,14 @@ def find_store(options: "SourceOptions") -> "Store":
     from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
 
     return Store(options.store) if options.store else Store.find(Path.cwd())
+
+
+def find_lookup(options: "SourceOptions") -> "RunLookup":
+    """Return what finds the runs of the store by name; one command reads the names of a store once."""
+    place = find_store(options)
+    context = click.get_current_context(silent=True)
+    lookups: dict[str, RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
+    return lookups.setdefault(str(place.folder), place.lookup())
 
 
 def is_missing(source: str) -> bool:
@@ -41,7 +51,7 @@ def is_source(source: str, options: "SourceOptions | None" = None) -> bool:
 def is_stored(name: str, options: "SourceOptions") -> bool:
     """Return whether the store holds one run of a name."""
     try:
-        return bool(find_store(options).named(name))
+        return bool(find_lookup(options).find(name))
     except StoreError:
         return False
 

@@ -67,7 +67,7 @@ def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
     if setting in {"gpu_memory", "power_limit"}:
         sizes = {gpu.memory_total_bytes if setting == "gpu_memory" else gpu.power_limit_watts for gpu in run.gpus}
         return (sizes.pop(),) if len(sizes) == 1 else None
-    if not run.params_and_tags:
+    if not run.states_setup:
         return None
     found = getattr(read_setup(run.params_and_tags), setting)
     return (None if found is None else found.value,)

@@ -25,6 +25,7 @@ _OF_ONE_RUN = {
     *("commit", "git_commit", "commit_hash", "git_hash", "git_sha", "sha", "user", "username", "owner", "author"),
     *("output_dir", "log_dir", "logdir", "logging_dir", "run_dir", "save_dir", "checkpoint_dir", "ckpt_dir"),
     *("note", "description", "state", "status", "port", "master_port"),
+    *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
 """Last parts of names of params and tags that describe one run and not how it was set up."""
 _OF_ONE_RUN_WHOLE = {"mlflow.note.content"}
@@ -73,7 +74,7 @@ def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
 
 def has_params(base: Step, step: Step) -> bool:
     """Return whether params or tags were recorded of a run of each of two steps, so that a change shows."""
-    return all(any(analysis.run.params_and_tags for analysis in side.analyses) for side in (base, step))
+    return all(any(analysis.run.states_setup for analysis in side.analyses) for side in (base, step))
 
 
 def _labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:

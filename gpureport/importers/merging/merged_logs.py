@@ -19,6 +19,7 @@ from gpureport.importers.merging.shared_devices import LogContents, Relation, Sp
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
+from gpureport.label_tags import merge_pairs
 from gpureport.series_table import sort_by_time
 
 _FINEST = 1e-3
@@ -141,6 +142,7 @@ class MergedLogs:
             intervals=intervals,
             rejects=b"".join(outcome.rejects for outcome in self._outcomes),
             timezone=log[0].timezone if len({outcome.timezone for outcome in log}) == 1 else None,
+            tags=merge_pairs(outcome.tags for outcome in log),
         )
 
     def _quality(self, intervals: dict[str, float]) -> Quality:

@@ -57,9 +57,17 @@ class ReadOptions:
         return replace(self, around=span if self.tz is None else zones.local_span(span, zones.load_zone(self.tz)))
 
 
+class JobTable(Protocol):
+    """A table that says whose runs are and where they ran."""
+
+    def find_tags(self, run: Run) -> tuple[tuple[str, str], ...]:
+        """Return what it labels a run with; nothing where no row is surely the run's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a person says about a run; not part of its identity.
+    """What a person says about a run, or a file beside its logs; not part of its identity.
 
     Attributes:
         name: name instead of the source's.
@@ -68,6 +76,7 @@ class Labels:
         tags: what it is labelled with.
         work: what it accomplished.
         gpu_model: model of the GPUs that the log names no model of.
+        table: table that labels runs; its tags yield to those given here.
     """
 
     name: str | None = None
@@ -76,16 +85,34 @@ class Labels:
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
     gpu_model: str | None = None
+    table: JobTable | None = None
 
     def applied(self, run: Run) -> Run:
         """Return a run with these labels; what they do not say stays as it was."""
-        return replace(
+        labelled = replace(
             name_gpu_models(run, self.gpu_model),
             name=self.name or run.name,
             step=self.step or run.step,
             params=tuple((dict(run.params) | dict(self.params)).items()),
             tags=tuple((dict(run.tags) | dict(self.tags)).items()),
             work=self.work or run.work,
+        )
+        return self.look_up(labelled)
+
+    def look_up(self, run: Run) -> Run:
+        """Return a run, labelled with these labels, with the tags that the table has for it."""
+        if self.table is None:
+            return run
+        tags = dict(run.tags) | dict(self.table.find_tags(run)) | dict(self.tags)
+        return replace(run, tags=tuple(tags.items()))
+
+    def filled_in(self, run: Run) -> Run:
+        """Return a run with those of these params, tags and step that it lacks."""
+        return replace(
+            run,
+            step=run.step or self.step,
+            params=tuple((dict(self.params) | dict(run.params)).items()),
+            tags=tuple((dict(self.tags) | dict(run.tags)).items()),
         )
 
 
@@ -103,6 +130,7 @@ class Outcome:
         renamed: device ids of batches handed on early, and what the devices are called in the end.
         understanding: what they and the rest were told by.
         timezone: zone the source itself states, so that its times are UTC; None where it states none.
+        tags: what the source says of the whole run, by the names of `label_tags`.
     """
 
     devices: tuple[Device, ...]
@@ -114,6 +142,7 @@ class Outcome:
     columns: tuple[InterpretedColumn, ...] = ()
     understanding: Interpretation = field(default_factory=Interpretation)
     timezone: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def has_host(self) -> bool:

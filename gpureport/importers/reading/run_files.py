@@ -1,18 +1,20 @@
-"""What the run file of a recording says of a run, beside what a person and its logs say.
+"""What files beside its logs say of a run: the run file of a recording, and files of labels.
 
-It holds for the logs that `gpureport record` wrote beside it, whether a person names the folder or one of them. It is
-no source: the run's id is that of its logs, and of the zone that places their rows.
+A run file holds for the logs that `gpureport record` wrote beside it, whether a person names the folder or one of them.
+Neither is a source: the run's id is that of its logs, and of the zone that places their rows.
 """
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gpureport import record_folder
 from gpureport.errors import SettingsError
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
 from gpureport.importers.timebase import zones
+from gpureport.label_tags import merge_pairs, override_pairs, read_environment_labels
 from gpureport.record_folder import RecordedRun, read_run_file
 
 _OFFSET = re.compile(r"([+-])(\d\d):00")
@@ -23,11 +25,11 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """How a run is read and called, with what its run files say.
+    """How a run is read, and what the files beside its logs say of it.
 
     Attributes:
         options: how rows are placed; the zone is that of the recording where a person names none.
-        labels: params and tags; those that a person gives win.
+        labels: name, step, params and tags; files of labels win over run files.
         notes: what a reader must know.
     """
 
@@ -36,11 +38,46 @@ class RunFacts:
     notes: tuple[str, ...] = ()
 
 
-def add_run_files(inputs: Sequence[Input], options: ReadOptions, labels: Labels) -> RunFacts:
-    """Return how a run is read and called, with what the run files beside its logs say.
+def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
+    """Return how a run is read, and what the files beside its logs say of it.
 
-    A run file that cannot be read is a note.
+    A file that cannot be read is a note.
     """
+    recorded = _read_recordings(inputs, options)
+    # what came through a pipe lies in a folder of nobody
+    logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
+    files = {log: list(_find_label_files(log)) for log in logs}
+    if not any(files.values()):
+        return recorded
+    from gpureport.importers.labelling.label_file import read_label_files  # noqa: PLC0415 - most logs have none
+
+    labels, notes = zip(*(read_label_files(log, found) for log, found in files.items()), strict=True)
+    return RunFacts(
+        options=recorded.options,
+        labels=Labels(
+            name=_agreed(each.name for each in labels),
+            step=_agreed(each.step for each in labels),
+            params=override_pairs(recorded.labels.params, merge_pairs(each.params for each in labels)),
+            tags=override_pairs(recorded.labels.tags, merge_pairs(each.tags for each in labels)),
+        ),
+        notes=tuple(dict.fromkeys((*recorded.notes, *(note for each in notes for note in each)))),
+    )
+
+
+def _find_label_files(log: Path) -> Iterator[Path]:
+    """Yield the files beside a log that may hold its labels, each before the one that wins over it."""
+    places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
+    yield from (path for path in dict.fromkeys(places) if path != log and path.is_file())
+
+
+def _agreed(values: Iterable[str | None]) -> str | None:
+    """Return what every log of a run is called, None where two are called differently."""
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
+
+
+def _read_recordings(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
+    """Return how a run is read, and its params and tags, by the run files beside its logs."""
     folders = dict.fromkeys(
         each.path.parent for each in inputs if each.path.name in record_folder.LOGS and each.locator != "-"
     )
@@ -52,17 +89,13 @@ def add_run_files(inputs: Sequence[Input], options: ReadOptions, labels: Labels)
         if run is None
     ]
     if not runs:
-        return RunFacts(options=options, labels=labels, notes=tuple(notes))
+        return RunFacts(options=options, labels=Labels(), notes=tuple(notes))
     notes += [note for run in runs for note in _describe_end(run)]
     zone, zone_note = _choose_zone(runs) if options.tz is None else (options.tz, "")
     is_everywhere = all(each.path.parent in found for each in inputs if not each.beside)
     return RunFacts(
         options=replace(options, tz=zone) if is_everywhere else options,
-        labels=replace(
-            labels,
-            params=_merge_pairs([run.params for run in runs], labels.params),
-            tags=_merge_pairs([_tags(run) for run in runs], labels.tags),
-        ),
+        labels=Labels(params=merge_pairs(run.params for run in runs), tags=merge_pairs(_tags(run) for run in runs)),
         notes=(*notes, *([zone_note] if zone_note else [])),
     )
 
@@ -105,13 +138,6 @@ def _describe_end(run: RecordedRun) -> Iterable[str]:
 def _tags(run: RecordedRun) -> Pairs:
     code = "" if run.exit_code is None else str(run.exit_code)
     pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
-    return tuple((name, value) for name, value in pairs if value)
-
-
-def _merge_pairs(recorded: Sequence[Pairs], given: Pairs) -> Pairs:
-    """Return what recordings say and a person says, who wins; what recordings say differently is listed."""
-    values: dict[str, dict[str, None]] = {}
-    for pairs in recorded:
-        for name, value in pairs:
-            values.setdefault(name, {})[value] = None
-    return tuple(({name: ", ".join(each) for name, each in values.items()} | dict(given)).items())
+    # recordings of older versions hold variables of Slurm among their params, and no tags
+    labels = dict(read_environment_labels(dict(run.params))) | dict(run.tags)
+    return (*((name, value) for name, value in pairs if value), *labels.items())

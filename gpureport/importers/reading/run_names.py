@@ -47,9 +47,12 @@ def _has_derived_name(run: Run) -> bool:
 
 
 def lengthen_equal_names(readings: "Sequence[Reading]") -> None:
-    """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
-    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
-    for name in dict.fromkeys(each.name for each in unnamed):
-        same = [each for each in unnamed if each.name == name]
-        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
-            each.longer_name = longer
+    """Name runs that are called alike after their logs, or by a file of labels, by as much of the path as differs."""
+    alike: dict[str, list[Reading]] = {}
+    for each in readings:
+        if (name := each.name) in {derive_name(each.locator), each.file_labels.name}:
+            alike.setdefault(name, []).append(each)
+    for same in alike.values():
+        if len(same) > 1:
+            for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+                each.longer_name = longer

@@ -16,8 +16,9 @@ from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.source_summary import SourceSummary
 from gpureport.importers.protocol.unused_options import drop_unused_options
 from gpureport.importers.reading.joined_files import HostFiles, TrainingFiles
-from gpureport.importers.reading.run_files import add_run_files
+from gpureport.importers.reading.run_files import read_run_files
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
+from gpureport.label_tags import merge_pairs, override_pairs
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
@@ -60,9 +61,10 @@ class Reading:
         self._inputs = [each for each in inputs if each.companion_of is None]
         self._files = [RawFile(each.path) for each in self._inputs]
         self._merged = as_one_run and len(self._inputs) > 1
-        facts = add_run_files(inputs, options, labels)
+        facts = read_run_files(inputs, options)
         self._options = facts.options
-        self.labels = facts.labels
+        self.labels = labels
+        self.file_labels = facts.labels
         self._run_file_notes = facts.notes
         self._companions: CompanionLogs | None = None
         if len(self._inputs) < len(inputs):
@@ -83,8 +85,8 @@ class Reading:
 
     @property
     def name(self) -> str:
-        """The name a person gave it, else one derived from its log."""
-        return self.labels.name or self.longer_name or name_after_log(self._inputs)
+        """The name a person gave it, here or in a file beside its log, else one derived from its log."""
+        return self.labels.name or self.longer_name or self.file_labels.name or name_after_log(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -248,24 +250,26 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
-        labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
+        labels, stated = self.labels, self.file_labels
+        quality = merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
         run = Run(
             id=self.run_id,
             name=self.name,
-            step=labels.step,
+            step=labels.step or stated.step,
             started=min(start for start, _ in spans),
             ended=max(end for _, end in spans),
             timezone=None if quality.synthetic_time else outcomes[0].timezone or self._options.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
-            params=labels.params,
-            tags=labels.tags,
+            params=override_pairs(stated.params, labels.params),
+            tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
             work=labels.work,
             quality=quality,
         )
-        return name_gpu_models(run, labels.gpu_model)
+        run = name_gpu_models(run, labels.gpu_model)
+        return labels.look_up(run) if labels.table else run
 
     def sources_read(self) -> tuple[SourceSummary, ...]:
         """Return each source as given with what is known of it, after the last batch."""

@@ -175,19 +175,17 @@ class CutReading:
         self._window = window
         self._whole = whole
         self._cut: Recording | None = None
+        self.labels: Labels = reading.labels
+        self.file_labels: Labels = reading.file_labels
 
     def recording(self) -> Recording:
         """Read the part into memory."""
         if self._cut is None:
             whole = self._whole or self._reading.recording()
             cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
-            self._cut = replace(cut, run=replace(cut.run, work=self.labels.work or cut.run.work))
+            run = replace(cut.run, work=self.labels.work or cut.run.work)
+            self._cut = replace(cut, run=self.labels.look_up(run))
         return self._cut
-
-    @property
-    def labels(self) -> "Labels":
-        """What a person says about the run."""
-        return self._reading.labels
 
     @property
     def locator(self) -> str:

@@ -47,6 +47,7 @@ class TrackedReading:
         self._of = run
         self._options = options
         self.labels = labels
+        self.file_labels = Labels()
         self._strict = strict
         self._join = join
 

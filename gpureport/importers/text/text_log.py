@@ -56,6 +56,7 @@ class Chunk:
         notes: what a reader must know, one sentence each; said once a log.
         hosts: which rows are the machine's and no GPU's; None where none is.
         lost: `numbers` of rows that say of their GPU that it is lost, by what they say.
+        tags: what the log says of the whole run, by the names of `label_tags`.
     """
 
     numbers: IntArray
@@ -68,6 +69,7 @@ class Chunk:
     notes: tuple[str, ...] = ()
     hosts: BoolArray | None = None
     lost: Mapping[str, IntArray] = field(default_factory=dict)
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +176,7 @@ class FormExtraction:
         self._tick_times = TickTimes(options.interval) if options.interval else None
         self._stamped: bool | None = None
         self._notes: dict[str, None] = {}
+        self._tags: dict[str, str] = {}
         self._untimed = 0
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -212,6 +215,7 @@ class FormExtraction:
         self._tally.take(part.lines, len(part.numbers), part.continued, part.other_lines)
         self._tally.absent.update(part.absent)
         self._notes |= dict.fromkeys(part.notes)
+        self._tags |= dict(part.tags)
 
     def _note(self, rows: AssignedRows, placed: PlacedRows) -> None:
         """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
@@ -287,6 +291,7 @@ class FormExtraction:
             rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
             timezone=self._form.zone if self._stamped else None,
+            tags=tuple(self._tags.items()),
             understanding=Interpretation(
                 columns_by=(self._form.name,),
                 gpus_by=self._devices.identified_by,

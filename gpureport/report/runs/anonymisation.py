@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
+from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording, Run, Source, Stage
 
-_PERSONAL = re.compile(
-    r"(?:^|[._/-])(?:user|owner|author|host|hostname|node|machine|email)(?:$|[._/-]|name)", re.IGNORECASE
-)
+_PERSONAL_WORDS = ("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags())
+_PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]|name)", re.IGNORECASE)
 """Keys of params and tags whose values name a person or a machine."""
 _SHAPES = (
     (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
@@ -171,7 +171,7 @@ def _personal_names(run: Run) -> Iterator[str]:
     """Yield the names of people and machines that the run mentions."""
     for key, value in run.params_and_tags:
         if _PERSONAL.search(key):
-            yield value
+            yield from (value, *value.split(", "))
     texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
     for text in texts:
         yield from _HOME.findall(text)

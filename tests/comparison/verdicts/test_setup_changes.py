@@ -41,7 +41,17 @@ def test_values_of_repetitions_stay_apart() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content", "user"],
+    [
+        "sys/id",
+        "run_id",
+        "runId",
+        "created",
+        "git.commit",
+        "mlflow.source.git.commit",
+        "mlflow.note.content",
+        "user",
+        "job",
+    ],
 )
 def test_what_describes_one_run(key: str) -> None:
     """Ids, times, commits and users differ between any two runs and change nothing."""
@@ -76,6 +86,7 @@ def test_hardware() -> None:
 
 
 def test_whether_params_were_recorded() -> None:
-    """A change shows only where both steps have params or tags."""
-    steps = compare_configured(configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c")).steps
-    assert (has_params(steps[0], steps[1]), has_params(steps[1], steps[2])) == (True, False)
+    """A change shows only where both steps have params or tags; whose a run is says nothing of its setup."""
+    runs = (configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c", tags={"user": "ada"}))
+    steps = compare_configured(*runs, configured("d")).steps
+    assert [has_params(steps[at], steps[at + 1]) for at in range(3)] == [True, False, False]

@@ -56,6 +56,15 @@ def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
     assert not run.quality.notes
 
 
+def test_whose_job_it_was(tmp_path: Path) -> None:
+    """The recorder writes it down; older recordings hold it as variables of Slurm. A file of labels wins."""
+    folder = record(tmp_path / "rec", params=(("SLURM_JOB_ID", "4411"), ("RANK", "0")), tags=(("user", "ada"),))
+    tags = dict(read(folder).run.tags)
+    assert (tags["job"], tags["user"]) == ("4411", "ada")
+    (folder / "labels.json").write_text('{"tags": {"user": "bob"}}')
+    assert dict(read(folder).run.tags) == tags | {"user": "bob"}
+
+
 def test_a_person_wins(tmp_path: Path) -> None:
     """What they say of a param or the zone is taken, the rest stays."""
     labels = {"params": {"batch_size": "32"}, "tags": {"host": "mine"}}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
+from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording
 from gpureport.report.runs.anonymisation import anonymise_recording
 from tests.importers.written_logs import log
@@ -33,6 +34,19 @@ def test_names_are_gone_and_values_stay(tmp_path: Path) -> None:
     assert dict(shown.run.params)["batch"] == "64"
     assert shown.run.sources[0].locator == "source-1.csv"
     assert shown.series.drop_columns(["device"]).equals(whole.series.drop_columns(["device"]))
+
+
+def test_labels_of_people_and_machines_are_hidden(tmp_path: Path) -> None:
+    """Whose a run is and where it ran is hidden, in notes and in names too; what kind of job it was stays."""
+    (tmp_path / "gpu.csv").write_text(log(30))
+    tags = (*((name, f"secret-{name}") for name in list_personal_tags()), ("partition", "gpu"), ("job", "4411"))
+    tags += (("job_name", "of secret-user"), ("SLURM_JOB_ACCOUNT", "secret-too"), ("hostname", "secret-1, secret-2"))
+    found = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels(tags=tags)).recording()
+    quality = replace(found.run.quality, notes=("It ran on secret-2, secret-pod.",))
+    run = anonymise_recording(replace(found, run=replace(found.run, quality=quality))).run
+    assert "secret" not in repr(run)
+    assert {"user", "account", "node", "pod"} <= set(list_personal_tags())
+    assert (dict(run.tags)["job"], dict(run.tags)["partition"]) == ("4411", "gpu")
 
 
 def test_nodes_are_numbered_in_rows_as_in_devices(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ UTC.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.logs.dcgm.field_values import Values, read_field
+from gpureport.importers.logs.dcgm.series_labels import SeriesLabels
 from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.json_documents import parse_documents
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
@@ -66,8 +67,8 @@ class PrometheusForm:
             SourceError: when they are too large, cut, errors, or of no metric of DCGM.
         """
         lines = _lines(log)
-        builder = ChunkBuilder()
-        gpus = _gpus(_series(lines), builder)
+        builder, labels = ChunkBuilder(), SeriesLabels()
+        gpus = _gpus(_series(lines), builder, labels)
         units = _units(gpus.values(), builder)
         moments = sorted((time, key) for key, gpu in gpus.items() for time in gpu.readings)
         for time, key in moments:
@@ -78,7 +79,9 @@ class PrometheusForm:
             if builder.is_full:
                 yield from builder.chunks()
         builder.count_continued(len(lines) - len(moments))
-        yield from builder.chunks()
+        for note in labels.notes():
+            builder.add_note(note)
+        yield from (replace(chunk, tags=labels.tags()) for chunk in builder.chunks())
 
 
 def _lines(log: Iterable[Piece]) -> list[TextLine]:
@@ -125,7 +128,9 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
             yield from _results(inner, depth + 1)
 
 
-def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], builder: ChunkBuilder) -> dict[str, _Gpu]:
+def _gpus(
+    series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], builder: ChunkBuilder, run_labels: SeriesLabels
+) -> dict[str, _Gpu]:
     gpus: dict[str, _Gpu] = {}
     hosts: dict[str, None] = {}
     for labels, samples in series:
@@ -142,6 +147,7 @@ def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], builder: Ch
         key = uuid or f"{host}/{labels.get('gpu', '')}"
         hosts |= {host: None} if host else {}
         gpu = gpus.setdefault(key, _Gpu(_texts(labels)))
+        run_labels.add(labels, len(samples))
         for sample in samples:
             _add(gpu, name, sample, builder)
     if not gpus:

@@ -135,7 +135,7 @@ class RunContent:
             interval=usual_interval(seen),
             stages=found.neptune.stages if found.neptune else (),
             params=tuple(self._params(found)),
-            tags=tuple(self._tags()),
+            tags=(*self._user(), *self._tags()),
             # in MLflow, a run that came from Neptune starts when it was loaded
             lasted=None if found.neptune else self._lasted(),
         )
@@ -164,6 +164,13 @@ class RunContent:
         for key, value in self.labelled.tags:
             if key in _KEPT_TAGS or not key.startswith((OWN_TAGS, PUBLISHED_PREFIX)):
                 yield key, value
+
+    def _user(self) -> Iterator[tuple[str, str]]:
+        """Yield who started the run, unless that is root, which is nobody in particular, or a tag says it."""
+        tags = dict(self.labelled.tags)
+        user = tags.get("mlflow.user", "root")
+        if user != "root" and "user" not in tags:
+            yield "user", user
 
     def state(self) -> str:
         """Return a text that changes whenever the store holds more of the run, or its labels change."""

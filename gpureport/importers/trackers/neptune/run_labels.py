@@ -39,8 +39,10 @@ def _describes_process(path: str, inside: tuple[str, ...]) -> bool:
 
 
 def collect_tags(contents: Sequence[RunContent]) -> dict[str, str]:
-    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word."""
-    return dict.fromkeys((tag for each in contents for tag in each.tags), _TAG_VALUE)
+    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word; and `user`, its owner."""
+    owners = dict.fromkeys(str(owner) for each in contents if (owner := each.scalars.get("sys/owner")))
+    tags = dict.fromkeys((tag for each in contents for tag in each.tags), _TAG_VALUE)
+    return tags | ({"user": ", ".join(owners)} if owners else {})
 
 
 def find_node(content: RunContent, space: Namespace) -> str:

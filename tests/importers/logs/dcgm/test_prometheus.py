@@ -105,6 +105,25 @@ def test_pods_that_follow_each_other_share_a_gpu(tmp_path: Path) -> None:
     assert any("several values" in note for note in found.run.quality.notes)
 
 
+def test_labels_of_the_whole_run_are_tags(tmp_path: Path) -> None:
+    """Those of the job, not of the exporter; what changes is noted, and all machines are named."""
+    one = other_tools.prometheus_answer()
+    job = {"pod": "train-0", "namespace": "vision", "container": "main", "hpc_job": "4411", "job": "gpu-metrics"}
+    whole = {"node": "node1", "pod": "train-0", "namespace": "vision", "container": "main", "job": "4411"}
+    run = made(tmp_path, _relabelled(one, **job)).run
+    assert (dict(run.tags), run.quality.notes) == (whole, ())
+    exporter = {"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}
+    assert dict(made(tmp_path, _relabelled(one, **exporter)).run.tags) == {"node": "node1"}
+    scraped = {"pod": "metrics-x7", "namespace": "ops", "exported_pod": "train-0", "exported_namespace": "vision"}
+    tags = dict(made(tmp_path, _relabelled(one, **scraped)).run.tags)
+    assert (tags["pod"], tags["namespace"]) == ("train-0", "vision")
+    other = _relabelled(one, Hostname="node2", UUID="GPU-9", pod="train-1", namespace="vision")
+    run = made(tmp_path, _relabelled(one, **job) + other).run
+    assert dict(run.tags) == {"node": "node1, node2", "namespace": "vision"}
+    assert "The samples are of 2 pods, so the run has no tag pod." in run.quality.notes
+    assert "Only 50% of the samples name their job, so the run has no tag job." in run.quality.notes
+
+
 def test_gpus_of_several_machines(tmp_path: Path) -> None:
     """A uuid tells GPUs of two machines apart; without one they are refused."""
     one = other_tools.prometheus_answer()

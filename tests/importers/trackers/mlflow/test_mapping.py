@@ -302,13 +302,13 @@ def test_work_is_counted_by_the_throughput_that_was_logged(store: Callable[..., 
 
 
 def test_params_and_tags_are_kept_without_those_of_mlflow(store: Callable[..., Path]) -> None:
-    """What a run was configured with says what changed; user and file names do not."""
-    tags = {"team": "vision", "mlflow.user": "root", "mlflow.source.git.commit": "abc", "gpureport.report": "x"}
+    """What a run was configured with says what changed; file names do not, and its user is a label."""
+    tags = {"team": "vision", "mlflow.user": "ada", "mlflow.source.git.commit": "abc", "gpureport.report": "x"}
     tags["mlflow.autologging"] = "pytorch"
     run = read(store(Made(id=ID, series=monitored(TICKS), params={"lr": "0.1", "amp": ""}, tags=tags))).run
     assert run.params == (("amp", ""), ("lr", "0.1"))
     kept = {"mlflow.autologging": "pytorch", "mlflow.source.git.commit": "abc", "team": "vision"}
-    assert dict(run.tags) == kept
+    assert dict(run.tags) == kept | {"user": "ada"}
 
 
 def test_a_run_without_an_end_ends_with_its_last_sample(store: Callable[..., Path]) -> None:

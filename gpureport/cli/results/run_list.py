@@ -1,0 +1,85 @@
+"""Stored runs as a list: a line a run for people, JSON (schema `gpureport.runs/1`) or CSV."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.number_format import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpureport.store.indexed_run import IndexedRun
+
+SCHEMA = "gpureport.runs/1"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def render_text(runs: "Sequence[IndexedRun]") -> str:
+    """Return a line for each run."""
+    names = [make_printable(run.name) for run in runs]
+    width = max(map(len, names), default=0)
+    lines = []
+    for run, name in zip(runs, names, strict=True):
+        step = f"  step {make_printable(run.step)}" if run.step else ""
+        began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
+        lines.append(
+            f"{run.id}  {'no time stamps' if run.synthetic_time else began:16}  {name:{width}}"
+            f"  {run.gpus:3} {'GPU ' if run.gpus == 1 else 'GPUs'}  {format_duration(run.seconds):>12}{step}\n"
+        )
+    return "".join(lines)
+
+
+def render_json(runs: "Sequence[IndexedRun]") -> str:
+    """Return the runs as JSON, one a line."""
+    lines = ",\n".join(json.dumps(_describe_run(run), allow_nan=False) for run in runs)
+    return f'{{"schema": "{SCHEMA}", "runs": [\n{lines}\n]}}\n'
+
+
+def render_csv(runs: "Sequence[IndexedRun]") -> str:
+    """Return the runs as a table with a column for each tag and param of any of them; several values share a cell."""
+    entries = [_describe_run(run) for run in runs]
+    rows = [
+        {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in entry.items()}
+        | {f"{kind}:{key}": value for kind in ("tag", "param") for key, value in entry[f"{kind}s"].items()}
+        for entry in entries
+    ]
+    columns = dict.fromkeys(name for row in rows for name in row if name not in {"tags", "params"})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*columns], extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _describe_run(run: "IndexedRun") -> dict[str, Any]:
+    """Return what is known of a run by the names of JSON; without times where its log has no time stamps."""
+    zone = None if run.timezone is None else ZoneInfo(run.timezone)
+    started, ended = (None if run.synthetic_time else _format_time(each, zone) for each in (run.started, run.ended))
+    return {
+        "id": run.id,
+        "name": run.name,
+        "step": run.step,
+        "started": started,
+        "ended": ended,
+        "timezone": run.timezone,
+        "duration_seconds": run.seconds,
+        "interval_seconds": run.interval,
+        "gpus": run.gpus,
+        "models": [*run.models],
+        "hosts": [*run.hosts],
+        "uuids": [*run.uuids],
+        "source_kinds": [*run.source_kinds],
+        "tags": dict(run.tags),
+        "params": dict(run.params),
+    }
+
+
+def _format_time(microseconds: int, zone: ZoneInfo | None) -> str:
+    """Return a time as ISO 8601 with milliseconds, as `gpureport.analysis/1` writes it."""
+    time = _EPOCH + timedelta(microseconds=microseconds)
+    return (time.astimezone(zone) if zone else time.replace(tzinfo=None)).isoformat(timespec="milliseconds")

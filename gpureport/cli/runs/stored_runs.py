@@ -1,0 +1,103 @@
+"""The runs of the store that a person names or selects, as recordings."""
+
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.runs import source_names
+from gpureport.errors import SettingsError, StoreError
+from gpureport.store.run_selection import RunSelection, select_runs
+from gpureport.store.stored_names import list_baseline_names
+
+if TYPE_CHECKING:
+    from gpureport.cli.options.source_options import SourceOptions
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+    from gpureport.store.indexed_run import IndexedRun
+
+
+def select_sources(source: tuple[str, ...], selection: RunSelection, options: "SourceOptions") -> tuple[str, ...]:
+    """Return what a person named, or the ids of the stored runs that are selected, oldest first.
+
+    Raises:
+        UsageError: when runs are both named and selected.
+        StoreError: when no run is selected.
+        SettingsError: when no run at all has a tag or param that is asked for.
+    """
+    if not selection:
+        return source
+    if source:
+        msg = "name the runs, or select stored runs with --where and --since, and not both"
+        raise click.UsageError(msg, click.get_current_context())
+    place = source_names.find_store(options)
+    ids = tuple(dict.fromkeys(run.id for run in select_stored_runs(place, selection)))
+    if not ids:
+        raise StoreError(str(place.folder), "no stored run matches", "list runs: gpureport runs")
+    print_note(f"gpureport: {len(ids)} stored {'run' if len(ids) == 1 else 'runs'} selected")
+    return ids
+
+
+def select_stored_runs(place: "Store", selection: RunSelection) -> "list[IndexedRun]":
+    """Return the runs of a store that are wanted, oldest first; say on standard error which cannot be judged.
+
+    Raises:
+        SettingsError: when no run at all has a tag or param that is asked for.
+    """
+    index = place.index()
+    for folder in map(place.run_folder, index.damaged):
+        click.echo(
+            f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
+        )
+    without_time = sum(run.synthetic_time for run in index.runs) if selection.needs_time else 0
+    if without_time:
+        print_note(
+            f"gpureport: {without_time} stored {'run' if without_time == 1 else 'runs'} without time stamps left out"
+        )
+    return select_runs(index.runs, selection)
+
+
+def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":
+    """Return the stored run of a name, else the runs of the baseline of that name, as repetitions of a step.
+
+    Raises:
+        StoreError: when there is neither, or what there is is damaged.
+    """
+    from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
+
+    place, lookup = source_names.find_store(options), source_names.find_lookup(options)
+    baselines = list_baseline_names(place.folder)
+    plain = name.removeprefix(source_names.BASELINE)
+    is_run = plain == name and (name not in baselines or name in lookup.names)
+    if not is_run:
+        found = read_baseline(place, plain)
+        labelled = [replace(one, run=replace(one.run, step=plain)) for one in found]
+        return [_apply_options(one, name, options) for one in labelled]
+    try:
+        entry = lookup.find(name)
+    except StoreError as error:
+        close = get_close_matches(name, [*baselines, *lookup.names], n=1)
+        if not close or close[0] not in baselines:
+            raise
+        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
+    if name in baselines:
+        print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
+    return [_apply_options(place.read(entry), name, options)]
+
+
+def _apply_options(recording: "Recording", name: str, options: "SourceOptions") -> "Recording":
+    """Return a stored run with the labels and the window of the options."""
+    from gpureport.importers import cut_recording  # noqa: PLC0415 - loads pyarrow
+
+    if options.reading_option:
+        raise SettingsError(
+            options.reading_option,
+            f"{name} is stored, and the option only matters while a log is read",
+            "ingest its log again",
+        )
+    if options.window.window is not None:
+        recording = cut_recording(recording, options.window.window)
+    return replace(recording, run=options.labels.labels().applied(recording.run))

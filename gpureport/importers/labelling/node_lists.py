@@ -1,0 +1,43 @@
+"""Lists of machines as Slurm prints them: `gpu[01-04,07],login1`."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+
+_PART = re.compile(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
+_MOST = 100_000
+"""Machines of a range at most; the largest clusters have a tenth of them."""
+_ADDRESS = re.compile(r"[\d.]+")
+
+
+@lru_cache(1024)
+def expand_node_list(text: str) -> tuple[str, ...]:
+    """Return the machines of a list, in its order; zeros that lead a number stay."""
+    return tuple(node for part in _PART.findall(text) for node in _expand_part(part))
+
+
+def shorten_node(name: str) -> str:
+    """Return a machine's name in lower case without its domain, as one tool writes it and another does not."""
+    return name.lower() if _ADDRESS.fullmatch(name) else name.lower().partition(".")[0]
+
+
+def _expand_part(part: str) -> Iterator[str]:
+    # what the pattern splits by stands at the odd places
+    pieces = _BRACKETS.split(part)
+    yield from map(
+        "".join, product(*([piece] if place % 2 == 0 else _list_range(piece) for place, piece in enumerate(pieces)))
+    )
+
+
+def _list_range(text: str) -> list[str]:
+    numbers: list[str] = []
+    for item in text.split(","):
+        ends = _RANGE.fullmatch(item.strip())
+        if ends is None or int(ends[2]) - int(ends[1]) > _MOST:
+            numbers.append(item.strip())
+        else:
+            numbers += [str(number).zfill(len(ends[1])) for number in range(int(ends[1]), int(ends[2]) + 1)]
+    return numbers

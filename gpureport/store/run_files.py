@@ -1,0 +1,50 @@
+"""The `run.json` files of a store: which there are, when each was last written, and what they say."""
+
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpureport.errors import StoreError
+from gpureport.store import run_json
+
+RUN_FILE = "run.json"
+"""File that makes a folder a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStamp:
+    """Size of a file in bytes, and when it was last written, in nanoseconds since 1970."""
+
+    size: int
+    modified_ns: int
+
+
+def list_run_files(runs: Path) -> dict[str, FileStamp]:
+    """Return the stamp of every `run.json`, by the name of its folder, in the order of the names.
+
+    Args:
+        runs: folder of the runs. Folders whose name begins with a dot belong to writers.
+    """
+    found = {}
+    with suppress(FileNotFoundError):
+        for folder in runs.iterdir():
+            # not every folder is a run, and one may be removed meanwhile
+            with suppress(OSError):
+                status = None if folder.name.startswith(".") else (folder / RUN_FILE).stat()
+                if status is not None and stat.S_ISREG(status.st_mode):
+                    found[folder.name] = FileStamp(size=status.st_size, modified_ns=status.st_mtime_ns)
+    return dict(sorted(found.items()))
+
+
+def read_stored_run(folder: Path) -> run_json.StoredRun:
+    """Return what the `run.json` of a folder says.
+
+    Raises:
+        StoreError: when it is missing or damaged.
+    """
+    path = folder / RUN_FILE
+    try:
+        return run_json.load_run(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(str(path), "damaged", "ingest the run again") from error

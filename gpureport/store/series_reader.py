@@ -1,0 +1,138 @@
+"""Reads series and training metrics: every file is hashed before it is read, and its pages are checked as well."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import file_digest, sha256
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from gpureport import columns
+from gpureport.series_table import TRAINING_SCHEMA, arrange_series, empty_training
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+class SeriesFile:
+    """The series of a run, of which the file is held in memory and any devices are read at a time.
+
+    A file of 40 million rows takes 160 MB, and 4 GB as one table.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str], expected: str | None = None) -> None:
+        """Read and verify the file.
+
+        Args:
+            path: the Parquet file.
+            names: columns wanted.
+            expected: sha256 of the file, None where it is not known.
+
+        Raises:
+            OSError: when a page does not match its checksum or the file is cut.
+            ValueError: when the file is another than expected, or lacks a column.
+        """
+        self._file = parquet.ParquetFile(
+            pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True
+        )
+        if missing := {*names} - {*self._file.schema_arrow.names}:
+            msg = f"{path} lacks {', '.join(sorted(missing))}"
+            raise ValueError(msg)
+        self._names = list(names)
+        self._parts: dict[str, list[_Part]] = {}
+        for group in range(self._file.num_row_groups):
+            for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
+                self._parts.setdefault(device, []).append(_Part(group, start, end))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices that have rows, in the order of the file."""
+        return tuple(self._parts)
+
+    def read(self, devices: Iterable[str]) -> "pa.Table":
+        """Return the rows of some devices, one after another, each in the order of time.
+
+        Raises:
+            OSError: when a page does not match its checksum.
+        """
+        parts = [part for device in devices for part in self._parts.get(device, ())]
+        groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
+        if not groups:
+            return arrange_series([])
+        table = self._file.read_row_groups([*groups], columns=self._names)
+        begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
+        ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
+        if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
+            # what lies in order is not copied piece by piece
+            return arrange_series([table.slice(0, sum(rows for _, rows in ranges))])
+        return arrange_series([table.slice(begin, rows) for begin, rows in ranges])
+
+
+class _Part(NamedTuple):
+    """Rows of one device in a row group."""
+
+    group: int
+    start: int
+    end: int
+
+
+def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
+    """Yield each device of a row group with its first row and the one after its last."""
+    codes: Any = group.column("device").unify_dictionaries().combine_chunks()
+    indices = columns.read_codes(codes.indices)
+    starts = [*np.flatnonzero(np.diff(indices, prepend=-1)).tolist(), len(indices)]
+    for start, end in pairwise(starts):
+        yield codes.dictionary[int(indices[start])].as_py(), start, end
+
+
+def read_series(path: Path, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> "pa.Table":
+    """Return the series of a run, checksums verified.
+
+    Args:
+        path: the Parquet file.
+        names: columns wanted.
+        devices: device ids in the order wanted, all that the file holds.
+        expected: sha256 of the file, None where it is not known.
+
+    Raises:
+        OSError: when a page does not match its checksum or the file is cut.
+        ValueError: when the file is another than expected, or lacks a column, or holds a device besides.
+    """
+    file = SeriesFile(path, names, expected)
+    if unknown := {*file.devices} - {*devices}:
+        msg = f"{path} holds {', '.join(sorted(unknown))} besides"
+        raise ValueError(msg)
+    return file.read(devices)
+
+
+def read_training(path: Path, expected: str | None) -> "pa.Table":
+    """Return training metrics, checksums verified; none where none are expected.
+
+    Raises:
+        OSError: when the file is missing or damaged.
+        ValueError: when it is another than expected.
+    """
+    if expected is None:
+        return empty_training()
+    file = parquet.ParquetFile(pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True)
+    return file.read().cast(TRAINING_SCHEMA)
+
+
+def _read_verified(path: Path, expected: str | None) -> bytes:
+    """Return the content of a file: hashed and read from memory, so that what was verified is what is read.
+
+    Raises:
+        OSError: when it cannot be read.
+        ValueError: when it is another than expected.
+    """
+    content = path.read_bytes()
+    if expected is not None and sha256(content).hexdigest() != expected:
+        msg = f"{path} does not have the sha256 {expected}"
+        raise ValueError(msg)
+    return content

@@ -1,0 +1,104 @@
+"""`gpureport runs list`, and the stored runs that other commands select."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Outcome, Program
+from tests.importers.written_logs import log
+
+RUNS = (("old", "ann", "a"), ("new", "ann", "b"), ("other", "bob", "c"))
+
+
+@pytest.fixture
+def filled(gpureport: Program, tmp_path: Path) -> Program:
+    """The program, in a folder with a store of three runs of two users, and a fourth without time stamps."""
+    for place, (name, user, step) in enumerate(RUNS):
+        text = log(40 + place).replace("2026/03/14", f"2026/03/{14 + place}")
+        (tmp_path / f"{name}.csv").write_text(text)
+        labels = ("--name", name, "--step", step, "--tag", f"user={user}", "--param", f"batch={8 * 2**place}")
+        assert gpureport("ingest", f"{name}.csv", *labels).code == 0
+    (tmp_path / "bare.csv").write_text("index, utilization.gpu [%]\n" + "0, 50 %\n" * 40)
+    assert gpureport("ingest", "bare.csv", "--interval", "1", "--tag", "user=cid").code == 0
+    return gpureport
+
+
+def names(outcome: Outcome) -> list[str]:
+    """Return the names that a list as JSON holds."""
+    assert outcome.code == 0, outcome.err
+    return [run["name"] for run in json.loads(outcome.out)["runs"]]
+
+
+def test_runs_are_selected(filled: Program) -> None:
+    """Tags, times and comparisons all must hold; which runs cannot be judged by time is said."""
+    for arguments, expected in (
+        ((), ["bare", "old", "new", "other"]),
+        (("--tag", "user=ann"), ["old", "new"]),
+        (("--tag", "user=ann", "--where", "param:batch>8"), ["new"]),
+        (("--since", "2026-03-15"), ["new", "other"]),
+        (("--since", "2026-03-15", "--where", "step!=b"), ["other"]),
+        (("--where", "gpus>1"), []),
+    ):
+        outcome = filled("runs", "list", *arguments, "--format", "json")
+        assert names(outcome) == expected
+        timeless = "gpureport: 1 stored run without time stamps left out\n"
+        assert outcome.err == (timeless if "--since" in arguments else "")
+
+
+def test_formats_say_the_same(filled: Program) -> None:
+    """Text has a line a run; JSON and CSV have times, labels and GPUs, and none where nothing is known."""
+    entries = json.loads(filled("runs", "list", "--format", "json").out)
+    assert entries["schema"] == "gpureport.runs/1"
+    rows = list(csv.DictReader(io.StringIO(filled("runs", "list", "--format", "csv").out)))
+    lines = filled("runs").out.splitlines()
+    assert len(lines) == len(rows) == len(entries["runs"]) == 4
+    bare, old = entries["runs"][:2]
+    assert (bare["started"], bare["tags"], bare["params"]) == (None, {"user": "cid"}, {})
+    assert (old["started"], old["duration_seconds"], old["gpus"]) == ("2026-03-14T09:00:00.000", 39.0, 1)
+    assert (rows[0]["started"], rows[0]["param:batch"], rows[0]["tag:user"]) == ("", "", "cid")
+    assert (rows[1]["started"], rows[1]["param:batch"], rows[1]["step"]) == ("2026-03-14T09:00:00.000", "8", "a")
+    for line, entry, row in zip(lines, entries["runs"], rows, strict=True):
+        assert line.startswith(entry["id"])
+        assert {name: row[name] for name in ("id", "name")} == {name: entry[name] for name in ("id", "name")}
+
+
+def test_nothing_selected_is_said(filled: Program) -> None:
+    """An empty list is no error; a tag that no run has is one, as is a command without any run."""
+    assert filled("runs", "list", "--where", "gpus>1").out.endswith(".gpureport matches.\n")
+    missing = filled("runs", "list", "--tag", "usr=ann")
+    assert (missing.code, missing.out) == (2, "")
+    assert "no stored run has the tag 'usr'; did you mean tag:user?" in missing.err
+    nothing = filled("analyze", "--where", "gpus>1")
+    assert (nothing.code, nothing.out) == (3, "")
+    assert "no stored run matches; list runs: gpureport runs" in nothing.err
+
+
+def test_commands_take_what_is_selected(filled: Program, tmp_path: Path) -> None:
+    """`analyze`, `compare` and `report` read the selected runs, oldest first, and labels go on as before."""
+    analysed = filled("analyze", "--where", "tag:user=ann", "--tag", "seen=yes", "--format", "json")
+    assert analysed.err == "gpureport: 2 stored runs selected\n"
+    runs = [each["run"] for each in json.loads(analysed.out)["runs"]]
+    assert [(run["name"], run["tags"]["seen"]) for run in runs] == [("old", "yes"), ("new", "yes")]
+    compared = json.loads(filled("compare", "--since", "2026-03-15", "--format", "json").out)
+    assert [step["label"] for step in compared["steps"]] == ["b", "c"]
+    assert filled("report", "--where", "param:batch<32", "-o", "page.md").code == 0
+    assert "a → b" in (tmp_path / "page.md").read_text()
+
+
+def test_named_or_selected(filled: Program) -> None:
+    """Runs are named or selected, and not both."""
+    for command in (("analyze", "old"), ("compare", "old", "new"), ("report", "old", "-o", "x.md")):
+        outcome = filled(*command, "--since", "30d")
+        assert outcome.code == 2
+        assert "name the runs, or select stored runs with --where and --since, and not both" in outcome.err
+
+
+def test_damaged_runs_are_named(filled: Program, tmp_path: Path) -> None:
+    """A run whose `run.json` is damaged is never left out in silence."""
+    path = next((tmp_path / ".gpureport" / "runs").glob("*/run.json"))
+    path.write_text("{")
+    for arguments in (("runs",), ("analyze", "--where", "gpus=1")):
+        assert f"{path.parent.name}: damaged; ingest the run again, or remove the folder" in filled(*arguments).err
