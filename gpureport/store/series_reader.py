@@ -45,6 +45,7 @@ class SeriesFile:
             msg = f"{path} lacks {', '.join(sorted(missing))}"
             raise ValueError(msg)
         self._names = list(names)
+        self.schema: pa.Schema = arrange_series([self._file.schema_arrow.empty_table().select(self._names)]).schema
         self._parts: dict[str, list[_Part]] = {}
         for group in range(self._file.num_row_groups):
             for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
@@ -55,17 +56,26 @@ class SeriesFile:
         """Ids of the devices that have rows, in the order of the file."""
         return tuple(self._parts)
 
-    def read(self, devices: Iterable[str]) -> "pa.Table":
+    def count_rows(self, device: str) -> int:
+        """Return how many rows a device has."""
+        return sum(part.end - part.start for part in self._parts.get(device, ()))
+
+    def read(self, devices: Iterable[str], names: Sequence[str] | None = None) -> "pa.Table":
         """Return the rows of some devices, one after another, each in the order of time.
+
+        Args:
+            devices: ids of the devices.
+            names: columns wanted; None for all.
 
         Raises:
             OSError: when a page does not match its checksum.
         """
         parts = [part for device in devices for part in self._parts.get(device, ())]
         groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
+        wanted = self._names if names is None else list(names)
         if not groups:
-            return arrange_series([])
-        table = self._file.read_row_groups([*groups], columns=self._names)
+            return self.schema.empty_table().select([name for name in self.schema.names if name in wanted])
+        table = self._file.read_row_groups([*groups], columns=wanted)
         begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
         ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
         if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
@@ -104,11 +114,16 @@ def read_series(path: Path, names: Sequence[str], devices: Sequence[str], expect
         OSError: when a page does not match its checksum or the file is cut.
         ValueError: when the file is another than expected, or lacks a column, or holds a device besides.
     """
+    return open_series(path, names, devices, expected).read(devices)
+
+
+def open_series(path: Path, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> SeriesFile:
+    """Return the series of a run to be read device by device; arguments and errors are those of `read_series`."""
     file = SeriesFile(path, names, expected)
     if unknown := {*file.devices} - {*devices}:
         msg = f"{path} holds {', '.join(sorted(unknown))} besides"
         raise ValueError(msg)
-    return file.read(devices)
+    return file
 
 
 def read_training(path: Path, expected: str | None) -> "pa.Table":
