@@ -212,8 +212,7 @@ class Recording:
 
     def by_device(self) -> "dict[str, pa.Table]":
         """Return the rows of each device that has any, in time order, keyed by device id; not to be written to."""
-        tables = {device.id: self.rows_of(device.id) for device in self.run.devices}
-        return {device: table for device, table in tables.items() if len(table)}
+        return {device: self.rows_of(device) for device in self.rows.list_devices()}
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the series as a pandas frame, one row a sample and device.

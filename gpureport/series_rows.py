@@ -43,6 +43,10 @@ class SeriesRows(Protocol):
         """Return all rows, in the order that `Recording.series` has."""
         ...
 
+    def list_devices(self) -> list[str]:
+        """Return the ids of the devices that have rows, in their order."""
+        ...
+
     def rows_of(self, device: str) -> DeviceRows:
         """Return the rows of one device, none where it has none."""
         ...
@@ -73,11 +77,13 @@ class RowsInMemory:
         """Return all rows."""
         return self._table
 
+    def list_devices(self) -> list[str]:
+        """Return the ids of the devices that have rows, in their order."""
+        return list(self._find_tables())
+
     def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, none where it has none."""
-        if self._by_device is None:
-            self._by_device = self._split_by_device()
-        return self._by_device.get(device, self._table.slice(0, 0))
+        return self._find_tables().get(device, self._table.slice(0, 0))
 
     table_of = rows_of
 
@@ -90,6 +96,11 @@ class RowsInMemory:
         return isinstance(other, RowsInMemory) and bool(self._table.equals(other._table))
 
     __hash__ = None  # type: ignore[assignment]  # a table has none
+
+    def _find_tables(self) -> "dict[str, pa.Table]":
+        if self._by_device is None:
+            self._by_device = self._split_by_device()
+        return self._by_device
 
     def _split_by_device(self) -> "dict[str, pa.Table]":
         if not len(self._table):

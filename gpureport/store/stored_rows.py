@@ -26,6 +26,10 @@ class StoredRows:
         """Return all rows."""
         return self._file.read(self._devices)
 
+    def list_devices(self) -> list[str]:
+        """Return the ids of the devices that have rows, in their order."""
+        return [device for device in self._devices if self._file.count_rows(device)]
+
     def rows_of(self, device: str) -> "_DeviceInFile":
         """Return the rows of one device, none where it has none."""
         return _DeviceInFile(self._file, device)

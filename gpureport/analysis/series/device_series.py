@@ -78,7 +78,7 @@ class DeviceSeries:
 
     def _measure_extents(self) -> tuple[IntArray, IntArray]:
         times = self.times
-        left, right, _, _ = _measure_sides(times, sampling_rate.measure_sampling_rate(times))
+        left, right, _, _ = _measure_sides(times, self.sampling_rate)
         return times - left, times + right
 
     @property
@@ -262,12 +262,12 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval, cache: ArrayCache) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
-    rate = sampling_rate.measure_sampling_rate(times)
+    rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
     _, _, gap_rows, pause_rows = _measure_sides(times, rate)
     return DeviceSeries(
         device=device,
         rows=rows,
-        sampling_rate=rate or SamplingRate(_LONE_SECONDS),
+        sampling_rate=rate,
         gap_rows=gap_rows,
         pause_rows=pause_rows,
         window=window,
@@ -275,9 +275,9 @@ def _build_series(device: Device, rows: DeviceRows, window: Interval, cache: Arr
     )
 
 
-def _measure_sides(times: IntArray, rate: SamplingRate | None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def _measure_sides(times: IntArray, rate: SamplingRate) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return what `measure_sample_extents` returns; no time and no gap where all stamps are equal."""
-    if rate is not None:
+    if len(times) and times[0] != times[-1]:
         return measure_sample_extents(times, rate)
     none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
     return none, none, no_rows, no_rows

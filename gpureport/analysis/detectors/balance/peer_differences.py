@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.bins import Grid, rolling_mean
+from gpureport.analysis.series.bins import Grid, rolling_mean, split_bins
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
@@ -31,23 +31,25 @@ def compute_rolling_means(
     bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, is_explained: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {
-        name: np.where(is_explained[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()
-    }
-    return {name: np.where(is_explained[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+    def average(name: str) -> FloatArray:
+        means = np.where(is_explained[name], np.nan, bins.average_metric(peers[name], metric))
+        return np.where(is_explained[name], np.nan, rolling_mean(means, length))
+
+    return {name: average(name) for name in peers}
 
 
 def find_uneven_bins(
     means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
 ) -> dict[str, BoolArray]:
     """Return the bins in which each GPU differs from its peers while these agree."""
-    series = list(means.values())
-    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
-    uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
-    is_odd = _find_odd_devices(np.stack([one[uneven] for one in series]), differs, agree, relative=relative)
-    odd_bins = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
-    for rows, own in zip(odd_bins.values(), is_odd, strict=True):
-        rows[uneven] = own
+    odd_bins = {name: np.zeros(len(one), dtype=np.bool_) for name, one in means.items()}
+    for bins, block in split_bins(list(means.values())):
+        lowest, highest = np.fmin.reduce(block), np.fmax.reduce(block)
+        uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+        is_odd = _find_odd_devices(block[:, uneven], differs, agree, relative=relative)
+        for rows, own in zip(odd_bins.values(), is_odd, strict=True):
+            rows[bins][uneven] = own
     return odd_bins
 
 
