@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above
     """Return the bytes of the arrays that a value is, or holds; one of a single value takes none."""
     if isinstance(value, tuple):
         return sum(map(_count_bytes, value))
+    if is_dataclass(value):
+        return sum(_count_bytes(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, pa.ChunkedArray):
         return int(value.nbytes)
     return value.nbytes if isinstance(value, np.ndarray) and not (len(value) and columns.is_constant(value)) else 0
