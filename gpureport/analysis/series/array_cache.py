@@ -1,9 +1,10 @@
-"""Bounds the memory of what the series of a run keep: what was made first goes first, and is made again when needed."""
+"""Bounds the memory of what all series keep: what was made first goes first, and is made again when needed."""
 
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -11,29 +12,37 @@ import pyarrow as pa
 from gpureport import columns
 
 MOST_BYTES = 2**30
-"""Bytes that the arrays of all devices of a run may take: those of eight GPUs for two days at a sample a second."""
+"""Bytes that the arrays of all series may take: those of eight GPUs for two days at a sample a second."""
+
+
+class Memo(dict[Hashable, Any]):
+    """What one series keeps, by what it is."""
 
 
 class ArrayCache:
-    """The arrays that several series keep, in the order in which they were made."""
+    """The arrays that series keep, in the order in which they were made."""
 
-    def __init__(self, most_bytes: int | None = None) -> None:
-        """Take the bytes that they may take together; `MOST_BYTES` when None."""
-        self._most = MOST_BYTES if most_bytes is None else most_bytes
+    def __init__(self) -> None:
+        """Begin without arrays."""
         self._bytes = 0
-        self._kept: deque[tuple[dict[Hashable, Any], Hashable, int]] = deque()
+        self._made: deque[tuple[ref[Memo], Hashable, int]] = deque()
 
-    def keep(self, memo: dict[Hashable, Any], key: Hashable, value: Any) -> None:  # noqa: ANN401 - whatever a series keeps
+    def keep(self, memo: Memo, key: Hashable, value: Any) -> None:  # noqa: ANN401 - whatever a series keeps
         """Put a value into the memo of a series; take the oldest arrays out of theirs where all are too many."""
         memo[key] = value
         size = _count_bytes(value)
         if size:
-            self._kept.append((memo, key, size))
+            self._made.append((ref(memo), key, size))
             self._bytes += size
-        while self._bytes > self._most and len(self._kept) > 1:
-            owner, oldest, freed = self._kept.popleft()
-            owner.pop(oldest, None)
+        while self._bytes > MOST_BYTES and len(self._made) > 1:
+            owner, oldest, freed = self._made.popleft()
             self._bytes -= freed
+            if (memo_of_oldest := owner()) is not None:
+                memo_of_oldest.pop(oldest, None)
+
+
+CACHE = ArrayCache()
+"""The arrays of all series, of whichever run."""
 
 
 def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above

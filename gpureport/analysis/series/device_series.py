@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
-from gpureport.analysis.series.array_cache import ArrayCache
+from gpureport.analysis.series.array_cache import CACHE, Memo
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.analysis.series.sample_extents import measure_sample_extents
@@ -54,8 +54,7 @@ class DeviceSeries:
     gap_rows: IntArray
     pause_rows: IntArray
     window: Interval
-    _cache: ArrayCache = field(default_factory=ArrayCache, repr=False, compare=False)
-    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -98,7 +97,7 @@ class DeviceSeries:
         for array in made if isinstance(made, tuple) else (made,):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
-        self._cache.keep(self._memo, key, made)
+        CACHE.keep(self._memo, key, made)
         return made
 
     def _column(self, metric: str) -> "pa.ChunkedArray[Any]":
@@ -257,10 +256,10 @@ class DeviceSeries:
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
     window = Interval(recording.run.started, recording.run.ended)
-    return _build_series(device, recording.rows.rows_of(device.id), window, ArrayCache())
+    return _build_series(device, recording.rows.rows_of(device.id), window)
 
 
-def _build_series(device: Device, rows: DeviceRows, window: Interval, cache: ArrayCache) -> DeviceSeries:
+def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
     rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
     _, _, gap_rows, pause_rows = _measure_sides(times, rate)
@@ -271,7 +270,6 @@ def _build_series(device: Device, rows: DeviceRows, window: Interval, cache: Arr
         gap_rows=gap_rows,
         pause_rows=pause_rows,
         window=window,
-        _cache=cache,
     )
 
 
@@ -287,13 +285,12 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
-    return _build_series(series.device, SelectedRows(series.rows, left), series.window, series._cache)  # noqa: SLF001 - of its own module
+    return _build_series(series.device, SelectedRows(series.rows, left), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     """Return the series of every device, keyed by device id, in the order of the run."""
-    window, cache = Interval(recording.run.started, recording.run.ended), ArrayCache()
+    window = Interval(recording.run.started, recording.run.ended)
     return {
-        device.id: _build_series(device, recording.rows.rows_of(device.id), window, cache)
-        for device in recording.run.devices
+        device.id: _build_series(device, recording.rows.rows_of(device.id), window) for device in recording.run.devices
     }

@@ -9,7 +9,7 @@ import pytest
 from gpureport import columns
 from gpureport.analysis import analyze
 from gpureport.analysis.series import array_cache
-from gpureport.analysis.series.array_cache import ArrayCache
+from gpureport.analysis.series.array_cache import ArrayCache, Memo
 from gpureport.columns import FloatArray
 from tests.builders import recording, steps
 
@@ -22,9 +22,10 @@ class Signals:
     limit: float
 
 
-def test_the_oldest_arrays_go_first_whichever_series_made_them() -> None:
+def test_the_oldest_arrays_go_first_whichever_series_made_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """In tuples and dataclasses as well; what takes no memory stays."""
-    cache, memos = ArrayCache(most_bytes=2_000), ({}, {})  # type: tuple[ArrayCache, tuple[dict[Hashable, Any], ...]]
+    monkeypatch.setattr(array_cache, "MOST_BYTES", 2_000)
+    cache, memos = ArrayCache(), (Memo(), Memo())
     cache.keep(memos[0], "a number", 3.0)
     cache.keep(memos[0], "one value", columns.repeat_value(1.0, 10**9))
     cache.keep(memos[0], "an array", np.zeros(100))
@@ -36,6 +37,8 @@ def test_the_oldest_arrays_go_first_whichever_series_made_them() -> None:
     assert [*memos[1]] == ["a column", "a tuple"]
     cache.keep(memos[1], "too large alone", np.zeros(10_000))
     assert [*memos[1]] == ["too large alone"]
+    del memos
+    cache.keep(Memo(), "of a series that is gone", np.zeros(100))
 
 
 def test_an_analysis_is_the_same_however_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
