@@ -1,5 +1,12 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+from pathlib import Path
+
+_LONGEST = 300
+"""Characters of an exception's own text that are shown."""
+_PACKAGE = Path(__file__).parent
+_BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
+
 
 class GpureportError(Exception):
     """A failure a person can act on, printed as one line without a traceback.
@@ -47,3 +54,37 @@ class SettingsError(GpureportError):
 
 class RenderError(GpureportError):
     """A report cannot be rendered or written."""
+
+
+class InternalError(GpureportError):
+    """A fault of gpureport itself.
+
+    Args:
+        where: the log, the run or the command it failed on.
+        error: the exception that nobody expected.
+    """
+
+    def __init__(self, where: str, error: Exception) -> None:
+        """Say the exception in a line, and keep it for its traceback."""
+        super().__init__(where, _in_one_line(error), _BUG)
+        self._error = error
+
+    @property
+    def trace(self) -> str:
+        """The traceback of the exception."""
+        import traceback  # noqa: PLC0415 - only with --debug
+
+        return "".join(traceback.format_exception(self._error))
+
+
+def _in_one_line(error: Exception) -> str:
+    """Return an exception with the line of gpureport that raised it."""
+    import traceback  # noqa: PLC0415 - only when something fails
+
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(_PACKAGE)
+    ]
+    line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
+    text = " ".join(str(error).split())
+    detail = f": {text[:_LONGEST]}" if text else ""
+    return f"internal error ({type(error).__name__}{line}{detail})"

@@ -83,7 +83,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
     runs = importers.find_runs(source, logs, kind, options)
     if Path(source).is_dir() and not training_logs:
-        beside = [importers.find_training_logs(source, inputs) for inputs in runs]
+        beside = importers.find_training_logs([source] * len(runs), runs)
     else:
         beside = [training_logs] * len(runs)
     return [

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import isfinite
 
-from gpureport.checks import limit_units, training_figures
+from gpureport.checks import check_wording, training_figures
 from gpureport.checks.limit import Limit
-from gpureport.checks.limit_units import POINTS, SHARE
+from gpureport.checks.limit_units import SHARE
 from gpureport.checks.observed_value import ObservedValue, not_observed
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
@@ -80,13 +78,14 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
         return not_observed(f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = (end / scale for end in _widen_interval(delta, found.noise))
     value = delta.difference / scale
+    changed = check_wording.describe_change(limit, value, (low, high), has_level=delta.interval is not None)
     return ObservedValue(
         value=value,
         unit=limit.threshold.unit,
-        text=f"{_format_change(limit, value)}{_format_interval(limit, low, high)} against the baseline",
+        text=f"{changed} against the baseline",
         low=low,
         high=high,
-        doubt=_explain_low_precision(limit, low, high),
+        doubt=check_wording.explain_unknown_change(limit, value, (low, high), _advise_runs(delta, found.noise)),
         note=_describe_basis(delta, found.noise),
     )
 
@@ -128,46 +127,25 @@ def _repetition_margin(delta: Delta, noise: Noise | None) -> float:
 def _describe_basis(delta: Delta, noise: Noise | None) -> str:
     """Return what the interval is based on."""
     if delta.basis == Basis.REPLICATES.value:
-        return f"by {delta.runs[0]} and {delta.runs[1]} runs"
+        return check_wording.count_compared_runs(*delta.runs)
     metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
     measured = noise is not None and noise.margin(metric, delta.before or 0.0) is not None
     scatter = "repetitions in this store differ by" if measured else "repeating a run commonly changes"
     return f"one run a side; the interval is no narrower than what {scatter}"
 
 
-def _explain_low_precision(limit: Limit, low: float, high: float) -> str:
-    """Return why a change as large as the limit could have been missed; empty if it would have been seen."""
-    half = (high - low) / 2
-    if isfinite(half) and half <= abs(limit.threshold.value) * (1 + 1e-9):
-        return ""
-    shown = _format_change(limit, half).removeprefix("+") if isfinite(half) else "any size"
-    return f"a change below {shown} cannot be told from chance here: record longer, repeat the run, or widen the limit"
-
-
-def _format_interval(limit: Limit, low: float, high: float) -> str:
-    """Return the ends of an interval in words; empty if it is unbounded."""
-    return (
-        f" ({_format_change(limit, low)} to {_format_change(limit, high)})" if isfinite(low) and isfinite(high) else ""
-    )
-
-
-def _format_change(limit: Limit, value: float) -> str:
-    text = limit_units.format_against_limit(value, limit.threshold, partial(_format_signed, limit))
-    return text if value < 0 or text == _format_signed(limit, value) else f"+{text}"
-
-
-def _format_signed(limit: Limit, value: float) -> str:
-    unit = limit.threshold.unit
-    if unit == POINTS:
-        return limit_units.format_quantity(value, POINTS)
-    if unit == SHARE:
-        return limit_units.format_relative_change(value)
-    text = limit_units.format_quantity(abs(value), unit, limit.threshold.currency)
-    return f"{'-' if value < 0 else '+'}{text}"
+def _advise_runs(delta: Delta, noise: Noise | None) -> str:
+    """Return what leaves the size of a change open, and what would settle it."""
+    if delta.basis == Basis.REPLICATES.value:
+        return "from runs that differ this much: add runs to the baseline"
+    low, high = delta.interval or (0.0, 0.0)
+    if (high - low) / 2 > _repetition_margin(delta, noise) * (1 + 1e-9):
+        return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
+    return f"from one run a side: {check_wording.THREE_RUNS}"
 
 
 def keeps_change_limit(limit: Limit, seen: ObservedValue) -> bool:
-    """Return whether a change keeps its limit: it is not broken, and the interval is narrow enough to show that."""
+    """Return whether a change keeps its limit: it is it is known not to be broken."""
     return seen.value is not None and not seen.doubt and not seen.breaks(limit)
 
 

@@ -1,16 +1,23 @@
 """What became of rules, in sentences: `idle share 49%, allowed 5%`, `GPU slowed by heat (1 run), allowed: none`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
 
+from gpureport.checks import limit_units
 from gpureport.checks.limit import Limit, LimitError, parse_limit
 from gpureport.checks.limit_targets import TargetKind
-from gpureport.checks.limit_units import FINDINGS
+from gpureport.checks.limit_units import FINDINGS, SHARE
 from gpureport.findings import Check, CheckOutcome
+from gpureport.number_format import MINUS
 from gpureport.report.wording import display, terms
 
 FAILED, NOT_ASSESSED, PASSED = "FAILED", "NOT ASSESSED", "PASSED"
 """How a gate ended."""
+
+THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
+"""What narrows the interval of a change."""
 
 _SCOPE = re.compile(r" (?:for|unless) ")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
@@ -37,12 +44,19 @@ def describe_failures(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def describe_unassessed(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield a clause for each rule and reason that could not be assessed."""
+    """Yield a clause for each rule and reason that could not be assessed, with how large a change is."""
     unknown = [check for check in checks if check.outcome is CheckOutcome.CANNOT_JUDGE]
-    for words, reason in dict.fromkeys((check.limit, check.reason) for check in unknown):
-        named = _name_runs([check.run for check in unknown if (check.limit, check.reason) == (words, reason)])
-        why = name_findings(display.clean_sentence(reason)).rstrip(".")
-        yield f"{display.clean(words)}{f' ({named})' if named else ''}: {why}"
+    for words, why in dict.fromkeys((check.limit, _explain(check)) for check in unknown):
+        named = _name_runs([check.run for check in unknown if (check.limit, _explain(check)) == (words, why)])
+        said = name_findings(display.clean_sentence(why)).rstrip(".")
+        yield f"{display.clean(words)}{f' ({named})' if named else ''}: {said}"
+
+
+def _explain(check: Check) -> str:
+    """Return why a rule could not be assessed; of a change also how large it is."""
+    limit = _parse(check.limit)
+    is_change = limit is not None and limit.subject is TargetKind.CHANGE
+    return "; ".join(filter(None, (check.observed if is_change else "", check.reason)))
 
 
 def describe_passed(checks: Sequence[Check]) -> str:
@@ -59,6 +73,94 @@ def describe_passed(checks: Sequence[Check]) -> str:
 def name_findings(text: str) -> str:
     """Return text with kinds of findings by their titles."""
     return _KIND.sub(lambda match: terms.kind_title(match.group()), text)
+
+
+def describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
+    """Return a change in words, such as `fell by 45.2 points (95%: 43.8 to 46.7)`.
+
+    Args:
+        limit: the limit on the change.
+        value: after less before, in the unit of the limit.
+        ends: of the interval of the change.
+        has_level: whether the interval holds the change in 95% of cases.
+    """
+    size = _format_size(limit, value)
+    verb = "changed" if size == _format_size(limit, 0.0) else "fell" if value < 0 else "rose"
+    if not all(map(isfinite, ends)):
+        return f"{verb} by {size}"
+    unit = f"{display.GAP}points"
+    if ends[0] * ends[1] > 0:
+        near, far = (_format_size(limit, end).removesuffix(unit) for end in sorted(ends, key=abs))
+    else:
+        near, far = (f"{MINUS if end < 0 else '+'}{_format_size(limit, end).removesuffix(unit)}" for end in ends)
+    return f"{verb} by {size} ({'95%: ' if has_level else ''}{near} to {far})"
+
+
+def _format_size(limit: Limit, value: float) -> str:
+    """Return the size of a change, without a sign."""
+    unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
+
+    def words(size: float) -> str:
+        if unit == SHARE:
+            return display.percent(size)
+        return limit_units.format_quantity(size, unit, bound.currency).removeprefix("+")
+
+    return limit_units.format_against_limit(abs(value), bound, words)
+
+
+def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
+    """Return that it is not known whether a change keeps its limit; empty where it is known.
+
+    It is known where the interval reaches no further to either side than the limit is large, and either the change
+    itself keeps the limit or the whole interval breaks it.
+
+    Args:
+        limit: the limit on the change.
+        value: after less before, in the unit of the limit.
+        ends: of the interval of the change.
+        why: what leaves it open, and what would settle it.
+    """
+    half = (ends[1] - ends[0]) / 2
+    is_precise = isfinite(half) and half <= abs(limit.threshold.value) * (1 + 1e-9)
+    if is_precise and (limit.holds(value) or not any(map(limit.holds, ends))):
+        return ""
+    verb = "fell" if limit.threshold.value < 0 else "rose"
+    least = "at least" if demands_change(limit) == limit.relation.endswith("=") else "more than"
+    return f"whether it {verb} by {least} {_threshold_size(limit)} is not known {why}"
+
+
+def demands_change(limit: Limit) -> bool:
+    """Return whether a limit on a change is broken where nothing changed."""
+    return not limit.holds(0.0)
+
+
+def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
+    """Yield a note for each limit on a change that a run just like the baseline breaks: few people mean that."""
+    for limit in limits:
+        if limit.subject is not TargetKind.CHANGE or not demands_change(limit):
+            continue
+        size = _threshold_size(limit)
+        demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")
+        other = limit.words.replace(f"{limit.relation} {limit.threshold.text}", f"{limit.relation} {sign}{size}")
+        yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}: {other}"
+
+
+def describe_allowed_change(limit: Limit) -> str:
+    """Return what a limit on a change allows or requires, such as `allowed: a fall of 5 points`."""
+    direction = "fall" if limit.threshold.value < 0 else "rise"
+    demanded, less = demands_change(limit), "" if limit.relation.endswith("=") else "less than "
+    if demanded:
+        less = less.replace("less", "more")
+    return f"{'required' if demanded else 'allowed'}: a {direction} of {less}{_threshold_size(limit)}"
+
+
+def _threshold_size(limit: Limit) -> str:
+    return limit.threshold.text.lstrip("+-")
+
+
+def count_compared_runs(before: int, after: int) -> str:
+    """Return how many runs a change rests on, such as `3 baseline runs, 1 checked`."""
+    return f"{display.plural(before, 'baseline run')}, {after} checked"
 
 
 def _parse(words: str) -> Limit | None:
@@ -86,9 +188,10 @@ def _describe_figure(check: Check, limit: Limit | None) -> str:
     if limit is None:
         return f"{display.clean(check.limit)}{f' ({observed})' if observed else ''}"
     statistic = f" {limit.statistic}" if limit.statistic and limit.statistic != "mean" else ""
-    change = "change of " if limit.subject is TargetKind.CHANGE else ""
     scope = display.clean(check.limit.removeprefix(_SCOPE.split(check.limit, maxsplit=1)[0]))
-    noun = f"{change}{_noun(limit)}{statistic}{scope}"
+    noun = f"{_noun(limit)}{statistic}{scope}"
+    if limit.subject is TargetKind.CHANGE:
+        return f"{noun} {observed}; {describe_allowed_change(limit)}"
     bound = f"{_RELATIONS[limit.relation]} {limit.threshold.text}"
     if limit.name in terms.KINDS:
         observed = observed.partition(": ")[0]

@@ -1,11 +1,10 @@
 """What a run shows of limits on training metrics, on the time to a target, and on their change since a baseline."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks import limit_units
+from gpureport.checks import check_wording, limit_units
 from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BEST
 from gpureport.checks.limit_units import MONEY, NUMBER, POINTS, SHARE
@@ -167,38 +166,31 @@ def observe_quality_change(limit: Limit, changes: tuple[QualityChange, ...]) -> 
     if limit.statistic == BEST:
         half = (high - low) / 2
         low, high = difference - half, difference + half
-    shown = partial(_format_change, limit)
+    value, ends = difference / scale, (low / scale, high / scale)
+    changed = check_wording.describe_change(limit, value, ends, has_level=change.interval is not None)
     return ObservedValue(
-        value=difference / scale,
+        value=value,
         unit=_unit(limit),
-        text=f"{shown(difference / scale)} ({shown(low / scale)} to {shown(high / scale)}) against the baseline",
-        low=low / scale,
-        high=high / scale,
-        doubt=_explain_width(limit, (high - low) / 2 / scale),
+        text=f"{changed} against the baseline",
+        low=ends[0],
+        high=ends[1],
+        doubt=check_wording.explain_unknown_change(limit, value, ends, _advise_runs(change)),
         note=_describe_basis(change),
     )
 
 
-def _explain_width(limit: Limit, half: float) -> str:
-    """Return why a change as large as the limit could have been missed; empty if it would have been seen."""
-    if half <= abs(limit.threshold.value) * (1 + 1e-9):
-        return ""
-    size = _format_change(limit, half).removeprefix("+")
-    return f"a change below {size} cannot be told from chance here: repeat the run, or widen the limit"
+def _advise_runs(change: QualityChange) -> str:
+    """Return what leaves the size of a change open, and what would settle it."""
+    if min(change.before.runs, change.after.runs) > 1:
+        return "from runs that differ this much: add runs to the baseline"
+    return f"from one run a side: {check_wording.THREE_RUNS}, and check several"
 
 
 def _describe_basis(change: QualityChange) -> str:
     if min(change.before.runs, change.after.runs) > 1:
-        return f"by {change.before.runs} and {change.after.runs} runs"
+        return check_wording.count_compared_runs(change.before.runs, change.after.runs)
     return "one run a side; the interval is what repeating a run plausibly changes"
 
 
 def _read_side(limit: Limit, figure: QualityFigure) -> float | None:
     return figure.best if limit.statistic == BEST else figure.final
-
-
-def _format_change(limit: Limit, value: float) -> str:
-    unit = limit.threshold.unit
-    if unit == SHARE:
-        return limit_units.format_relative_change(value)
-    return limit_units.format_quantity(value, POINTS) if unit == POINTS else display.signed(value)

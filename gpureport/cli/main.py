@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "Compare runs, step by step.",
     "check": "Check runs against rules, as a gate in a pipeline.",
     "nightly": "Keep a history of nights, and write its pages.",
+    "fleet": "Say who wastes what over many runs, and which GPU is sick.",
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
     "baseline": "Set, list or remove named baselines.",
@@ -94,7 +95,7 @@ def gpureport(ctx: click.Context, *, quiet: bool, verbose: bool, debug: bool) ->
     Without a command it says which recordings and logs this folder holds, and what to do next.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read; 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
+    read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
     # main removes them from the arguments wherever they stand; here they are only documented
     del quiet, verbose, debug

@@ -82,17 +82,24 @@ def read_index(store: Path) -> RunIndex:
     outdated, damaged = len(indexed) - len(runs), []
     for folder in files.keys() - runs.keys():
         path = store / "runs" / folder
-        try:
-            runs[folder] = summarise_stored_run(read_stored_run(path))
+        if (run := _read_run(path)) is not None:
+            runs[folder] = run
             outdated += folder not in indexed
-        except StoreError:
-            # a run may be removed meanwhile
-            if (path / RUN_FILE).is_file():
-                damaged.append(folder)
+        elif (path / RUN_FILE).is_file():
+            # otherwise the run was removed meanwhile
+            damaged.append(folder)
     if len(files) >= FEWEST_RUNS and outdated * _SHARE > len(files):
         _write_rows(store, runs, files, now)
     ordered = sorted(runs.values(), key=lambda run: (run.started, run.id))
     return RunIndex(runs=tuple(ordered), damaged=tuple(sorted(damaged)))
+
+
+def _read_run(folder: Path) -> IndexedRun | None:
+    """Return what the index is to say of a run; None where its `run.json` cannot be read."""
+    try:
+        return summarise_stored_run(read_stored_run(folder))
+    except StoreError:
+        return None
 
 
 def _load_rows(path: Path) -> dict[str, tuple[FileStamp, IndexedRun]]:

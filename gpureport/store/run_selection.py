@@ -77,6 +77,11 @@ class Condition:
     value: str
 
     @property
+    def text(self) -> str:
+        """The comparison as `--where` takes it."""
+        return f"{self.key}{self.operator}{self.value}"
+
+    @property
     def label(self) -> tuple[str, str] | None:
         """`tag` or `param` and the key of it; None of any other condition."""
         kind, colon, key = self.key.partition(":")

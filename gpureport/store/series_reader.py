@@ -23,7 +23,7 @@ def hash_file(path: Path) -> str:
 class SeriesFile:
     """The series of a run, of which the file is held in memory and any devices are read at a time.
 
-    A file of 40 million rows takes 160 MB, and 4 GB as one table.
+    A file of 40 million rows takes about 160 MB, and as one table of ten columns 2 GB and more.
     """
 
     def __init__(self, path: Path, names: Sequence[str], expected: str | None = None) -> None:
@@ -46,6 +46,7 @@ class SeriesFile:
             raise ValueError(msg)
         self._names = list(names)
         self.schema: pa.Schema = arrange_series([self._file.schema_arrow.empty_table().select(self._names)]).schema
+        self._last: dict[tuple[tuple[int, ...], tuple[str, ...]], pa.Table] = {}
         self._parts: dict[str, list[_Part]] = {}
         for group in range(self._file.num_row_groups):
             for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
@@ -72,16 +73,27 @@ class SeriesFile:
         """
         parts = [part for device in devices for part in self._parts.get(device, ())]
         groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
-        wanted = self._names if names is None else list(names)
+        wanted = tuple(self._names if names is None else names)
         if not groups:
             return self.schema.empty_table().select([name for name in self.schema.names if name in wanted])
-        table = self._file.read_row_groups([*groups], columns=wanted)
+        table = self._read_groups((*groups,), wanted)
         begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
         ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
         if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
             # what lies in order is not copied piece by piece
             return arrange_series([table.slice(0, sum(rows for _, rows in ranges))])
         return arrange_series([table.slice(begin, rows) for begin, rows in ranges])
+
+    def _read_groups(self, groups: tuple[int, ...], names: tuple[str, ...]) -> "pa.Table":
+        """Return row groups one below the other; the last one is kept, since short devices share a group."""
+        if (groups, names) in self._last:
+            return self._last[groups, names]
+        # what is no longer wanted goes before more is read
+        self._last.clear()
+        table = self._file.read_row_groups([*groups], columns=list(names))
+        if len(groups) == 1:
+            self._last[groups, names] = table
+        return table
 
 
 class _Part(NamedTuple):

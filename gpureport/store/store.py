@@ -20,7 +20,6 @@ from gpureport.store.run_index import RunIndex
 from gpureport.store.run_json import StoredRun
 from gpureport.store.run_lookup import RunLookup, may_hold_sources
 from gpureport.store.run_selection import RunSelection, select_runs
-from gpureport.store.series_copy import copy_series
 from gpureport.store.stored_names import find_store_folder
 from gpureport.store.stored_rows import StoredRows
 
@@ -142,11 +141,7 @@ class Store:
         return run_index.read_index(self.folder)
 
     def select(self, selection: RunSelection) -> list[IndexedRun]:
-        """Return the runs that are wanted, oldest first; `get` gives the entry of each.
-
-        Raises:
-            SettingsError: when no run at all has a tag or param that is asked for.
-        """
+        """Return the runs that `select_runs` selects, oldest first; `get` gives the entry of each."""
         return select_runs(self.index().runs, selection)
 
     def damaged(self) -> list[Path]:
@@ -251,9 +246,14 @@ class Store:
         Raises:
             StoreError: when they are damaged, or the file cannot be written.
         """
+        if target.suffix != ".parquet":
+            raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
-        copy_series(entry.folder / _SERIES, target)
+        try:
+            atomic_writes.write_bytes(target, (entry.folder / _SERIES).read_bytes(), target.parent)
+        except OSError as error:
+            raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
 
 def _copy_labels(run: Run, said: Run) -> Run:

@@ -68,3 +68,14 @@ def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("steps") / "steps.html"
     write(build(runs, title=None, command="gpureport report a b", gpu_hour_price=None, version="0.1.0"), path)
     return path
+
+
+@pytest.fixture(scope="session")
+def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page on a month of a thousand GPUs, with everything that such a page can have."""
+    from gpureport.fleet.formats.fleet_output import write_fleet_report  # noqa: PLC0415 - only when a browser is there
+    from tests.fleet.page import fleets  # noqa: PLC0415 - as above
+
+    path = tmp_path_factory.mktemp("fleet") / "fleet.html"
+    write_fleet_report(fleets.month(), [path], command="gpureport fleet", version="0.1.0")
+    return path

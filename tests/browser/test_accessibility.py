@@ -84,3 +84,9 @@ def test_nights(browser: "Browser", site_folder: Path, axe: str, scheme: Scheme)
     pages = [site_folder / "index.html", *sorted(site_folder.glob("figures/*.html"))[:3]]
     assert len(pages) == 4
     assert {page.name: found for page in pages if (found := violations(browser, page.as_uri(), axe, scheme))} == {}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_on_many_runs(browser: "Browser", fleet_file: Path, axe: str, scheme: Scheme) -> None:
+    """Bars in tables, columns of weeks, and every fold."""
+    assert violations(browser, fleet_file.as_uri(), axe, scheme) == []

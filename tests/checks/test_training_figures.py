@@ -178,7 +178,7 @@ def test_repetitions_narrow_a_change() -> None:
     """Their own scatter gives the interval."""
     before, after = ([night(f"{end}-{k}", end + k / 1000) for k in range(3)] for end in (0.79, 0.785))
     (check,) = changed("change val_accuracy >= -0.01", before, after)
-    assert (check.outcome, check.reason) == (PASSED, "by 3 and 3 runs")
+    assert (check.outcome, check.reason) == (PASSED, "3 baseline runs, 3 checked")
 
 
 @pytest.mark.parametrize(("limit", "outcome"), [(">= 19 /s", PASSED), (">= 21 /s", BROKEN)])

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,17 +195,27 @@ def test_github(bench: Bench) -> None:
 
 
 @pytest.mark.slow
+def test_github_first_night_without_data(bench: Bench) -> None:
+    """It is pushed as one without data, and the next night joins it."""
+    begin_history(bench)
+    assert [run_github(bench, night) for night in (NIGHTS[2], replace(NIGHTS[0], number=3))] == [3, 0]
+    assert count_runs(clone_history(bench) / ".gpureport") == [0, 1]
+    assert "No data." in (bench.folder / "published" / "index.html").read_text()
+
+
+@pytest.mark.slow
 def test_github_baseline(bench: Bench) -> None:
-    """A rule against a baseline is not assessed until a night is made the baseline as the page says."""
+    """A rule against a baseline is not assessed until nights are made the baseline as the page says."""
     clone = begin_history(bench)
     page = (RECIPES / "github-actions.md").read_text()
     (rule,) = re.findall(r"replace `--fail-on problem` by `(.*?)`", page)
-    assert run_github(bench, NIGHTS[0], rule=rule) == 4
+    nights = [replace(NIGHTS[0], number=number) for number in range(4)]
+    assert [run_github(bench, night, rule=rule) for night in nights[:3]] == [4, 4, 4]
     set_baseline = only_block("github-actions", "bash")
-    bench.run_all([["bash", "-e", "-c", set_baseline]], clone, RUN="0", **_PERSON)
-    assert run_github(bench, NIGHTS[1], rule=rule) == 0
-    assert run_github(bench, NIGHTS[3], rule=rule) == 1
-    summaries = [(bench.folder / f"workspace-{number}" / "summary.md").read_text() for number in (0, 1, 3)]
+    bench.run_all([["bash", "-e", "-c", set_baseline]], clone, RUNS="0 1 2", **_PERSON)
+    assert run_github(bench, nights[3], rule=rule) == 0
+    assert run_github(bench, replace(NIGHTS[3], number=4), rule=rule) == 1
+    summaries = [(bench.folder / f"workspace-{number}" / "summary.md").read_text() for number in (0, 3, 4)]
     lines = [next(line for line in text.splitlines() if "| no new warning |" in line) for text in summaries]
     assert [line.split("|")[1].strip(" *") for line in lines] == ["not assessed", "passed", "failed"]
 
@@ -227,6 +237,24 @@ def test_github_jobs_that_push_at_once(bench: Bench) -> None:
     reports = [f"nights/{path.name}" for path in (end / "site" / "nights").glob("*.html")]
     assert len(reports) == 2
     assert all(name in index for name in reports)
+
+
+@pytest.mark.slow
+def test_pull_request(bench: Bench, tmp_path: Path) -> None:
+    """It is checked against the baseline on the branch; an old recording never speaks for a run that has none."""
+    (recipe,) = blocks(RECIPES.parent / "gates.md", "bash")
+    lines = "".join(blocks(RECIPES.parent / "gates.md", "")).splitlines()
+    (baseline,) = (line.split() for line in lines if line.startswith("gpureport baseline set"))
+    folder, good = tmp_path / "workspace", [f"good-{number}" for number in (1, 2, 3)]
+    for number, name in enumerate(good):
+        night = Night(number=number)
+        done = bench.run(["gpureport", "record", "-o", name, "--", "./train.sh"], night, workspace(folder, night))
+        assert done.returncode == 0
+    bench.run_all([baseline], folder)
+    done = bench.run(["bash", "-e", "-c", recipe], Night(number=3), workspace(folder, NIGHTS[0]))
+    assert (done.returncode, "3 baseline runs, 1 checked" in done.stdout) == (0, True), done.stdout
+    undriven = bench.run(["bash", "-c", recipe], Night(number=4, played=None), folder)
+    assert (undriven.returncode, "NOT ASSESSED" in undriven.stdout) == (4, True)
 
 
 def find_faults(schema: str, file: Path, text: str) -> str:
@@ -284,6 +312,8 @@ def test_gitlab(bench: Bench, tmp_path: Path) -> None:
             shutil.rmtree(place, ignore_errors=True)
         workspace(folder, night)
         ended.append(bench.run(["bash", "-e", "-c", script], night, folder, CI_COMMIT_SHORT_SHA="abc").returncode)
+        if night.played:
+            shutil.copytree(folder / "night", folder / f"night-{len(list(folder.glob('night-*'))) + 1}")
         bench.run_all([["bash", "-e", "-c", content["pages"]["script"]]], folder)
     assert ended == [0, 0, 4, 1, 9]
     assert count_runs(folder / ".gpureport") == RUNS
@@ -318,7 +348,9 @@ def test_jenkins(bench: Bench, tmp_path: Path) -> None:
     assert ended == [[0, 0, 0], [0, 0, 0], [3, 4, 0], [0, 1, 0], [9, 0, 0]]
     assert (folder / "site" / "index.html").is_file()
     assert count_runs(tmp_path / "history") == RUNS
-    set_baseline = only_block("jenkins", "sh").replace("main 12", "main 1").replace("/var/lib/gpu-history", "history")
+    set_baseline = (
+        only_block("jenkins", "sh").replace("main 10 11 12", "main 0 1 3").replace("/var/lib/gpu-history", "history")
+    )
     bench.run_all([["sh", "-e", "-c", set_baseline]], tmp_path)
 
 
@@ -396,7 +428,7 @@ def test_slurm(bench: Bench, tmp_path: Path) -> None:
     assert ended == [0, 0, 3, 1, 9]
     assert count_runs(history) == RUNS
     set_baseline, _ = blocks(RECIPES / "slurm.md", "bash")
-    bench.run_all([["bash", "-e", "-c", set_baseline]], folder, JOB_ID="10")
+    bench.run_all([["bash", "-e", "-c", set_baseline.replace("4811 4836 4852", "10 11 13")]], folder)
     given = {"SLURM_JOB_ID": "15", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
     night = Night(number=5)
     assert bench.run(["bash", "-c", epilog], night, folder, GPU_HISTORY=str(history), **given).returncode == 0

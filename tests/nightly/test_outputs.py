@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from gpureport.checks import check_json, check_junit, check_summary
-from gpureport.checks.gate_verdict import Verdict
+from gpureport.checks.gate_verdict import Verdict, build_missing_check
+from gpureport.checks.limit import parse_limit
+from gpureport.checks.policy import PolicyEntry
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.site import figure_exports
 from gpureport.report.wording import terms
@@ -57,9 +60,26 @@ def test_junit_is_xml_with_a_case_a_check() -> None:
     children = [case[0].tag for case in cases]
     assert children == ["system-out", "failure", "error", "skipped", "skipped"]
     assert [case.get("name") for case in cases] == [check.limit for check in CHECKS]
-    assert [cases[0].get("classname"), cases[1][0].get("type")] == ["gpureport.night 31", "broken"]
+    assert [cases[0].get("classname"), cases[1][0].get("type")] == ["gpureport", "broken"]
+    assert [(case[0].text or "").splitlines()[-1] for case in cases[:2]] == ["run: night 31"] * 2
     for each in (root, suite):
         assert [each.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "2"]
+
+
+def test_junit_follows_a_rule_night_after_night() -> None:
+    """A case keeps its name whatever the run is called; only runs that share a rule tell their cases apart."""
+
+    def names(*checks: Check) -> list[tuple[str | None, str | None]]:
+        root = ET.fromstring(check_junit.render(checks, rules=(PolicyEntry(limit=parse_limit("no idle_gap")),)))  # noqa: S314 - our own
+        return [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+
+    nights = [replace(BROKEN, run=f"2026-11-{day}") for day in (23, 24)]
+    assert [names(night) for night in nights] == [[("gpureport", "no idle_gap")]] * 2
+    assert names(*nights) == [("gpureport.2026-11-23", "no idle_gap"), ("gpureport.2026-11-24", "no idle_gap")]
+    assert names(build_missing_check("x", "no such file")) == [
+        ("gpureport", "the run has data"),
+        ("gpureport", "no idle_gap"),
+    ]
 
 
 def test_the_summary_begins_with_the_line_and_is_one_table() -> None:

@@ -74,9 +74,10 @@ class Prices:
     def price_gpus(self, run: Run) -> tuple[GpuPrice, ...]:
         """Return the price of each GPU of a run: that which says most closely what it holds for, else the first."""
         labels = dict(run.params) | dict(run.tags)
-        return tuple(self._price_gpu(device, labels) for device in run.gpus)
+        return tuple(self.price_gpu(device, labels) for device in run.gpus)
 
-    def _price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
+    def price_gpu(self, device: Device, labels: Mapping[str, str]) -> GpuPrice:
+        """Return the price of a GPU in a run with these labels, without an amount where none fits."""
         fitting = [rate for rate in self.rates if rate.fits(device, labels)]
         if not fitting:
             return GpuPrice(device=device.id, amount=None, source="")

@@ -26,5 +26,10 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
     return (
         bool(events)
         or any(metric is not None and metric.role in _ROLES for metric in metrics)
-        or any(split_words(name) & _WORDS for name in named)
+        or any(map(is_training_name, named))
     )
+
+
+def is_training_name(name: str) -> bool:
+    """Return whether only a job that trains has a param, tag or stage of this name."""
+    return bool(split_words(name) & _WORDS)

@@ -1,5 +1,7 @@
 """`gpureport baseline`: named runs to check other runs against."""
 
+import shutil
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.completion import complete_baselines, complete_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.errors import SettingsError
+from gpureport.store.stored_names import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +61,18 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}
     made = set_baseline(place, baseline_name, list(entries.values()))
     click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
+    runs = place.folder / BASELINES / made.name / "runs"
+    if _is_ignored_by_git(runs):
+        print_note(f"git ignores {runs}; to commit it: git add --force {place.folder / BASELINES}")
+
+
+def _is_ignored_by_git(folder: Path) -> bool:
+    """Return whether a folder lies in a work tree of git that ignores it; False without git."""
+    git = shutil.which("git")
+    if git is None:
+        return False
+    words = [git, "-C", str(folder), "check-ignore", "-q", "."]
+    return subprocess.run(words, check=False, capture_output=True).returncode == 0  # noqa: S603 - git, on our own folder
 
 
 def _find_entries(place: "Store", sources: tuple[str, ...], options: SourceOptions) -> "Iterator[Entry]":

@@ -66,7 +66,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     baseline = rules.baseline if rules.policy.needs_baseline else None
     against = gates.compare_with_baseline(baseline, analysed, analysis, options)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
-    gates.write_results(gate, verdict.checks, "check", f"gpureport check {verdict.line}")
+    gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
     _export(exports, analysed, verdict, options.tracker.throughput)
     _show(verdict, form, notify=notify)
     return verdict.exit_code

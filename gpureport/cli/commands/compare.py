@@ -11,9 +11,9 @@ from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import report_output
-from gpureport.cli.runs import run_sampling, stored_runs
+from gpureport.cli.runs import run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
-from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
+from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
 from gpureport.store.run_selection import RunSelection
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     """
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 
-    source = stored_runs.select_sources(source, selection, options)
+    source = select_steps(source, selection, chain, options)
     noise = measure_noise(options, analysis) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _print_noise(noise)

@@ -73,14 +73,15 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     fresh = analyses.analyze_runs([recording for _, recording in tonight.runs], analysis, fewest_runs=0)
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
-    verdict = None
+    verdict = record = None
     against = gates.compare_with_baseline(rules.baseline if source else None, fresh, analysis, options)
     if source:
         draft = _night(date, label, parts, now)
         verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)
         change_checks = _check_changes(history, draft) if fail_on_change else ()
         verdict = replace(verdict, checks=(*verdict.checks, *change_checks))
-        history.append(_with_checks(draft, verdict))
+        record = _with_checks(draft, verdict)
+        history.append(record)
     reports = NightReports(
         store=store,
         whole={each.page: each for each in history.read_all()},
@@ -90,12 +91,12 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         against=against,
         throughput=options.tracker.throughput,
     )
-    headline, state = _write_pages(site, history, reports)
+    headline, state = _write_pages(site, history, reports, record)
     _print_night(headline, state, verdict)
     print_note(f"wrote {site / 'index.html'}")
     if verdict is not None:
-        heading = f"gpureport nightly {verdict.line}" if verdict.checks else headline
-        gates.write_results(gate, verdict.checks, "nightly", heading, [headline, *state] if verdict.checks else state)
+        heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
+        gates.write_results(gate, rules, verdict.checks, "nightly", [*heading, headline, *state])
     return verdict.exit_code if verdict is not None and verdict.checks else 0
 
 
@@ -106,7 +107,6 @@ def _refuse_gate_without_source(gate: GateOptions, *, fail_on_change: bool) -> N
         SettingsError: naming the option.
     """
     typed = {
-        "--baseline": gate.baseline,
         "--policy": gate.policy,
         "--fail-on": gate.fail_on,
         "--fail-on-change": fail_on_change,
@@ -131,9 +131,14 @@ def _check_changes(history: "History", draft: "NightlyRecord") -> "tuple[Check, 
     return tuple(check_for_worse_change(found, draft.date, groups))
 
 
-def _write_pages(site: Path, history: "History", reports: NightReports) -> tuple[str, list[str]]:
-    """Write the site; return the headline of the newest night, and what to know with it."""
-    from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
+def _write_pages(
+    site: Path, history: "History", reports: NightReports, record: "NightlyRecord | None"
+) -> tuple[str, list[str]]:
+    """Write the site; return the headline of this call, else of the newest night, and what to know with it."""
+    from gpureport.nightly.changes.latest_night import (  # noqa: PLC0415 - loads numpy
+        summarize_latest_night,
+        summarize_record,
+    )
     from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site.night_wording import describe_headline, describe_latest_night  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
@@ -142,12 +147,12 @@ def _write_pages(site: Path, history: "History", reports: NightReports) -> tuple
     courses = build_trends(nights)
     with show_stage(f"Writing the pages in {site}"):
         write_site(site, nights, courses, reports.render_night)
-    found = summarize_latest_night(nights, courses)
+    found = summarize_record(record, nights) if record else summarize_latest_night(nights, courses)
     return describe_headline(found), describe_latest_night(found)
 
 
 def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
-    """Print the headline of the newest night, what to know with it, and what became of the rules."""
+    """Print the headline of the night, what to know with it, and what became of the rules."""
     from gpureport.checks import check_summary  # noqa: PLC0415 - loads numpy
 
     click.echo(make_printable(headline))

@@ -11,8 +11,8 @@ from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.results import limit_checks, report_output
-from gpureport.cli.runs import analyses, stored_runs
-from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
+from gpureport.cli.runs import analyses
+from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
 from gpureport.store.run_selection import RunSelection
 
 
@@ -68,7 +68,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     if opened:
         report_output.check_openable(outputs)
     policy = limit_checks.read_policy_without_baseline(analysis.config, fail_on)
-    source = stored_runs.select_sources(source, selection, options)
+    source = select_steps(source, selection, chain, options)
     found = read_steps(source, chain, options, tolerant=not fail_on)
     report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = analyses.analyze_runs(found, analysis)

@@ -14,6 +14,13 @@ config_option = click.option(
     "--config", type=FILE, metavar="FILE", help="Settings (default: gpureport.toml in this folder)."
 )
 """The option that names the settings."""
+price_option = click.option(
+    "--gpu-hour-price",
+    type=MoneyPrice(),
+    metavar="PRICE",
+    help="Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).",
+)
+"""The option that prices GPU time."""
 _OPTIONS = (
     click.option(
         "--select",
@@ -29,12 +36,7 @@ _OPTIONS = (
         shell_complete=complete_kinds,
         help="Leave out this check (repeatable).",
     ),
-    click.option(
-        "--gpu-hour-price",
-        type=MoneyPrice(),
-        metavar="PRICE",
-        help="Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).",
-    ),
+    price_option,
     click.option(
         "--carbon-intensity",
         type=Price(),

@@ -121,6 +121,21 @@ class Fields(click.ParamType[tuple[str, ...]]):
         return fields
 
 
+class LabelNames(click.ParamType[tuple[str, ...]]):
+    """Comma-separated names of labels."""
+
+    name = "label,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's signature
+        """Take the names apart; a name given twice counts once."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+        if not all(names):
+            self.fail(f"{value!r} is not a list of labels, such as user,project,node", param, ctx)
+        return names
+
+
 class Seconds(click.ParamType[float]):
     """A time above 0, in seconds."""
 

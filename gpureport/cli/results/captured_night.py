@@ -9,7 +9,7 @@ import click
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
-from gpureport.cli.runs import analyses, gate_sources, named_runs, source_names
+from gpureport.cli.runs import analyses, gate_sources, named_runs
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
 from gpureport.errors import SourceError
 
@@ -47,21 +47,20 @@ class CapturedNight:
                 self.add_missing(source, recording.run.step or "", fault.what, run=fault.where)
         self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
 
-    def add_missing(self, source: str, step: str, what: str, reason: str = "", run: str = "") -> None:
+    def add_missing(self, source: str, step: str, reason: str, run: str = "") -> None:
         """Add a part without data.
 
         Args:
             source: the source, as named.
             step: label of the step its run would have had.
-            what: why there are no data, for the history.
-            reason: the same for its check, with what to do about it; `what` when empty.
+            reason: why there are no data.
             run: what its check calls the run; the source when empty.
         """
         from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
         from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
 
-        self.parts.append(capture_missing(source, step, what))
-        self.missing.append(build_missing_check(run or source, reason or what))
+        self.parts.append(capture_missing(source, step, reason))
+        self.missing.append(build_missing_check(run or source, reason))
 
 
 def read_night(
@@ -79,8 +78,7 @@ def read_night(
                 tonight.add_missing(found.where, step, found.what)
                 report_internal_error(found)
             elif isinstance(found, SourceError):
-                what = "no such file or run" if any(map(source_names.is_missing, group)) else found.what
-                tonight.add_missing(found.where, step, what, f"{found.what}; {found.hint}")
+                tonight.add_missing(found.where, step, f"{found.what}; {found.hint}")
                 click.echo(f"gpureport: {make_printable(str(found))}", err=True)
             elif (first := first_night_of_run(recorded, found.run.id)) not in {None, date}:
                 what = f"this is the log of the night {first}, not a new one"

@@ -63,12 +63,16 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
     Raises:
         SettingsError: with the line of the first mistake.
     """
-    from gpureport.checks.policy_settings import read_baseline_name  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import check_wording  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy_settings import read_baseline_name  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
     stated = options.policy or config
+    policy = limit_checks.read_policy(stated, options.fail_on)
+    for hint in check_wording.list_demanding_rules(entry.limit for entry in policy.entries):
+        print_note(hint)
     return GateRules(
-        policy=limit_checks.read_policy(stated, options.fail_on),
+        policy=policy,
         baseline=options.baseline
         or read_baseline_name(read_settings(stated))
         or read_baseline_name(read_settings(config)),
@@ -141,23 +145,23 @@ def judge_runs(
 
 
 def write_results(
-    options: GateOptions, checks: "Sequence[Check]", command: str, heading: str, state: Sequence[str] = ()
+    options: GateOptions, rules: GateRules, checks: "Sequence[Check]", command: str, lines: Sequence[str]
 ) -> None:
     """Write the files of `--junit` and `--summary`.
 
     Args:
         options: name the files.
+        rules: what runs are held to.
         checks: the checks that they list.
         command: the command, as JUnit names its suite.
-        heading: how the gate ended, for the summary.
-        state: what else the summary says, each line a paragraph.
+        lines: what the summary says above its table: how the gate ended, then a paragraph each.
     """
     from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
 
     if options.junit is not None:
-        write_file(options.junit, check_junit.render(checks, command))
+        write_file(options.junit, check_junit.render(checks, command, rules.policy.entries))
     if options.summary is not None:
-        write_file(options.summary, check_summary.render_markdown(checks, heading, state))
+        write_file(options.summary, check_summary.render_markdown(checks, lines[0], lines[1:]))
 
 
 def write_file(path: Path, content: str) -> None:

@@ -79,7 +79,7 @@ def print_report(content: "Report", *, full: bool = False) -> None:
     """Print the report for people, one screen or (`full`) all of it: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
-    width, colour = _page()
+    width, colour = measure_output()
     click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
 
 
@@ -94,7 +94,7 @@ def print_comparison(
     from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison import comparison_content  # noqa: PLC0415 - loads the report
 
-    width, colour = _page()
+    width, colour = measure_output()
     view = comparison_content.build_comparison_view(analysed.runs, measured, noise, by, analysed.goals)
     click.echo(terminal_comparison.render(view, width=width, colour=colour, report=content), nl=False)
 
@@ -103,11 +103,11 @@ def print_explanation(content: "Explanation") -> None:
     """Print an explanation for people."""
     from gpureport.report.explain import explanation_text  # noqa: PLC0415 - loads the report
 
-    width, colour = _page()
+    width, colour = measure_output()
     click.echo(explanation_text.render(content, width=width, colour=colour), nl=False)
 
 
-def _page() -> tuple[int, bool]:
+def measure_output() -> tuple[int, bool]:
     """Return how wide standard output is, and whether it takes colour."""
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     return width, sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -165,11 +165,12 @@ def write_report(
     if files:
         print_note(f"{content.verdict.sentence.rstrip('.')} → {files}".replace("\N{NO-BREAK SPACE}", " "))
     if opened:
-        _open_page(str(_find_page(paths)))
+        open_page(paths)
 
 
-def _open_page(path: str) -> None:
-    """Show a page or PDF in the program that the system has for it, or say that there is none."""
+def open_page(paths: Sequence[Path]) -> None:
+    """Show the first page or PDF in the program that the system has for it, or say that there is none."""
+    path = str(_find_page(paths))
     # without a display a system may start a browser of text in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if not shows or click.launch(path):

@@ -10,10 +10,13 @@ from gpureport.cli.messages.verbosity import print_note
 from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals, read_goals
 
 if TYPE_CHECKING:
+    from gpureport.analysis.cost.prices import Prices
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rules.rule import Rule
     from gpureport.cli.options.analysis_options import AnalysisOptions
+    from gpureport.cli.options.option_values import GpuHourPrice
     from gpureport.recording import Recording
+    from gpureport.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,16 @@ class AnalysedRuns:
     faults: tuple[tuple["Recording", InternalError], ...] = ()
 
 
+def read_run_prices(
+    settings: "Settings", price: "GpuHourPrice | None", carbon_intensity: float | None = None
+) -> "Prices":
+    """Return the prices of the settings, with those of the command line in their place."""
+    from gpureport.analysis.cost.prices import read_prices  # noqa: PLC0415 - loads numpy and pyarrow
+
+    amount, currency = (price.amount, price.currency) if price else (None, "")
+    return read_prices(settings).with_overrides(amount, carbon_intensity, currency)
+
+
 def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", fewest_runs: int = 1) -> AnalysedRuns:
     """Return every recording with its analysis, and show progress when that takes long on a terminal.
 
@@ -49,7 +62,6 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
         InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost.prices import read_prices  # noqa: PLC0415 - as above
     from gpureport.analysis.engine.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
     from gpureport.cli.runs.run_analyzer import RunAnalyzer  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
@@ -60,9 +72,7 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
     for text in list_ignored_settings(RULES, settings):
         print_note(text)
     goals = read_goals(settings).with_overrides(options.better, options.target)
-    price = options.gpu_hour_price
-    amount, currency = (price.amount, price.currency) if price else (None, "")
-    prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
+    prices = read_run_prices(settings, options.gpu_hour_price, options.carbon_intensity)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
     results = []
     with show_stage("Analysing") as stage:

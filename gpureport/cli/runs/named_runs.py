@@ -1,6 +1,6 @@
 """What a person names on the command line, as recordings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.protocol.tracker import Tracker
     from gpureport.recording import Recording
+
+Check = Callable[[str, "Sequence[Reading | TrackedReading | CutReading]"], None]
+"""Takes a source and its runs before they are read."""
 
 
 def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
@@ -98,8 +101,10 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         runs = [(source, inputs) for source in sources for inputs in find_runs(source, kind=options.kind)]
     if options.input.training and len(runs) > 1:
         raise SettingsError("--training", f"one training log for {len(runs)} runs", "name one source for each run")
-    named = identify_training_logs(options.input.training)
-    training = [named or find_training_logs(source, inputs) for source, inputs in runs]
+    if named := identify_training_logs(options.input.training):
+        training = [named for _ in runs]
+    else:
+        training = find_training_logs([source for source, _ in runs], [inputs for _, inputs in runs])
     used = {each.path for _, inputs in runs for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         skipped_sources.report_skipped_files(source, used, reasons)
@@ -163,7 +168,12 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
 
 
 def read_recordings(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, steps: bool = False
+    sources: Sequence[str],
+    options: "SourceOptions",
+    *,
+    tolerant: bool = False,
+    steps: bool = False,
+    check: Check | None = None,
 ) -> list["Recording"]:
     """Return every named run. Files and folders are read; any other name is looked up in the store.
 
@@ -173,11 +183,12 @@ def read_recordings(
         tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
             read.
         steps: whether the sources are steps to compare, which stay apart where they would be one run.
+        check: takes each source and its runs before they are read, and raises an error where they do not fit.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _read_sources(sources, options, tolerant=tolerant, steps=steps)
+    read = _read_sources(sources, options, tolerant=tolerant, steps=steps, check=check)
     _one_name(options, len(read))
     if options.anonymise:
         return [hide_names(recording) for recording in read]
@@ -200,7 +211,7 @@ def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
 
 
 def _read_sources(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool, check: Check | None
 ) -> list["Recording"]:
     """Return every named run, read or from the store."""
     if options.input.as_one_run:
@@ -211,7 +222,7 @@ def _read_sources(
         try:
             if source_names.is_source(source, own):
                 note_stored_namesake(source, own)
-                found += _read([source], own, tolerant=tolerant and not own.input.strict)
+                found += _read([source], own, tolerant=tolerant and not own.input.strict, check=check)
             else:
                 labels = label_tables.build_labels(own.labels)
                 for recording in stored_runs.read_stored_runs(source, own):
@@ -240,11 +251,16 @@ def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
-def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+def _read(
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, check: Check | None = None
+) -> list["Recording"]:
     """Return the runs that files and folders hold, and show progress on a terminal when that takes long."""
     found: list[Recording] = []
     errors: list[SourceError | InternalError] = []
-    for reading in find_readings(sources, options):
+    readings = find_readings(sources, options)
+    if check is not None:
+        check(sources[0], readings)
+    for reading in readings:
         one = _try_reading(reading)
         if isinstance(one, SourceError | InternalError):
             errors.append(one)

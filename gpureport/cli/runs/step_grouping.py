@@ -1,5 +1,6 @@
 """Which runs make which step: by their labels, one or two settings, their folder, or as a file says."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -9,15 +10,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import named_runs, step_file
+from gpureport.cli.runs import named_runs, step_file, stored_runs
 from gpureport.cli.runs.skipped_sources import list_names
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.recording import Recording
+    from gpureport.store.indexed_run import IndexedRun
+    from gpureport.store.run_selection import RunSelection
 
+MOST_STEPS = 40
+"""Runs without a step label that one source may hold as steps of a chain.
+
+A page has a row a step and a panel a pair: at 40 steps it is ten times as tall as a person reads, and at 200 its
+headline, from the first run to the last, says nothing of the others (pragmatic).
+"""
 _FEWEST = 2
 """Runs that a comparison takes at least."""
 
@@ -50,6 +60,11 @@ class StepOptions:
 
     by: tuple[Factor, ...]
     steps: Path | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether runs are steps by their labels alone, so that one without a label is a step of its own."""
+        return self.steps is None and self.by == (Factor(kind="step"),)
 
     @property
     def label(self) -> str:
@@ -101,7 +116,8 @@ def read_steps(
     if options.anonymise and chain.by[0].kind == "folder":
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
-        found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True)
+        check = _refuse_many_steps if chain.is_plain else None
+        found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
         return _label_steps(_with_settings(_with_gpus(found), chain.factors) if tolerant else found, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
@@ -110,6 +126,41 @@ def read_steps(
         for step in step_file.read_step_file(chain.steps)
         for one in named_runs.read_recordings(step.runs, _add_labels(options, step))
     ]
+
+
+def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:
+    """Refuse a source with so many runs that they are jobs beside each other and no steps after each other.
+
+    Raises:
+        SettingsError: with the command that shows where their time went together.
+    """
+    _refuse_unlabelled(sum(each.labels.step is None for each in readings), source, [source])
+
+
+def select_steps(
+    source: tuple[str, ...], selection: "RunSelection", chain: StepOptions, options: "SourceOptions"
+) -> tuple[str, ...]:
+    """Return what a person named, or the ids of the stored runs that are selected; the rest as `select_sources`.
+
+    Raises:
+        SettingsError: when so many runs are selected that they are no steps.
+    """
+
+    def check(runs: "Sequence[IndexedRun]") -> None:
+        words = (word for each in selection.conditions for word in ("--where", each.text))
+        if chain.is_plain:
+            _refuse_unlabelled(sum(run.step is None for run in runs), "--where", [*words])
+
+    return stored_runs.select_sources(source, selection, options, check)
+
+
+def _refuse_unlabelled(runs: int, where: str, words: Sequence[str]) -> None:
+    """Refuse so many runs without a step label; `words` name or select them in a command."""
+    if runs > MOST_STEPS:
+        command = shlex.join(["gpureport", "fleet", *words, "-o", "fleet.html"])
+        raise SettingsError(
+            where, f"{runs:,} runs without a step label are no chain of steps", f"see them together: {command}"
+        )
 
 
 def _with_gpus(found: Sequence["Recording"]) -> Sequence["Recording"]:

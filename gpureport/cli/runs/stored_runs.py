@@ -14,14 +14,27 @@ from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import list_baseline_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.recording import Recording
     from gpureport.store import Store
     from gpureport.store.indexed_run import IndexedRun
 
 
-def select_sources(source: tuple[str, ...], selection: RunSelection, options: "SourceOptions") -> tuple[str, ...]:
+def select_sources(
+    source: tuple[str, ...],
+    selection: RunSelection,
+    options: "SourceOptions",
+    check: "Callable[[Sequence[IndexedRun]], None] | None" = None,
+) -> tuple[str, ...]:
     """Return what a person named, or the ids of the stored runs that are selected, oldest first.
+
+    Args:
+        source: what a person named.
+        selection: which stored runs are wanted.
+        options: name the store.
+        check: takes the selected runs, and raises an error where they do not fit.
 
     Raises:
         UsageError: when runs are both named and selected.
@@ -34,7 +47,10 @@ def select_sources(source: tuple[str, ...], selection: RunSelection, options: "S
         msg = "name the runs, or select stored runs with --where and --since, and not both"
         raise click.UsageError(msg, click.get_current_context())
     place = source_names.find_store(options)
-    ids = tuple(dict.fromkeys(run.id for run in select_stored_runs(place, selection)))
+    runs = select_stored_runs(place, selection)
+    if check is not None:
+        check(runs)
+    ids = tuple(dict.fromkeys(run.id for run in runs))
     if not ids:
         raise StoreError(str(place.folder), "no stored run matches", "list runs: gpureport runs")
     print_note(f"gpureport: {len(ids)} stored {'run' if len(ids) == 1 else 'runs'} selected")
@@ -52,12 +68,17 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[Indexed
         click.echo(
             f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
         )
-    without_time = sum(run.synthetic_time for run in index.runs) if selection.needs_time else 0
+    note_undated_runs(index.runs, selection)
+    return select_runs(index.runs, selection)
+
+
+def note_undated_runs(runs: "Sequence[IndexedRun]", selection: RunSelection) -> None:
+    """Say on standard error how many runs a selection by time leaves out, since their logs have no time stamps."""
+    without_time = sum(run.synthetic_time for run in runs) if selection.needs_time else 0
     if without_time:
         print_note(
             f"gpureport: {without_time} stored {'run' if without_time == 1 else 'runs'} without time stamps left out"
         )
-    return select_runs(index.runs, selection)
 
 
 def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":

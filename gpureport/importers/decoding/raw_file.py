@@ -111,6 +111,10 @@ class RawFile:
         self._ended = False
         self._again = False
 
+    def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
+        """Return how another process opens it: from the start, wherever that process works."""
+        return RawFile, (self.path.absolute(),)
+
     def again(self) -> "RawFile":
         """Return the file to be read once more on the side, as long as it is now."""
         other = RawFile(self.path)

@@ -1,14 +1,16 @@
 """Which GPU logs are one run: those of one machine and the same minutes."""
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 
 from gpureport.importers.merging.device_plan import find_same_device
+from gpureport.importers.merging.grouped_logs import GroupedLogs, LogGroup
 from gpureport.importers.merging.log_survey import LogSurvey
 from gpureport.importers.merging.node_names import name_machine
 from gpureport.importers.merging.reading_agreement import compare_readings
-from gpureport.importers.merging.shared_devices import Span, spans_overlap
+from gpureport.importers.merging.shared_devices import Span, any_overlap
 from gpureport.importers.recorders.same_gpu import Agreement, combine_verdicts, compare_series
 from gpureport.recording import Device
 
@@ -16,6 +18,11 @@ _SAME_MINUTES = 0.8
 """Share of the longer log that two recorders of one run have in common (pragmatic)."""
 _COVERED = 0.5
 """Share of the shorter log that must lie in the main log's time, where it adds metrics (pragmatic)."""
+_TOGETHER = 60_000_000
+"""Microseconds by which logs of different GPUs of one run begin and end apart at most: one job starts and stops all of
+them, while jobs of their own on other GPUs of the same minutes seldom do both together (pragmatic)."""
+_NUMBERS = re.compile(r"\d+|\D+")
+"""Numbers of a name, and what stands between them."""
 _SIMILAR_INTERVALS = 2.0
 """Logs of different GPUs of one run are written with intervals that differ by no more than this factor (pragmatic)."""
 
@@ -27,29 +34,6 @@ class Match(IntEnum):
     POSSIBLE = 1
     READINGS = 2
     NAMED = 3
-
-
-@dataclass(slots=True)
-class LogGroup:
-    """Logs of one run.
-
-    Attributes:
-        main: the log whose rows make the series.
-        companions: logs that add metrics to these rows, or further GPUs.
-    """
-
-    main: LogSurvey
-    companions: list[LogSurvey] = field(default_factory=list)
-
-    @property
-    def logs(self) -> list[LogSurvey]:
-        """All its logs, the main one first."""
-        return [self.main, *self.companions]
-
-    @property
-    def gpus(self) -> tuple[Device, ...]:
-        """The GPUs of all its logs."""
-        return tuple(device for each in self.logs for device in each.gpus)
 
 
 def group_logs(
@@ -67,23 +51,22 @@ def group_logs(
         may_join: whether two logs were given in a way that lets them be one run.
         may_add_gpus: whether two logs may be of different GPUs of one run.
     """
-    groups: list[LogGroup] = []
+    runs = GroupedLogs()
     for log in sorted(logs, key=lambda each: each.rank):
-        comparable = [
-            group
-            for group in groups
-            if may_join(group.main, log)
-            and (zone_known or (group.main.outcome.timezone is None) == (log.outcome.timezone is None))
-        ]
-        chosen = (
-            _choose_groups(comparable, log)
-            or [group for group in comparable if may_add_gpus(group.main, log) and _adds_gpus(group, log)][:1]
-        )
-        for group in chosen:
-            group.companions.append(log)
+
+        def may_be_run(group: LogGroup, log: LogSurvey = log) -> bool:
+            comparable = zone_known or (group.main.outcome.timezone is None) == (log.outcome.timezone is None)
+            return comparable and may_join(group.main, log)
+
+        chosen = _choose_groups(list(filter(may_be_run, runs.list_similar(log))), log)
         if not chosen:
-            groups.append(LogGroup(log))
-    return groups
+            near = filter(may_be_run, runs.list_with_other_gpus(log))
+            chosen = list(islice((each for each in near if may_add_gpus(each.main, log) and _adds_gpus(each, log)), 1))
+        for group in chosen:
+            runs.join(group, log)
+        if not chosen:
+            runs.add(LogGroup(log))
+    return runs.groups
 
 
 def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]:
@@ -102,7 +85,7 @@ def _choose_groups(groups: Sequence[LogGroup], log: LogSurvey) -> list[LogGroup]
         return []
     chosen = [group for match, group in matches if match is best]
     spans = [group.main.span for group in chosen]
-    if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
+    if not any_overlap(spans):
         return chosen
     name = name_machine(log.given.path)
     named = [group for group in chosen if name and name_machine(group.main.given.path) == name]
@@ -166,11 +149,33 @@ def _models_differ(one: Device, other: Device) -> bool:
 
 
 def _adds_gpus(group: LogGroup, log: LogSurvey) -> bool:
-    """Return whether a log is of further GPUs of a run's machine: the same minutes, interval and model."""
+    """Return whether a log is of further GPUs of a run's machine: same begin, end, interval and model."""
     main = group.main
     shared, longer = shared_time(main.span, log.span), max(each.span[1] - each.span[0] for each in (main, log))
-    if shared <= 0 or shared < _SAME_MINUTES * longer or {each.id for each in group.gpus} & {e.id for e in log.gpus}:
+    apart = max(abs(mine - theirs) for mine, theirs in zip(main.span, log.span, strict=True))
+    if (
+        shared <= 0
+        or shared < _SAME_MINUTES * longer
+        or apart > _TOGETHER
+        or {each.id for each in group.gpus} & {e.id for e in log.gpus}
+    ):
         return False
     slower, faster = sorted((main.interval, log.interval), reverse=True)
     alike = slower <= _SIMILAR_INTERVALS * faster and not any(_models_differ(main.gpus[0], each) for each in log.gpus)
-    return alike and not match_devices(group.gpus, log.gpus)
+    return alike and not match_devices(group.gpus, log.gpus) and not _are_numbered_jobs(main, log)
+
+
+def _are_numbered_jobs(one: LogSurvey, other: LogSurvey) -> bool:
+    """Return whether names differ by numbers that number no GPUs, as those of the logs of different jobs do."""
+    parts = [_NUMBERS.findall(each.given.path.stem) for each in (one, other)]
+    if len(parts[0]) != len(parts[1]):
+        return False
+    for mine, theirs in zip(*parts, strict=True):
+        if mine != theirs and mine.isdecimal() and theirs.isdecimal():
+            return not (_may_number_gpu(int(mine), one) and _may_number_gpu(int(theirs), other))
+    return False
+
+
+def _may_number_gpu(number: int, log: LogSurvey) -> bool:
+    """Return whether a number in the name of a log may be that of one of its GPUs, counted from 0 or 1."""
+    return any(device.index is not None and number - device.index in {0, 1} for device in log.gpus)

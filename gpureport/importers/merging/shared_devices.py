@@ -1,6 +1,6 @@
 """What logs of one run hold, and which of them hold the same device at the same time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
@@ -79,3 +79,14 @@ def spans_overlap(one: Span, other: Span) -> bool:
     shared = min(one[1], other[1]) - max(one[0], other[0])
     shorter = min(one[1] - one[0], other[1] - other[0])
     return shared > min(SLACK, shorter / 2) or shared == shorter == 0
+
+
+def any_overlap(spans: Iterable[Span]) -> bool:
+    """Return whether any two of several spans overlap; only those that touch are compared."""
+    going_on: list[Span] = []
+    for span in sorted(spans):
+        going_on = [other for other in going_on if other[1] >= span[0]]
+        if any(spans_overlap(other, span) for other in going_on):
+            return True
+        going_on.append(span)
+    return False

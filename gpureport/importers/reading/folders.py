@@ -1,6 +1,6 @@
 """Folders of logs, and the files that lie beside a log."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpureport import record_folder
@@ -17,9 +17,9 @@ _NEPTUNE = ".neptune"
 """Folder in which Neptune's client keeps runs, where it was started."""
 
 
-def _recognise(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
+def _recognise(folder: Path, importers: Sequence[Importer], without: Collection[Path] = ()) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
-        if path.is_file() and not path.name.startswith("."):
+        if path not in without and path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is HOST_IMPORTERS
             found = recognise(file, read_head(file), importers)
             if found is not None and compression.archive_kind(file) is None:
@@ -72,9 +72,12 @@ def find_logs_in_folder(source: Path) -> list[Input]:
     raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)
 
 
-def find_hosts_in_folder(folder: Path) -> list[Input]:
-    """Return the host logs in a folder; a recorder that writes GPUs and machine to one file makes one of them too."""
-    return list(_recognise(folder, HOST_IMPORTERS))
+def find_hosts_in_folder(folder: Path, without: Collection[Path] = ()) -> list[Input]:
+    """Return the host logs in a folder without some files.
+
+    A recorder that writes GPUs and machine to one file makes one of them too.
+    """
+    return list(_recognise(folder, HOST_IMPORTERS, without))
 
 
 def recognise_companion(path: Path) -> str | None:
@@ -113,24 +116,41 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     return found
 
 
-def find_training_logs(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
-    """Return the training logs in the folder of a run, where it holds no other run.
+def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
+    """Return for each run the training logs in its folder, where that holds no other run.
 
     Args:
-        source: what a person named; only a folder is searched.
-        inputs: the log, and the files joined to it already.
+        sources: what a person named for each run; only folders are searched.
+        runs: the log of each, and the files joined to it already.
     """
-    folders = {each.path.parent for each in inputs}
-    if not Path(source).is_dir() or len(folders) != 1:
+    is_folder = {source: Path(source).is_dir() for source in set(sources)}
+    logs: dict[Path, set[Path]] = {}
+    for source, inputs in zip(sources, runs, strict=True):
+        for each in inputs if is_folder[source] else ():
+            if not each.beside:
+                logs.setdefault(each.path.parent, set()).add(each.path)
+    return [
+        _find_beside(inputs, logs) if is_folder[source] else [] for source, inputs in zip(sources, runs, strict=True)
+    ]
+
+
+def _find_beside(inputs: Sequence[Input], logs: Mapping[Path, set[Path]]) -> list[TrainingFile]:
+    """Return the training logs in the folder of a run, none where another log lies there.
+
+    Args:
+        inputs: the log of the run, and the files joined to it already.
+        logs: what is known of the logs in each folder, which spares listing one with many.
+    """
+    folders, used = {each.path.parent for each in inputs}, {each.path for each in inputs}
+    if len(folders) != 1:
         return []
     (folder,) = folders
-    used = {each.path for each in inputs}
-    if any(each.path not in used for each in _recognise(folder, IMPORTERS)):
+    if logs.get(folder, set()) - used or any(True for _ in _recognise(folder, IMPORTERS, used)):
         return []
-    return [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in used]
+    return [TrainingFile(path, str(path), beside=True) for path in _list_training_logs(folder) if path not in used]
 
 
-def _training_files(folder: Path) -> list[Path]:
+def _list_training_logs(folder: Path) -> list[Path]:
     """Return the files of a folder that are training logs by their content."""
     from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most runs have none
 

@@ -17,10 +17,14 @@ def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
     A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
     """
     named = list(runs)
-    for name in dict.fromkeys(run.name for run in runs):
-        same = [place for place, run in enumerate(runs) if run.name == name and _has_derived_name(run)]
-        for place, longer in zip(same, longer_names([runs[place].sources[0].locator for place in same]), strict=True):
-            named[place] = replace(runs[place], name=longer)
+    alike: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        if _has_derived_name(run):
+            alike.setdefault(run.name, []).append(place)
+    for places in alike.values():
+        longer = longer_names([runs[place].sources[0].locator for place in places])
+        for place, name in zip(places, longer, strict=True):
+            named[place] = replace(runs[place], name=name)
     return named
 
 

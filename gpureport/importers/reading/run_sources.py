@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.merging.log_groups import LogGroup, group_logs, match_devices, shared_time
+from gpureport.importers.merging.grouped_logs import LogGroup
+from gpureport.importers.merging.log_groups import group_logs, match_devices, shared_time
 from gpureport.importers.merging.log_survey import LogSurvey, survey_log
 from gpureport.importers.protocol.importer import Input, ReadOptions, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
@@ -32,13 +34,18 @@ class FoundRuns:
     unused: dict[Path, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _GivenLog:
     """A GPU log, the place of the source that it comes from (None where --host names it), and the folder searched."""
 
     given: Input
     source: int | None
     folder: Path | None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file, whatever name it is given by."""
+        return self.given.path.resolve()
 
 
 def find_source_runs(
@@ -108,7 +115,7 @@ def _find_logs(place: int, source: str | Path, kind: str | None) -> Iterator[_Gi
 
 def _refuse_repeated(named: Sequence[Input], logs: Sequence[_GivenLog]) -> None:
     """Refuse a file that is a source and named with --host as well; one that holds GPUs and machine may be both."""
-    sources = {log.given.path.resolve() for log in logs if log.source is not None}
+    sources = {log.path for log in logs if log.source is not None}
     for each in named:
         if not each.beside and each.path.resolve() in sources:
             raise SourceError(each.locator, "named as a source and with --host", "name every log once")
@@ -118,21 +125,29 @@ def _group(
     logs: Sequence[_GivenLog], options: ReadOptions, surveys: dict[Input, LogSurvey | None], *, steps: bool
 ) -> list[list[_GivenLog]]:
     """Return the logs of each run, its main log first, runs in the order of these."""
-    partnered = [log for log in logs if any(_may_join(log, other) for other in logs)]
+    partnered = _list_partnered(logs)
     if len(partnered) < _FEWEST:
         return [[log] for log in logs]
     by_input = {log.given: log for log in logs}
+    by_folder: dict[Path | None, list[LogSurvey]] = {}
+    is_searched = all(log.folder is not None for log in partnered)
     for log in partnered:
         surveys[log.given] = survey_log(log.given, options)
-    known = [survey for log in partnered if (survey := surveys[log.given]) is not None]
-    groups = group_logs(
-        known,
-        zone_known=options.tz is not None,
-        may_join=lambda one, other: (
-            one.sha256 != other.sha256 and _may_join(by_input[one.given], by_input[other.given])
-        ),
-        may_add_gpus=lambda one, other: not steps and one.given.path.parent == other.given.path.parent,
-    )
+        if (survey := surveys[log.given]) is not None:
+            # logs of two folders that were searched are never one run
+            by_folder.setdefault(log.folder if is_searched else None, []).append(survey)
+    groups = [
+        group
+        for known in by_folder.values()
+        for group in group_logs(
+            known,
+            zone_known=options.tz is not None,
+            may_join=lambda one, other: (
+                one.sha256 != other.sha256 and _may_join(by_input[one.given], by_input[other.given])
+            ),
+            may_add_gpus=lambda one, other: not steps and one.given.path.parent == other.given.path.parent,
+        )
+    ]
     groups = _attach_named(groups, by_input)
     found = [[by_input[survey.given] for survey in group.logs] for group in groups]
     if steps and len(groups) < _FEWEST <= sum(log.source is not None for log in logs):
@@ -143,15 +158,27 @@ def _group(
     found += [[log] for log in logs if log not in joined]
     if lost := next((group[0] for group in found if all(log.source is None for log in group)), None):
         raise SourceError(lost.given.locator, "its rows have no time stamps, so it joins no other log", _AS_SOURCE)
-    return sorted(found, key=lambda group: logs.index(group[0]))
+    places = {log: place for place, log in enumerate(logs)}
+    return sorted(found, key=lambda group: places[group[0]])
 
 
 _AS_SOURCE = "give it as a source of its own, or leave it out"
 
 
+def _list_partnered(logs: Sequence[_GivenLog]) -> list[_GivenLog]:
+    """Return the logs that may join another one: of a folder with several, or beside one named by itself."""
+    files: dict[Path | None, set[Path]] = {None: set()}
+    for log in logs:
+        files.setdefault(log.folder, set()).add(log.path)
+    several = {folder for folder, own in files.items() if len(own | files[None]) > 1}
+    if len({log.path for log in logs}) > 1:
+        several.add(None)
+    return [log for log in logs if log.folder in several]
+
+
 def _may_join(one: _GivenLog, other: _GivenLog) -> bool:
     """Return whether two logs lie in one folder, or either is named by itself."""
-    if one is other or one.given.path.resolve() == other.given.path.resolve():
+    if one is other or one.path == other.path:
         return False
     return one.folder == other.folder or one.folder is None or other.folder is None
 
@@ -202,7 +229,7 @@ class _HostLogs:
             by_folder.setdefault(inputs[0].path.parent, []).append(inputs)
         used = {each.path for inputs in runs for each in inputs}
         for folder, inside in by_folder.items():
-            hosts = [host for host in find_hosts_in_folder(folder) if host.path not in used]
+            hosts = find_hosts_in_folder(folder, used)
             for host, chosen in self._choose(hosts, inside):
                 if isinstance(chosen, str):
                     self.unused[host.path] = chosen
@@ -216,6 +243,7 @@ class _HostLogs:
             yield from ((host, [0]) for host in hosts)
         elif hosts:
             times = [_read_times(inputs[0], self._options, self._surveys) for inputs in runs]
+            places = [place for place, each in enumerate(times) if each is not None and not each.outcome.has_host]
             known = [each for each in times if each is not None and not each.outcome.has_host]
             for host in hosts:
                 chosen = choose_runs(
@@ -224,7 +252,7 @@ class _HostLogs:
                     read_host_times(host, self._options),
                     zone_known=self._options.tz is not None,
                 )
-                yield host, chosen if isinstance(chosen, str) else [times.index(known[place]) for place in chosen]
+                yield host, chosen if isinstance(chosen, str) else [places[place] for place in chosen]
 
 
 def _read_times(log: Input, options: ReadOptions, surveys: dict[Input, LogSurvey | None]) -> RunTimes | None:
@@ -279,7 +307,7 @@ def find_run_logs(
     logs += [_GivenLog(each, None, None) for each in named if not each.beside]
     found = {log.given.path for log in logs}
     beside = [each for each in named if each.beside] or [
-        each for folder in folders for each in find_hosts_in_folder(folder) if each.path not in found
+        each for folder in folders for each in find_hosts_in_folder(folder, found)
     ]
     seen: set[Path] = set()
     for each in (*(log.given for log in logs), *beside):

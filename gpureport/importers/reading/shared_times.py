@@ -8,7 +8,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.log_groups import shared_time
 from gpureport.importers.merging.node_names import name_machine
-from gpureport.importers.merging.shared_devices import spans_overlap
+from gpureport.importers.merging.shared_devices import any_overlap
 from gpureport.importers.protocol.importer import Input, Outcome, ReadOptions, TrainingFile
 
 NO_SHARED_TIME = "shares no time with a GPU log"
@@ -54,7 +54,7 @@ def choose_runs(
     if not found:
         return OTHER_ZONE if has_other_zone else NO_SHARED_TIME
     spans = [runs[place].outcome.span for place in found]
-    if not any(spans_overlap(one, other) for place, one in enumerate(spans) for other in spans[:place]):
+    if not any_overlap(spans):
         return found
     name = name_machine(path)
     named = [place for place in found if name and name_machine(runs[place].log.path) == name]
@@ -62,18 +62,22 @@ def choose_runs(
 
 
 def read_host_times(given: Input, options: ReadOptions) -> Callable[[RunTimes], Outcome | None]:
-    """Return what tells when a host log was written; one without dates is dated by the run."""
+    """Return what tells when a host log was written; one without dates is dated by the run, and read for each."""
 
-    def outcome_for(run: RunTimes) -> Outcome | None:
+    def read(placed: ReadOptions) -> Outcome | None:
         try:
-            extraction = given.importer.extract(RawFile(given.path), options.for_companion(run.outcome.span))
+            extraction = given.importer.extract(RawFile(given.path), placed)
             for _ in extraction.batches():
                 pass
         except SourceError:
             return None
         return extraction.outcome()
 
-    return outcome_for
+    alone = read(options)
+    if alone is not None and not alone.quality.rejected and not alone.quality.notes:
+        # every row has a date, and none that could be read in two ways
+        return lambda _: alone
+    return lambda run: read(options.for_companion(run.outcome.span))
 
 
 def read_training_times(file: TrainingFile, options: ReadOptions) -> Callable[[RunTimes], Outcome | None]:

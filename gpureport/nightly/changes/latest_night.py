@@ -1,11 +1,11 @@
 """The latest night: what changed, what is missing, and what cannot be compared yet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpureport.nightly.changes.change_detection import FEWEST
 from gpureport.nightly.changes.change_events import ChangeEvent, group_changes
-from gpureport.nightly.changes.trend import Trend
+from gpureport.nightly.changes.trend import Trend, build_trends
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 _VERDICTS = ("worse", "changed", "better")
@@ -69,4 +69,24 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
         new_events=tuple(sorted(new, key=lambda event: _VERDICTS.index(event.verdict))),
         unrecorded=tuple(trend for trend in trends if trend.is_no_longer_recorded),
         nights_needed=tuple((group, count) for group, count in needed.items() if count),
+    )
+
+
+def summarize_record(record: NightlyRecord, nights: Sequence[NightlyRecord]) -> LatestNight:
+    """Summarize what one call recorded, without later nights and without other calls of its night.
+
+    Args:
+        record: what the call recorded.
+        nights: all nights, the oldest first.
+    """
+    until = [night for night in nights if night.date <= record.date]
+    night = summarize_latest_night(until, build_trends(until))
+    groups = tuple(sorted({(run.step, run.model) for run in record.measured_runs}))
+    return replace(
+        night,
+        records=(record,),
+        groups=groups,
+        new_events=tuple(event for event in night.new_events if event.group in groups),
+        unrecorded=tuple(trend for trend in night.unrecorded if trend.group in groups),
+        nights_needed=tuple((group, count) for group, count in night.nights_needed if group in groups),
     )

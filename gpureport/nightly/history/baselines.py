@@ -100,6 +100,10 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     """
     small = open_baseline(store, name)
     entries = small.entries()
+    runs = small.folder / "runs"
+    if not entries and not runs.is_dir():
+        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint)
     if small.damaged() or not entries:
         raise StoreError(f"baseline {name}", "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
     return [small.read(entry) for entry in entries]

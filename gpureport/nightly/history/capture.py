@@ -50,7 +50,7 @@ def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
         step: label of the step its run would have had; empty without one.
         reason: why there are no data, in one sentence.
     """
-    return NightlyRun(source=source_name(source), step=step, reason=reason)
+    return NightlyRun(source=source_name(source), name=source, step=step, reason=reason)
 
 
 def capture_check(check: Check) -> Check:

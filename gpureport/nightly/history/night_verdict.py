@@ -15,13 +15,13 @@ def judge_nights(records: Sequence[NightlyRecord]) -> Verdict | None:
 
 def judge_run(record: NightlyRecord, run: NightlyRun) -> Verdict | None:
     """Return the verdict on one run of a record; None where no rule was set and it has data."""
-    checks = _checks_of_run(record, run) if run.run_id else [build_missing_check(run.source, run.reason)]
+    checks = _checks_of_run(record, run) if run.run_id else [build_missing_check(run.name or run.source, run.reason)]
     return Verdict(checks=tuple(checks)) if checks else None
 
 
 def _list_checks(record: NightlyRecord) -> Iterator[Check]:
     """Yield a check for each source without data, then the rules."""
-    yield from (build_missing_check(run.source, run.reason) for run in record.missing_runs)
+    yield from (build_missing_check(run.name or run.source, run.reason) for run in record.missing_runs)
     yield from record.checks
 
 

@@ -17,7 +17,7 @@ class NightlyRun:
     Attributes:
         source: name of the log's file, or how else the run was named.
         run_id: id of the run; None for a source without data.
-        name: what a person calls the run.
+        name: what a person calls the run; of a source without data as it was typed.
         step: label of its step; empty without one.
         model: the models of its GPUs, each once.
         gpus: how many it has.

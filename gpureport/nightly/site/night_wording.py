@@ -120,7 +120,7 @@ def describe_headline(night: LatestNight) -> str:
 
 def _describe_most_important(night: LatestNight) -> str:
     if night.missing_runs:
-        sources = list(dict.fromkeys(format_label(run.source) for run in night.missing_runs))
+        sources = list(dict.fromkeys(format_label(run.name or run.source) for run in night.missing_runs))
         return (
             f"no data from {display.join_words(sources if len(sources) <= _NAMED else [*sources[:_NAMED], 'others'])}."
         )

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -49,16 +49,20 @@ _WITH_FULL = {_WITH_SAMPLES, _TEXT, _PAPER}
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
-def check_path(path: Path) -> None:
+def check_path(path: Path, formats: Collection[str] = tuple(FORMATS)) -> None:
     """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output.
+
+    Args:
+        path: where to.
+        formats: extensions of the formats there are.
 
     Raises:
         RenderError: naming the formats there are, or the place.
     """
     if str(path) == "-":
         return
-    if path.suffix.lower() not in FORMATS:
-        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+    if path.suffix.lower() not in formats:
+        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(formats)}")
     folder = next((each for each in path.absolute().parents if each.exists()), Path("/"))
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         why = "no permission to write there" if folder.is_dir() else "no folder"

@@ -1,10 +1,12 @@
 """The pictures of the open page and of its rows of findings, as SVG elements in the order that the page sets them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from gpureport.report.charts.vector import class_patterns, signal_panels, spent_bars, use_rows
+from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
 
 
@@ -29,22 +31,31 @@ class PagePictures:
 
 def draw_page_pictures(report: Report) -> PagePictures:
     """Draw the pictures of a page."""
-    classes = report.spent.legend if report.spent else ()
     return PagePictures(
-        legend=tuple(
-            (each.label, Markup(class_patterns.draw_swatch(each.key, each.label, "legend")))  # noqa: S704 - figures escape what they write
-            for each in classes
-        ),
-        spent=_mark_safe(spent_bars.draw_spent_bars(report.spent, "spent") if report.spent else ()),
-        use=_mark_safe(use_rows.draw_use_rows(report.use, "use") if report.use else ()),
-        worst=_mark_safe(signal_panels.draw_signal_panels(report.worst, "worst") if report.worst else ()),
+        legend=draw_legend(report.spent),
+        spent=draw_spent(report.spent),
+        use=mark_safe(use_rows.draw_use_rows(report.use, "use") if report.use else ()),
+        worst=mark_safe(signal_panels.draw_signal_panels(report.worst, "worst") if report.worst else ()),
         histories={
-            row.id: _mark_safe(signal_panels.draw_signal_panels(row.history, f"history-{row.id}"))
+            row.id: mark_safe(signal_panels.draw_signal_panels(row.history, f"history-{row.id}"))
             for row in report.rows
             if row.history
         },
     )
 
 
-def _mark_safe(figures: tuple[str, ...]) -> tuple[Markup, ...]:
+def draw_legend(spent: TimeSpent | None) -> tuple[tuple[str, Markup], ...]:
+    """Draw the name and the swatch of each class that a bar shows."""
+    classes = spent.legend if spent else ()
+    swatches = mark_safe(class_patterns.draw_swatch(each.key, each.label, "legend") for each in classes)
+    return tuple(zip((each.label for each in classes), swatches, strict=True))
+
+
+def draw_spent(spent: TimeSpent | None) -> tuple[Markup, ...]:
+    """Draw the bars of GPU time, and their axis."""
+    return mark_safe(spent_bars.draw_spent_bars(spent, "spent") if spent else ())
+
+
+def mark_safe(figures: Iterable[str]) -> tuple[Markup, ...]:
+    """Return figures as a template sets them as they are."""
     return tuple(Markup(figure) for figure in figures)  # noqa: S704 - figures escape what they write

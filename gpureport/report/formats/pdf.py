@@ -1,40 +1,14 @@
-"""The report set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
+"""The report set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1)."""
 
-The template reads the content from a JSON file, so that a name in a log is a string and never markup.
-"""
-
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, fields, is_dataclass
-from math import isfinite
+from dataclasses import asdict
 from pathlib import Path
-from typing import TypeAlias
 
-import numpy as np
-import typst
-
-from gpureport import resources
-from gpureport.errors import RenderError
-from gpureport.recording import Recording
-from gpureport.report.charts import fonts
-from gpureport.report.formats import pdf_figures
+from gpureport.report.formats import pdf_figures, typesetting
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
 
 TEMPLATE = "report.typ"
-_MODEL = "model.json"
-_FONTS = "fonts"
-_THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
-"""Files of a person's folder that a template of theirs may name."""
-
-_LISTED = 20
-"""Most characters without a glyph that are named."""
-
-JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 def render(report: Report, templates: Path | None = None, *, full: bool = False) -> bytes:
@@ -48,113 +22,15 @@ def render(report: Report, templates: Path | None = None, *, full: bool = False)
     Raises:
         RenderError: when fonts are missing or the template cannot be compiled.
     """
-    own = templates / TEMPLATE if templates else None
-    template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
-    theme_fonts = fonts.find_theme_fonts(templates)
-    paths = [*fonts.shipped_fonts(), *theme_fonts]
-    date = _file_date(report)
-    try:
-        with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
-            folder = Path(name)
-            _copy_inputs(folder, templates, paths)
-            drawable = fonts.drawable_characters(paths)
-            _write_inputs(report, folder, drawable, fonts.family_names(theme_fonts), full=full)
-            return _compile(folder, template, date)
-    except OSError as error:
-        hint = "make room there, or set TMPDIR"
-        raise RenderError(tempfile.gettempdir(), f"no PDF can be set here ({error.strerror})", hint) from error
 
+    def describe(files: pdf_figures.FigureWriter) -> dict[str, object]:
+        return {
+            "full": full,
+            "headline": list(display.headline(report.verdict.sentence)),
+            "steps_heading": report.steps_heading,
+            "shared": asdict(shared_content.share_content(report)),
+            "figures": asdict(pdf_figures.draw_figures(report, files, full=full)),
+        }
 
-def _file_date(report: Report) -> int:
-    """Return the date of the file in seconds since 1970: SOURCE_DATE_EPOCH, or the end of the last recording.
-
-    The clock of this machine would make the same report different bytes each time.
-
-    Raises:
-        RenderError: when SOURCE_DATE_EPOCH is not a number.
-    """
-    stated = os.environ.get("SOURCE_DATE_EPOCH")
-    if stated is None:
-        return max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
-    if not (stated.isascii() and stated.isdecimal()):
-        hint = "state seconds since 1970, or unset it"
-        raise RenderError("SOURCE_DATE_EPOCH", f"{stated!r} is not a whole number", hint)
-    return int(stated)
-
-
-def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
-    """Lay out what typst may read: it sees nothing outside this folder."""
-    sources = [
-        (resources.find_shipped_folder("templates"), {".typ"}),
-        *([(templates, _THEME_FILES)] if templates else []),
-    ]
-    for source, suffixes in sources:
-        for path in (*source.glob("*"), *source.glob("sections/*")):
-            if path.suffix.lower() in suffixes and path.is_file():
-                target = folder / path.relative_to(source)
-                target.parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, target)
-    (folder / _FONTS).mkdir()
-    for place, path in enumerate(paths):
-        # Fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph.
-        shutil.copyfile(path, folder / _FONTS / f"{place}{path.suffix}")
-
-
-def _compile(folder: Path, template: Path, date: int) -> bytes:
-    try:
-        content: bytes = typst.compile(
-            folder / TEMPLATE,
-            root=folder,
-            font_paths=[folder / _FONTS],
-            ignore_system_fonts=True,
-            pdf_standards=["a-2a", "ua-1"],
-            timestamp=date,
-        )
-    except (typst.TypstError, RuntimeError) as error:
-        what = " ".join(str(error).split())
-        raise RenderError(str(template), f"cannot be set as PDF ({what})", "mend the template") from error
-    return content
-
-
-def _write_inputs(
-    report: Report, folder: Path, drawable: frozenset[int], families: Collection[str], *, full: bool
-) -> None:
-    """Write the content and the figures for the template to read."""
-    content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
-    files = pdf_figures.FigureWriter(folder, drawable)
-    rest = {
-        "full": full,
-        "scale": pdf_figures.SCALE,
-        "headline": display.headline(report.verdict.sentence),
-        "steps_heading": report.steps_heading,
-        "shared": asdict(shared_content.share_content(report)),
-        "figures": asdict(pdf_figures.draw_figures(report, files, full=full)),
-        "fonts": list(families),
-        "missing": _missing_note(fonts.find_missing_characters(content, drawable)),
-    }
-    text = f'{{"report": {content}, {json.dumps(rest, ensure_ascii=False)[1:]}'
-    (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
-
-
-def _missing_note(missing: Sequence[int]) -> str:
-    """Return which characters are not shown, in words; empty when all are."""
-    if not missing:
-        return ""
-    more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
-    codes = ", ".join(f"U+{code:04X}" for code in missing[:_LISTED])
-    return (
-        f"{fonts.REPLACEMENT} stands for a character that the fonts of this PDF do not hold ({codes}{more}). "
-        "A font put into the folder given with --templates shows it; the HTML report does without."
-    )
-
-
-def _plain(value: object) -> JsonValue:
-    """Return a part of the content as JSON holds it; series are left out, as the figures show them."""
-    if isinstance(value, tuple):
-        return [_plain(entry) for entry in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value if isinstance(value, bool | int | str) else None
+    ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
+    return typesetting.set_document(TEMPLATE, report, describe, templates=templates, ended=ended)

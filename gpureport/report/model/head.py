@@ -1,6 +1,7 @@
 """What the first screen says: the headline, what to know with it, the tiles, and what to do next."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +79,22 @@ class Action:
     certainty: str
     finding: str = ""
     command: str = ""
+
+
+class FirstScreen(Protocol):
+    """What begins with a first screen: the report of some runs, the page on many."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The headline and the lead."""
+        ...
+
+    @property
+    def quiet_line(self) -> str:
+        """What was read."""
+        ...
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The key figures."""
+        ...

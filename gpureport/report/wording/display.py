@@ -96,6 +96,11 @@ def lower_first(text: str) -> str:
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
+def raise_first(text: str) -> str:
+    """Return text as it begins a sentence: its first letter a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun: `1 finding`, `1,200 rows`."""
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"

@@ -1,6 +1,7 @@
 """`gpureport check`, `gpureport baseline` and --fail-on: files, exit codes and what is said."""
 
 import json
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -149,7 +150,7 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
     assert list(json.loads((tmp_path / "out" / "bmf.json").read_text())) == ["slow"]
     assert job.read_text().startswith("before\n## gpureport check FAILED: ")
     gpureport("check", "gone.csv", *wanted)
-    assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("errors") == "1"  # noqa: S314 - our own
+    assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("errors") == "3"  # noqa: S314 - our own
     assert json.loads((tmp_path / "out" / "bmf.json").read_text()) == {}
 
 
@@ -204,6 +205,12 @@ def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
         text = (logs / f"r.{form}").read_text().replace("\\", "").replace("&gt;", ">")
         assert "gpu_utilization_ratio mean >= 95%" in text, form
         assert "failed" in text, form
+        assert "A rule that is not assessed" not in text, form
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "change gpu_utilization_ratio >= -5 points"\n')
+    gpureport("report", "same.csv", "-o", "r.md")
+    text = (logs / "r.md").read_text()
+    assert "A rule that is not assessed is neither kept nor broken: the reason stands with it." in text
+    assert "gpureport check and nightly compare with a baseline" in text
     (logs / "gpureport.toml").unlink()
     gpureport("report", "same.csv", "-o", "bare.html")
     assert 'id="policy"' not in (logs / "bare.html").read_text()
@@ -261,3 +268,14 @@ def test_the_settings_name_the_baseline(gpureport: Program, tmp_path: Path) -> N
         (tmp_path / "gpureport.toml").write_text(f"{policy}\n{wrong}")
         done = gpureport("check", "same.csv")
         assert (done.code, said in done.err, "gpureport.toml:8" in done.err) == (2, True, True)
+
+
+def test_a_baseline_that_git_ignores_is_said(gpureport: Program, logs: Path) -> None:
+    """A line for recordings, `runs/`, takes half of a baseline with it; outside a work tree nothing is said."""
+    git = ("git", "-C", str(logs))
+    assert "git ignores" not in gpureport("baseline", "set", "main", "base.csv").err
+    subprocess.run([*git, "init", "-q"], check=True)
+    for ignored, noted in (("/runs/", False), ("runs/", True)):
+        (logs / ".gitignore").write_text(f"{ignored}\n")
+        done = gpureport("baseline", "set", "main", "base.csv")
+        assert (done.code, "git add --force .gpureport/baselines" in done.err.replace(f"{logs}/", "")) == (0, noted)

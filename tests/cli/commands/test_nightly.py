@@ -73,8 +73,37 @@ def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
     assert done.err.startswith("gpureport: gone.csv: no such file")
     unassessed = "NOT ASSESSED: the run has data (gone.csv): no such file; check the path."
     assert done.out == f"1 Mar: no data from gone.csv.\n{unassessed}\n"
-    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run")]
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file; check the path")]
     assert nightly("no-such-run", "--date", "2026-03-02").code == 4
+
+
+def test_a_missing_log_is_called_the_same_everywhere(nightly: Program, tmp_path: Path) -> None:
+    """By the source as it was typed, with one reason; each rule is an error in JUnit."""
+    written = "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 5%"
+    done = nightly("nights/2026-11-25", "--date", "2026-11-25", *written)
+    assert (done.code, done.out.splitlines()[0]) == (4, "25 Nov: no data from nights/2026-11-25.")
+    pages = [(tmp_path / "site" / name).read_text() for name in ("index.html", "nights.html")]
+    summary, junit = ((tmp_path / name).read_text() for name in ("summary.md", "junit.xml"))
+    for text in (done.out, summary, junit, *pages):
+        assert "nights/2026-11-25" in text
+        assert "no such file; check the path" in text
+    suite = ET.fromstring(junit)[0]  # noqa: S314 - our own
+    assert [case.get("name") for case in suite] == ["the run has data", "idle_ratio <= 5%"]
+    assert (suite.get("errors"), "stated at <" in junit) == ("2", False)
+
+
+def test_the_headline_is_of_this_call(nightly: Program, tmp_path: Path) -> None:
+    """Neither a later night nor another call of the same night speaks in it: summary and verdict agree."""
+    assert nightly("0.csv", "--date", "2026-03-09", "--fail-on", "gpu_utilization_ratio >= 100%").code == 1
+    for date, headline in (("2026-03-08", "8 Mar: "), ("2026-03-09", "9 Mar: ")):
+        done = nightly("1.csv", "--date", date, "--fail-on", "idle_ratio <= 100%", "--summary", "summary.md")
+        heading, _, line = (tmp_path / "summary.md").read_text().splitlines()[:3]
+        assert (done.code, heading) == (0, "## gpureport nightly PASSED (1 passed)")
+        assert line.startswith(headline)
+        assert done.out.splitlines()[0].startswith(headline)
+        assert "failed" not in done.out
+        for path in (tmp_path / ".gpureport" / "history").glob("2026-03-08*"):
+            path.unlink()
 
 
 def test_a_log_that_cannot_be_read(nightly: Program, tmp_path: Path) -> None:
@@ -190,7 +219,7 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
     assert done.code == 4
     assert "the run has data (node1/gpu.csv, node2/gpu.csv): no such file" in done.out
     assert nightly(*names, "--date", "2026-03-01").code == 4
-    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file; check the path no such file; check the path")]
     for number in (1, 2):
         (tmp_path / names[number]).write_text(log(120 + number))
     assert nightly(*names, "--date", "2026-03-01").code == 0
@@ -208,6 +237,7 @@ def test_better_breaks_no_gate(nightly: Program, tmp_path: Path) -> None:
         (("0.csv", "--date", "yesterday"), "--date: 'yesterday' is no date"),
         (("0.csv", "--anonymise"), "--anonymise: a history keeps the names of runs"),
         (("0.csv", "--select", "nothing"), "nothing"),
+        (("--fail-on", "problem"), "--fail-on: no run is checked without a SOURCE"),
     ],
 )
 def test_wrong_use(nightly: Program, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -310,7 +340,7 @@ def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: P
     assert nightly("0.csv", "--date", "2026-04-02", "--step", "new").code == 4
     (path,) = (tmp_path / "site" / "nights").glob("2026-04-02*.html")
     assert "No run of this job in the week before is stored." in path.read_text()
-    assert nightly("--baseline", "main").code == 2
+    assert nightly("--baseline", "main").code == 0
 
 
 def test_runs_of_the_same_name_have_rules_of_their_own(nightly: Program, gpureport: Program, tmp_path: Path) -> None:

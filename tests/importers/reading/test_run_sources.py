@@ -111,6 +111,21 @@ def test_a_log_a_gpu_in_one_folder_is_one_run(tmp_path: Path) -> None:
     assert names(paths, steps=True) == [["gpu0"], ["gpu1"]]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "seconds", "runs"),
+    [
+        ("rank-1", "rank-2", range(1000), 1),
+        ("job00022", "job00030", range(1000), 2),
+        ("a", "b", range(1000), 1),
+        ("a", "b", range(90, 1090), 2),
+    ],
+)
+def test_jobs_of_the_same_minutes_stay_apart(tmp_path: Path, one: str, other: str, seconds: range, runs: int) -> None:
+    """Logs whose names number jobs and no GPUs, and logs that do not begin and end together, are different runs."""
+    paths = write(tmp_path, **{one: query(range(1000)), other: query(seconds, 1, "GPU-b")})
+    assert len(names(paths)) == runs
+
+
 def test_two_recorders_of_one_gpu_are_one_run(tmp_path: Path) -> None:
     """The finer log is the main one; named as the steps of a comparison, both stay."""
     paths = write(tmp_path, slow=query(range(0, 60, 5)), fine=query(range(60)))

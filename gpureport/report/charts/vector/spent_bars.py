@@ -52,7 +52,7 @@ def describe_bar(bar: SpentBar, unit: str) -> str:
     """Return what a bar shows, for those who cannot see it."""
     total = f" {bar.total} {unit}".rstrip() if bar.total else ""
     interval = f", 95% interval {bar.interval_text}" if bar.interval_text else ""
-    parts = ", ".join(f"{part.label} {part.text}" for part in bar.segments)
+    parts = ", ".join(f"{part.label} {part.text}" for part in bar.segments if part.text) or bar.note
     return f"{bar.label}:{total}{interval}{';' if total else ''} {parts}"
 
 
@@ -69,7 +69,7 @@ def _draw_segments(bar: SpentBar, scale: HorizontalScale, prefix: str) -> Iterat
 
 def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Iterator[str]:
     """Yield the text of a segment: with its name where that fits, and of a page what fits on a narrow one."""
-    texts = (f"{part.label} {part.text}", part.text)
+    texts = (f"{part.label} {part.text}", part.text) if part.text else ()
     fits_wide = next((text for text in texts if scale.holds_text(text, part.value)), "")
     fits_narrow = next((text for text in texts if scale.holds_text(text, part.value, NARROW)), "")
     same = scale.width is not None or fits_wide == fits_narrow

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.report.model.head import Tile
-from gpureport.report.model.report_content import Report
+from gpureport.report.model.head import FirstScreen, Tile
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -18,7 +17,9 @@ _NARROWEST = 0.75
 """Share of the width that lines keep where the words of a short last line are shared out."""
 
 
-def headline_lines(report: Report, page: Page, most: int | None = None, *, is_spaced: bool = True) -> Iterator[Line]:
+def headline_lines(
+    report: FirstScreen, page: Page, most: int | None = None, *, is_spaced: bool = True
+) -> Iterator[Line]:
     """Yield the headline, what was read, and what to know with the headline.
 
     Args:
@@ -69,7 +70,7 @@ def _lead(details: Sequence[str], page: Page, most: int | None) -> list[Line]:
     return [*kept[:-1], Line(f"{last.rstrip(' ….')} …")] if kept else []
 
 
-def head_lines(report: Report, page: Page) -> Iterator[Line]:
+def head_lines(report: FirstScreen, page: Page) -> Iterator[Line]:
     """Yield the headline, what to know with it, and the key figures."""
     yield from headline_lines(report, page)
     for note in report.verdict.notes:

@@ -57,7 +57,7 @@ def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Li
         yield from _uses(report.use, page, limits["uses"])
     if limits["tiles"] and not has_spans:
         yield from _tiles(report.tiles[: limits["tiles"]], page)
-    yield from _actions(report.actions[: limits["actions"]], page)
+    yield from action_lines(report.actions[: limits["actions"]], page)
     if report.policy:
         yield from _rules(report.policy, page, limits["rules"])
     if limits["gaps"] > 1:
@@ -66,7 +66,7 @@ def _lines(report: Report, page: Page, limits: Mapping[str, int]) -> Iterator[Li
     yield from follow_up.follow_up_lines(report.method.command, page)
 
 
-def _heading(text: str, page: Page, right: str = "", width: int = 0) -> Iterator[Line]:
+def heading_lines(text: str, page: Page, right: str = "", width: int = 0) -> Iterator[Line]:
     """Yield a heading after a blank line, with text over the last columns where there is room for it."""
     yield Line()
     gap = page.width - display.terminal_width(text) - max(width, display.terminal_width(right))
@@ -82,7 +82,7 @@ def _spent_heading(spent: TimeSpent, page: Page) -> Iterator[Line]:
         # the total of a GPU holds its unit, that of a step has it in the heading of its column
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     changes = terminal_bars.measure_right(spent)
-    yield from _heading(
+    yield from heading_lines(
         f"WHERE THE GPU TIME WENT{display.GAP * 2}{unit}".rstrip(), page, "vs previous step" if changes else "", changes
     )
 
@@ -91,7 +91,7 @@ def _signals(history: SignalHistory, page: Page, most: int) -> Iterator[Line]:
     """Yield a line a quantity, the stretches that a finding speaks of, and the time axis."""
     panels = ([panel for panel in history.panels if panel.note] or list(history.panels))[:most]
     scales = dict.fromkeys(panel.label.rpartition(", ")[2] for panel in panels)
-    yield from _heading(f"{history.title.upper()}{display.GAP * 2}{', '.join(scales)}", page)
+    yield from heading_lines(f"{history.title.upper()}{display.GAP * 2}{', '.join(scales)}", page)
     indent = _GUTTER + _LABEL
     notes = max(display.terminal_width(panel.note) for panel in panels)
     length = max(page.width - indent - _GUTTER - notes, _SHORTEST)
@@ -124,7 +124,7 @@ def _mark_spans(history: SignalHistory, length: int, page: Page) -> str:
 
 
 def _uses(use: UseOverTime, page: Page, most: int) -> Iterator[Line]:
-    yield from _heading(f"GPU USE OVER TIME{display.GAP * 2}0 to 100%", page)
+    yield from heading_lines(f"GPU USE OVER TIME{display.GAP * 2}0 to 100%", page)
     rows = use.rows[:most]
     label = min(max(display.terminal_width(row.label) for row in rows), _LABEL)
     length = max(page.width - _GUTTER * 2 - label - max(display.terminal_width(row.total) for row in rows), 20)
@@ -138,7 +138,7 @@ def _tiles(tiles: Sequence[Tile], page: Page) -> Iterator[Line]:
     """Yield a figure a line: of steps in order that of the first and the last, the change and its verdict."""
     if not tiles:
         return
-    yield from _heading("FIRST → LAST" if any(tile.change for tile in tiles) else "KEY FIGURES", page)
+    yield from heading_lines("FIRST → LAST" if any(tile.change for tile in tiles) else "KEY FIGURES", page)
     rows = [_tile_texts(tile) for tile in tiles]
     widths = [max(display.terminal_width(row[place]) for row in rows) for place in range(3)]
     for (label, figures, change, words), tile in zip(rows, tiles, strict=True):
@@ -165,11 +165,11 @@ def _first_part(text: str, room: int) -> str:
     return text
 
 
-def _actions(actions: Sequence[Action], page: Page) -> Iterator[Line]:
+def action_lines(actions: Sequence[Action], page: Page, heading: str = "WHAT TO DO NEXT") -> Iterator[Line]:
     """Yield what to do, with the gain in a column where every one fits on its line, else below."""
     if not actions:
         return
-    yield from _heading("WHAT TO DO NEXT", page)
+    yield from heading_lines(heading, page)
     indent = _GUTTER + 3
     widest = max(display.terminal_width(action.title) for action in actions)
     gains = max(display.terminal_width(action.gain) for action in actions)

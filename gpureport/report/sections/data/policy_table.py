@@ -8,7 +8,7 @@ from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display
 from gpureport.report.wording.rule_outcomes import OUTCOME_WORDS
 
-_NOTE = "A rule that is not assessed does not hold: what it is on was not recorded, or for too short."
+_NOTE = "A rule that is not assessed is neither kept nor broken: the reason stands with it."
 _GRAVE = {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
 
 
@@ -20,7 +20,7 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
         columns=("Rule", "Outcome", "Observed", "Run"),
         numeric=(False, False, False),
         rows=tuple(_row(check) for check in checks),
-        notes=(_NOTE,),
+        notes=(_NOTE,) if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else (),
     )
 
 

@@ -164,7 +164,7 @@ def _describe_range(ratios: tuple[float, float], runs: str) -> str:
     sizes = sorted(abs(ratio - 1) for ratio in ratios)
     low, high = (relative_changes.format_percent_change(1 + size).lstrip("+") for size in sizes)
     if low == high:
-        return f"{high} {word} at both ends of the 95% interval{runs}"
+        return f"{high} {word} (95% interval: {high} to {high}{runs})"
     return f"Between {low.removesuffix('%')} and {high} {word} (95% interval{runs})"
 
 

@@ -1,0 +1,94 @@
+"""The report on many runs from the command line: printed, written to every file, and what failed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport import __version__
+from gpureport.cli.messages.progress import show_stage
+from gpureport.cli.messages.styled_text import print_error
+from gpureport.cli.messages.verbosity import current_session, print_note
+from gpureport.cli.results import report_output
+
+if TYPE_CHECKING:
+    from gpureport.fleet.fleet_report import FleetReport
+
+_SOURCE = 3
+"""Exit code when no run could be read and analysed."""
+_MOST_NAMED = 20
+"""Failed runs that are named on standard error; the report names all."""
+
+
+def check_fleet_options(outputs: Sequence[Path], templates: Path | None, *, full: bool, opened: bool) -> None:
+    """Refuse files of unknown kinds, and options that no file needs, before any work is done.
+
+    Raises:
+        RenderError: naming the file, or the option.
+    """
+    from gpureport.fleet.formats.fleet_output import check_fleet_outputs  # noqa: PLC0415 - loads the report
+
+    check_fleet_outputs(outputs, templates, full=full)
+    if opened:
+        report_output.check_openable(outputs)
+
+
+def write_fleet(  # noqa: PLR0913 - each option of the command is given by name
+    report: "FleetReport",
+    outputs: Sequence[Path],
+    form: str,
+    *,
+    templates: Path | None = None,
+    full: bool = False,
+    opened: bool = False,
+) -> None:
+    """Print the report unless it is written to files alone, and write it to every path by its extension.
+
+    Args:
+        report: the report.
+        outputs: the files; none to print it as text.
+        form: `json` to print it as JSON, whatever is written.
+        templates: folder with templates of one's own.
+        full: whether text and PDF have everything.
+        opened: whether to show the first page or PDF with the program that the system has for it.
+    """
+    from gpureport.fleet.formats import fleet_json, fleet_output, terminal_page  # noqa: PLC0415 - loads the report
+
+    with show_stage("Writing the report"):
+        page = fleet_output.write_fleet_report(
+            report,
+            outputs,
+            command=report_output.typed_command(),
+            version=__version__,
+            templates=templates,
+            full=full,
+        )
+    if form == "json":
+        click.echo(fleet_json.render(report), nl=False)
+    elif not outputs:
+        width, colour = report_output.measure_output()
+        click.echo(terminal_page.render(page, width=width, colour=colour, full=full), nl=False)
+    files = ", ".join(str(path) for path in outputs if str(path) != "-")
+    if files:
+        print_note(f"{page.verdict.sentence} → {files}".replace("\N{NO-BREAK SPACE}", " "))
+    if opened:
+        report_output.open_page(outputs)
+
+
+def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]]) -> int:
+    """Name on standard error the runs that failed, and return the exit code.
+
+    Args:
+        report: the report.
+        traces: tracebacks of faults of gpureport itself, by the name of their run.
+    """
+    session = current_session()
+    session.failed = session.failed or bool(traces)
+    for name, trace in traces if session.debug else ():
+        click.echo(f"{name}:\n{trace}", err=True, nl=False)
+    for failed in report.failed[:_MOST_NAMED]:
+        print_error(f"left out: {failed.run.name}: {failed.error}")
+    if len(report.failed) > _MOST_NAMED:
+        print_error(f"left out: {len(report.failed) - _MOST_NAMED:,} more; --format json names all")
+    return _SOURCE if report.failed and not report.use.runs and not report.without_gpu else 0

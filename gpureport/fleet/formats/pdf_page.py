@@ -1,0 +1,69 @@
+"""The page on many runs set by typst: two pages to take to a meeting, and an appendix to look things up."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gpureport.fleet.formats.loss_bars import draw_loss_bars
+from gpureport.fleet.formats.week_columns import draw_week_columns
+from gpureport.fleet.page.page_model import FleetPage
+from gpureport.fleet.page.parts.savings import HEADING
+from gpureport.report.charts.vector.class_patterns import draw_swatch
+from gpureport.report.charts.vector.spent_bars import draw_spent_bars
+from gpureport.report.formats import pdf_figures, typesetting
+from gpureport.report.wording import display
+
+TEMPLATE = "fleet.typ"
+
+_ROW_WIDTH, _BAR_WIDTH, _PAGE_WIDTH = 238.0, 106.0, 510.0
+"""Points on paper of a bar of GPU time, of a bar in a table, and between the margins."""
+
+
+def render(page: FleetPage, templates: Path | None = None, *, full: bool = False) -> bytes:
+    """Return the page as a PDF file.
+
+    Args:
+        page: the content.
+        templates: folder whose templates stand in for those shipped; pictures and fonts in it can be used.
+        full: whether every part is in the appendix; else those that a reader looks up first.
+
+    Raises:
+        RenderError: when fonts are missing or the template cannot be compiled.
+    """
+
+    def describe(files: pdf_figures.FigureWriter) -> dict[str, Any]:
+        return {
+            "full": full,
+            "heading": HEADING,
+            "headline": list(display.headline(page.verdict.sentence)),
+            "figures": _draw_figures(page, files),
+        }
+
+    return typesetting.set_document(TEMPLATE, page, describe, templates=templates, ended=page.ended)
+
+
+def _draw_figures(page: FleetPage, files: pdf_figures.FigureWriter) -> dict[str, Any]:
+    """Draw every figure into a file, and return them by the names that the template uses."""
+    row, bar, whole = (width / pdf_figures.SCALE for width in (_ROW_WIDTH, _BAR_WIDTH, _PAGE_WIDTH))
+    legend = page.spent.legend if page.spent else ()
+    swatches = [draw_swatch(each.key, each.label, f"legend{at}") for at, each in enumerate(legend)]
+    weeks = [part.weeks for part in page.parts if part.weeks]
+    return {
+        "legend": [asdict(each) for each in files.write_all("legend", swatches)],
+        "spent": [
+            asdict(each)
+            for each in files.write_all("spent", draw_spent_bars(page.spent, "spent", row) if page.spent else ())
+        ],
+        "weeks": asdict(files.write("weeks", draw_week_columns(weeks[0], "weeks", whole))) if weeks else None,
+        "bars": {
+            part.id: _write_bars(f"bars{at}-", draw_loss_bars(part.bars, f"bars{at}-", bar), files)
+            for at, part in enumerate(page.parts)
+            if part.bars
+        },
+    }
+
+
+def _write_bars(name: str, drawn: Sequence[str], files: pdf_figures.FigureWriter) -> list[dict[str, Any] | None]:
+    """Write a figure a row; None for a row without a bar."""
+    return [asdict(files.write(f"{name}{at}", svg)) if svg else None for at, svg in enumerate(drawn)]

@@ -1,0 +1,84 @@
+"""What would save most: the advice merged over all runs, three steps open and the others in a table."""
+
+import re
+from collections.abc import Sequence
+
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.fleet.fleet_report import RunName, Saving
+from gpureport.fleet.page.amounts import Amounts
+from gpureport.fleet.page.class_words import shorten_name
+from gpureport.fleet.page.page_model import PagePart
+from gpureport.report.model.head import Action
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.wording import display, terms
+
+HEADING = "What would save most"
+
+_OPEN = 3
+_MOST_ROWS = 30
+UNKNOWN_GAIN = "Gain not known"
+_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+
+
+def build_actions(savings: Sequence[Saving], amounts: Amounts) -> tuple[Action, ...]:
+    """Return the most promising steps."""
+    return tuple(_build_action(each, amounts) for each in savings[:_OPEN])
+
+
+def _build_action(saving: Saving, amounts: Amounts) -> Action:
+    runs = display.plural(saving.runs, "run")
+    gain = f"Up to {amounts.format_both(saving.gpu_seconds, saving.cost)}" if saving.gpu_seconds else UNKNOWN_GAIN
+    step = STEPS.get(saving.step)
+    return Action(
+        title=shorten_name(saving.title),
+        gain=f"{gain}, in {runs}",
+        text=_SENTENCE.split(step.do, maxsplit=1)[0] if step else "",
+        certainty=_describe_evidence(saving),
+    )
+
+
+def _describe_evidence(saving: Saving) -> str:
+    """Return what was found in these runs, of several findings the one that lost most, and where it was worst."""
+    found = terms.kind_title(saving.kinds[0]) if saving.kinds else ""
+    worst = f"worst in {display.join_words(_name_runs(saving.examples))}" if saving.examples else ""
+    said = "; ".join(filter(None, (found, worst)))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _name_runs(runs: Sequence[RunName]) -> list[str]:
+    return [shorten_name(run.name) for run in runs]
+
+
+def build_saving_part(savings: Sequence[Saving], amounts: Amounts) -> PagePart | None:
+    """Return the steps that are not shown open; None where there are none."""
+    rest = savings[_OPEN:]
+    if not rest:
+        return None
+    shown = rest[:_MOST_ROWS]
+    money = ("Cost",) if amounts.is_priced else ()
+    hidden = len(rest) - len(shown)
+    return PagePart(
+        id="savings",
+        title="What else would save",
+        line=display.plural(len(rest), "more step"),
+        table=Table(
+            columns=("What to do", f"Up to {amounts.unit}", *money, "Runs", "Found", "Worst runs"),
+            numeric=(True, *(True for _ in money), True, False, False),
+            rows=tuple(_build_row(each, amounts) for each in shown),
+        ),
+        notes=(
+            "Each lost hour counts with one step only, the most promising one, so the rows can be added up.",
+            *((f"{hidden} more are in the JSON.",) if hidden else ()),
+        ),
+    )
+
+
+def _build_row(saving: Saving, amounts: Amounts) -> Row:
+    figures = (
+        amounts.format_time(saving.gpu_seconds) if saving.gpu_seconds else UNKNOWN_GAIN,
+        *((amounts.format_money(saving.cost),) if amounts.is_priced else ()),
+        display.integer(saving.runs),
+        ", ".join(dict.fromkeys(terms.kind_title(kind) for kind in saving.kinds[:2])),
+        ", ".join(_name_runs(saving.examples)),
+    )
+    return Row(head=Cell(text=shorten_name(saving.title)), cells=tuple(Cell(text=text) for text in figures))

@@ -1,0 +1,142 @@
+"""One run to be read or summarised: what goes to a worker, and what comes back. All of it can be pickled."""
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpureport.analysis import analyze
+from gpureport.errors import GpureportError, InternalError, SettingsError, StoreError
+from gpureport.fleet.gpu_summary import GpuSummary
+from gpureport.fleet.summaries import run_summary, summary_key
+from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
+from gpureport.store import Store
+from gpureport.store.indexed_run import summarise_stored_run
+from gpureport.store.store import Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """What became of one run.
+
+    Attributes:
+        summaries: one a GPU; a single one with an error where it could not be summarised.
+        trace: the traceback of a fault of gpureport itself; empty otherwise.
+    """
+
+    summaries: tuple[GpuSummary, ...]
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryTask:
+    """A stored run to be summarised."""
+
+    store: Path
+    run_id: str
+    settings: SummarySettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOutcome:
+    """What became of a log: the id of its run, or why it could not be read, and the traceback of a fault."""
+
+    locator: str
+    run_id: str = ""
+    error: str = ""
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTask:
+    """A log to be read into the store.
+
+    Attributes:
+        store: folder of the store.
+        reading: the run, not yet read.
+        read: reads it into a store unless it is there, and returns it with what was done.
+    """
+
+    store: Path
+    reading: Any
+    read: Callable[..., tuple[Entry, str]]
+
+
+def locate_store(store: Path) -> Path:
+    """Return a store as a worker finds it, whatever folder that works in."""
+    return store.absolute()
+
+
+def summarise(store: Store, run_id: str, settings: SummarySettings) -> list[GpuSummary]:
+    """Return the summaries of a stored run.
+
+    Raises:
+        StoreError: when it is not there, or damaged.
+    """
+    entry = _find_entry(store, run_id)
+    recording = store.read(entry)
+    key = KeyMaker(settings).make_key(summarise_stored_run(entry.stored))
+    return run_summary.summarise_run(recording, analyze(recording, settings.rules), key)
+
+
+def run_summary_task(task: SummaryTask) -> RunOutcome:
+    """Return the summaries of a stored run, or its error as the only one, whatever happens."""
+    try:
+        _check_version(task.settings)
+        return RunOutcome(summaries=tuple(summarise(Store(task.store), task.run_id, task.settings)))
+    except Exception as error:  # noqa: BLE001 - one run that fails must not take the others along
+        is_fault = not isinstance(error, GpureportError | OSError)
+        failure = describe_failure(task.run_id, error)
+        return RunOutcome(
+            summaries=(describe_failed_run(task, failure),), trace=traceback.format_exc() if is_fault else ""
+        )
+
+
+def describe_failure(run_id: str, error: Exception) -> str:
+    """Return what went wrong with a run, without its name."""
+    if isinstance(error, OSError):
+        return f"{error.strerror or type(error).__name__}; check the store and its permissions"
+    known = error if isinstance(error, GpureportError) else InternalError(run_id, error)
+    return f"{known.what}; {known.hint}"
+
+
+def describe_failed_run(task: SummaryTask, failure: str) -> GpuSummary:
+    """Return a summary that says why a run could not be summarised, with what can still be said of it."""
+    try:
+        known = run_summary.describe_run(_find_entry(Store(task.store), task.run_id).run, "")
+    except (GpureportError, OSError):
+        known = GpuSummary(key="", run_id=task.run_id, run_name=task.run_id)
+    return run_summary.mark_failed(known, failure)
+
+
+def _find_entry(store: Store, run_id: str) -> Entry:
+    entry = store.get(run_id)
+    if entry is None:
+        raise StoreError(run_id, "no longer in the store", "run the command again")
+    return entry
+
+
+def _check_version(settings: SummarySettings) -> None:
+    """Refuse a worker with other rules, whose summaries would not compare.
+
+    Raises:
+        SettingsError: when its code is another.
+    """
+    if settings.version != summary_key.hash_rules():
+        raise SettingsError("worker", "its gpureport is another version", "install the same version on every worker")
+
+
+def run_read_task(task: ReadTask) -> ReadOutcome:
+    """Read a log into the store and return the id of its run, or why it cannot be read, whatever happens."""
+    locator = str(task.reading.locator)
+    try:
+        entry, _ = task.read(Store(task.store), task.reading, force=False)
+        return ReadOutcome(locator=locator, run_id=entry.run.id)
+    except Exception as error:  # noqa: BLE001 - one log that fails must not take the others along
+        is_fault = not isinstance(error, GpureportError | OSError)
+        return ReadOutcome(
+            locator=locator,
+            error=describe_failure(locator, error),
+            trace=traceback.format_exc() if is_fault else "",
+        )

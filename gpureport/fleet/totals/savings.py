@@ -1,0 +1,57 @@
+"""What would save most: the steps that findings ask for, merged over all runs."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from math import fsum
+
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.fleet.fleet_report import Saving
+from gpureport.fleet.gpu_summary import FindingSummary
+from gpureport.fleet.totals.priced_gpu import PricedGpu
+
+_MOST_EXAMPLES = 3
+"""Runs named, and further steps named."""
+
+Loss = tuple[PricedGpu, FindingSummary, float]
+"""A GPU, a finding on it, and the seconds it lost."""
+
+
+def merge_advice(gpus: Sequence[PricedGpu]) -> tuple[Saving, ...]:
+    """Return the steps of the catalogue by what they could save at most, the most first.
+
+    Of the steps that a finding asks for the first one gets its time, so that no second is counted twice.
+    """
+    losses: defaultdict[str, list[Loss]] = defaultdict(list)
+    for gpu in gpus:
+        for finding, seconds in gpu.summary.root_losses():
+            if finding.steps and seconds > 0:
+                losses[finding.steps[0]].append((gpu, finding, seconds))
+    savings = [_merge_losses(step, own) for step, own in losses.items()]
+    return tuple(sorted(savings, key=lambda each: (-each.gpu_seconds, each.step)))
+
+
+def _merge_losses(step: str, losses: Sequence[Loss]) -> Saving:
+    runs: defaultdict[str, float] = defaultdict(float)
+    kinds: defaultdict[str, float] = defaultdict(float)
+    others = Counter(step for _, finding, _ in losses for step in finding.steps[1:])
+    for gpu, finding, seconds in losses:
+        runs[gpu.summary.run_id] += seconds
+        kinds[finding.kind] += seconds
+    names = {gpu.summary.run_id: gpu.run for gpu, _, _ in losses}
+    costs = [gpu.price_seconds(seconds) for gpu, _, seconds in losses]
+    known = [cost for cost in costs if cost is not None]
+    return Saving(
+        step=step,
+        title=STEPS[step].title if step in STEPS else step.replace("_", " "),
+        kinds=tuple(_by_amount(kinds)),
+        runs=len(runs),
+        gpu_seconds=fsum(seconds for _, _, seconds in losses),
+        cost=fsum(known) if len(known) == len(costs) else None,
+        examples=tuple(names[run] for run in _by_amount(runs)[:_MOST_EXAMPLES]),
+        other_steps=tuple(_by_amount(others)[:_MOST_EXAMPLES]),
+    )
+
+
+def _by_amount(amounts: Mapping[str, float]) -> list[str]:
+    """Return names by their amount, the largest first; of equal ones the first in the alphabet."""
+    return sorted(amounts, key=lambda name: (-amounts[name], name))
