@@ -74,6 +74,8 @@ class SeriesFile:
         parts = [part for device in devices for part in self._parts.get(device, ())]
         groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
         wanted = tuple(self._names if names is None else names)
+        if not self._parts:
+            return arrange_series([])
         if not groups:
             return self.schema.empty_table().select([name for name in self.schema.names if name in wanted])
         table = self._read_groups((*groups,), wanted)
