@@ -165,6 +165,8 @@ class Recording:
     Attributes:
         run: what is known about the run.
         rows: where its series are.
+        series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
+            `run.devices`), then by time.
         training: long table of training metrics, empty when there are none.
     """
 
@@ -196,10 +198,7 @@ class Recording:
 
     @property
     def series(self) -> "pa.Table":
-        """All rows in one table: the columns of SCHEMA that were recorded, then `extra_` columns.
-
-        Sorted by device (in the order of `run.devices`), then by time.
-        """
+        """All rows in one table; those of a long stored run are read each time."""
         return self.rows.table()
 
     def with_series(self, series: "pa.Table") -> "Recording":
