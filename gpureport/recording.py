@@ -4,17 +4,15 @@ Times are integer microseconds since 1970-01-01. With `Run.timezone` set they ar
 local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gpureport import columns, label_tags
+from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
-from gpureport.series_table import empty_training, local_times
+from gpureport.series_rows import RowsInMemory, SeriesRows
+from gpureport.series_table import arrange_series, empty_training, local_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,41 +158,60 @@ class Run:
         return tuple(device for device in self.devices if device.scope is Scope.HOST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, init=False)
 class Recording:
     """A run and its series.
 
     Attributes:
         run: what is known about the run.
+        rows: where its series are.
         series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
             `run.devices`), then by time.
         training: long table of training metrics, empty when there are none.
     """
 
     run: Run
-    series: "pa.Table"
-    training: "pa.Table" = field(default_factory=empty_training)
-    # no argument, so that `replace` makes it anew
-    _parted: "list[dict[str, pa.Table]]" = field(default_factory=list, init=False, repr=False, compare=False)
+    rows: SeriesRows
+    training: "pa.Table"
+
+    def __init__(
+        self,
+        *,
+        run: Run,
+        series: "pa.Table | None" = None,
+        training: "pa.Table | None" = None,
+        rows: SeriesRows | None = None,
+    ) -> None:
+        """Take a run and its series.
+
+        Args:
+            run: what is known about the run.
+            series: its series as one table, in the form that `series` has.
+            training: long table of training metrics; none when None.
+            rows: its series wherever they are, where no table is given.
+        """
+        object.__setattr__(self, "run", run)
+        if series is not None or rows is None:
+            rows = RowsInMemory(arrange_series([]) if series is None else series)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "training", empty_training() if training is None else training)
+
+    @property
+    def series(self) -> "pa.Table":
+        """All rows in one table; those of a long stored run are read each time."""
+        return self.rows.table()
+
+    def with_series(self, series: "pa.Table") -> "Recording":
+        """Return the run with other series."""
+        return Recording(run=self.run, series=series, training=self.training)
 
     def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, in time order."""
-        return self.by_device().get(device, self.series.slice(0, 0))
+        return self.rows.table_of(device)
 
     def by_device(self) -> "dict[str, pa.Table]":
         """Return the rows of each device that has any, in time order, keyed by device id; not to be written to."""
-        if not self._parted:
-            self._parted.append(self._by_device())
-        return self._parted[0]
-
-    def _by_device(self) -> "dict[str, pa.Table]":
-        chunks: list[Any] = self.series.column("device").unify_dictionaries().chunks
-        if not len(self.series):
-            return {}
-        names = chunks[0].dictionary.to_pylist()
-        codes = np.concatenate([columns.read_codes(chunk.indices) for chunk in chunks])
-        starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
-        return {names[codes[start]]: self.series.slice(start, stop - start) for start, stop in pairwise(starts)}
+        return {device: self.rows_of(device) for device in self.rows.list_devices()}
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the series as a pandas frame, one row a sample and device.
@@ -209,4 +226,4 @@ class Recording:
         """Return the run and its size on one line."""
         length = timedelta(seconds=round((self.run.ended - self.run.started) / 1e6))
         gpus = f"{len(self.run.gpus)} GPU{'' if len(self.run.gpus) == 1 else 's'}"
-        return f"<Recording {self.run.name!r}: {gpus}, {length}, {len(self.series)} rows>"
+        return f"<Recording {self.run.name!r}: {gpus}, {length}, {len(self.rows)} rows>"

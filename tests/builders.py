@@ -169,10 +169,10 @@ def with_host(run: Recording, times: npt.ArrayLike, **series: npt.ArrayLike) -> 
     values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
     host = Device(id=HOST)
     added = _series([host], [(seconds, values)])
-    return replace(
-        run,
+    return Recording(
         run=replace(run.run, devices=(*run.run.devices, host), ended=max(run.run.ended, at(float(seconds[-1])))),
         series=arrange_series([run.series, added]),
+        training=run.training,
     )
 
 

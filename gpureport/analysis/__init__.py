@@ -123,8 +123,9 @@ def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Itera
 
 def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[GpuTime]:
     """Yield where the time of each GPU went."""
-    for device, (low, throttled) in _measure_slow_time(context, findings, rules).items():
-        yield attribution.attribute_gpu_time(context, findings, rules, device, low=low, throttled=throttled)
+    judged = replace(context, earlier_findings=tuple(findings))
+    for device, (low, throttled) in _measure_slow_time(judged, rules).items():
+        yield attribution.attribute_gpu_time(judged, rules, device, low=low, throttled=throttled)
 
 
 def trace_gpu_time(
@@ -143,21 +144,18 @@ def trace_gpu_time(
     """
     if not analysis.gpu_time:
         return {}
-    context, findings = build_context(recording), analysis.findings
+    context = replace(build_context(recording), earlier_findings=analysis.findings)
     edges = np.linspace(context.whole.start, context.whole.end, buckets + 1).round().astype(np.int64)
     return {
-        device: attribution.fill_ledger(context, findings, rules, device, low=low, throttled=throttled).divide(edges)
-        for device, (low, throttled) in _measure_slow_time(context, findings, rules).items()
+        device: attribution.fill_ledger(context, rules, device, low=low, throttled=throttled).divide(edges)
+        for device, (low, throttled) in _measure_slow_time(context, rules).items()
     }
 
 
-def _measure_slow_time(
-    context: Context, findings: Sequence[Finding], rules: Sequence[Rule]
-) -> dict[str, tuple[Spans, ThrottledTime | None]]:
+def _measure_slow_time(context: Context, rules: Sequence[Rule]) -> dict[str, tuple[Spans, ThrottledTime | None]]:
     """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    judged = replace(context, earlier_findings=tuple(findings))
-    low = low_use.find_low_use(judged, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
+    low = low_use.find_low_use(context, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
     slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
     return {
         device: (

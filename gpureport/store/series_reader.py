@@ -45,7 +45,8 @@ class SeriesFile:
             msg = f"{path} lacks {', '.join(sorted(missing))}"
             raise ValueError(msg)
         self._names = list(names)
-        self._last: dict[tuple[int, ...], pa.Table] = {}
+        self.schema: pa.Schema = arrange_series([self._file.schema_arrow.empty_table().select(self._names)]).schema
+        self._last: dict[tuple[tuple[int, ...], tuple[str, ...]], pa.Table] = {}
         self._parts: dict[str, list[_Part]] = {}
         for group in range(self._file.num_row_groups):
             for device, start, end in _find_devices(self._file.read_row_group(group, columns=["device"])):
@@ -56,17 +57,28 @@ class SeriesFile:
         """Ids of the devices that have rows, in the order of the file."""
         return tuple(self._parts)
 
-    def read(self, devices: Iterable[str]) -> "pa.Table":
+    def count_rows(self, device: str) -> int:
+        """Return how many rows a device has."""
+        return sum(part.end - part.start for part in self._parts.get(device, ()))
+
+    def read(self, devices: Iterable[str], names: Sequence[str] | None = None) -> "pa.Table":
         """Return the rows of some devices, one after another, each in the order of time.
+
+        Args:
+            devices: ids of the devices.
+            names: columns wanted; None for all.
 
         Raises:
             OSError: when a page does not match its checksum.
         """
         parts = [part for device in devices for part in self._parts.get(device, ())]
         groups = {part.group: self._file.metadata.row_group(part.group).num_rows for part in parts}
-        if not groups:
+        wanted = tuple(self._names if names is None else names)
+        if not self._parts:
             return arrange_series([])
-        table = self._read_groups((*groups,))
+        if not groups:
+            return self.schema.empty_table().select([name for name in self.schema.names if name in wanted])
+        table = self._read_groups((*groups,), wanted)
         begins = dict(zip(groups, accumulate(groups.values(), initial=0), strict=False))
         ranges = [(begins[part.group] + part.start, part.end - part.start) for part in parts]
         if [begin for begin, _ in ranges] == [*accumulate((rows for _, rows in ranges[:-1]), initial=0)]:
@@ -74,13 +86,16 @@ class SeriesFile:
             return arrange_series([table.slice(0, sum(rows for _, rows in ranges))])
         return arrange_series([table.slice(begin, rows) for begin, rows in ranges])
 
-    def _read_groups(self, groups: tuple[int, ...]) -> "pa.Table":
-        """Return row groups one below the other; the last are kept, since short devices share a group."""
-        if groups not in self._last:
-            # what is no longer wanted goes before more is read
-            self._last.clear()
-            self._last[groups] = self._file.read_row_groups([*groups], columns=self._names)
-        return self._last[groups]
+    def _read_groups(self, groups: tuple[int, ...], names: tuple[str, ...]) -> "pa.Table":
+        """Return row groups one below the other; the last one is kept, since short devices share a group."""
+        if (groups, names) in self._last:
+            return self._last[groups, names]
+        # what is no longer wanted goes before more is read
+        self._last.clear()
+        table = self._file.read_row_groups([*groups], columns=list(names))
+        if len(groups) == 1:
+            self._last[groups, names] = table
+        return table
 
 
 class _Part(NamedTuple):
@@ -113,11 +128,16 @@ def read_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
         OSError: when a page does not match its checksum or the file is cut.
         ValueError: when the file is another than expected, or lacks a column, or holds a device besides.
     """
+    return open_series(path, names, devices, expected).read(devices)
+
+
+def open_series(path: Path, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> SeriesFile:
+    """Return the series of a run to be read device by device; arguments and errors are those of `read_series`."""
     file = SeriesFile(path, names, expected)
     if unknown := {*file.devices} - {*devices}:
         msg = f"{path} holds {', '.join(sorted(unknown))} besides"
         raise ValueError(msg)
-    return file.read(devices)
+    return file
 
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":

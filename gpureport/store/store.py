@@ -12,6 +12,7 @@ from gpureport.errors import StoreError
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
+from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
@@ -21,10 +22,13 @@ from gpureport.store.run_json import StoredRun
 from gpureport.store.run_lookup import RunLookup, may_hold_sources
 from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import find_store_folder
+from gpureport.store.stored_rows import StoredRows
 
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
 _SERIES, _TRAINING, _REJECTS = "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
+_MOST_ROWS_IN_MEMORY = 6_000_000
+"""Rows up to which a run is read at once: about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -191,7 +195,7 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            series = series_reader.read_series(path, stored.columns, devices, stored.series_sha256)
+            rows = self._read_rows(path, stored, devices)
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
@@ -199,7 +203,15 @@ class Store:
                 # another process replaced the run since the entry was read
                 return self.read(now)
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
-        return Recording(run=entry.run, series=series, training=training)
+        return Recording(run=entry.run, rows=rows, training=training)
+
+    @staticmethod
+    def _read_rows(path: Path, stored: StoredRun, devices: list[str]) -> SeriesRows:
+        """Return all rows of a run, those of a long one in its file; without a hash only reading shows damage."""
+        file = series_reader.open_series(path, stored.columns, devices, stored.series_sha256)
+        rows = StoredRows(file, devices)
+        is_long = len(rows) > _MOST_ROWS_IN_MEMORY and stored.series_sha256 is not None
+        return rows if is_long else RowsInMemory(rows.table())
 
     def open_series(self, entry: Entry) -> series_reader.SeriesFile:
         """Return the series of a run to be read device by device, where all of them would not fit into memory.

@@ -45,7 +45,8 @@ def reordered(recording: Recording, order: Sequence[int]) -> Recording:
     rank = {device.id: place for place, device in enumerate(devices)}
     series = _renamed(recording.series, names)
     by_device = np.argsort([rank[name] for name in names], kind="stable")
-    return replace(recording, run=replace(recording.run, devices=tuple(devices)), series=series.take(by_device))
+    run = replace(recording.run, devices=tuple(devices))
+    return replace(recording, run=run).with_series(series.take(by_device))
 
 
 def _names(series: pa.Table) -> list[str]:
@@ -60,4 +61,4 @@ def _renamed(series: pa.Table, names: list[str]) -> pa.Table:
 def _kept(recording: Recording, rows: Rows, run: Run) -> Recording:
     series = recording.series.filter(columns.to_arrow(rows, pa.bool_()))
     ended = min(int(columns.integers(series.column("timestamp")).max()), run.ended)
-    return replace(recording, run=replace(run, ended=ended), series=arrange_series([series]))
+    return replace(recording, run=replace(run, ended=ended)).with_series(arrange_series([series]))

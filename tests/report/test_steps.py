@@ -171,7 +171,7 @@ def test_a_clock_that_moves_as_another_is_not_told_twice(graphics: float, *, tol
                 field = pa.field(metric, METRIC_TYPES[metric])
                 values = np.full(series.num_rows, clock + run * 1e6)
                 series = series.append_column(field, columns.nan_to_null(values, METRIC_TYPES[metric]))
-            runs.append((replace(recording, series=series), analysis))
+            runs.append((recording.with_series(series), analysis))
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     (beside,) = (line for line in made.verdict.notes if line.startswith("Also changed"))
     assert "SM clock" in beside

@@ -1,6 +1,7 @@
 """What became of every kind on every group of devices: found, judged with nothing found, or why not judged."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from gpureport.analysis.rules.rule import Rule
 from gpureport.answers import Answer, Outcome
@@ -8,6 +9,8 @@ from gpureport.findings import Confidence, Finding, NotJudged
 from gpureport.recording import Device, Run
 
 NO_GPU = "no GPU"
+
+T = TypeVar("T", bound=Finding | NotJudged)
 
 
 def answer_kinds(
@@ -18,12 +21,34 @@ def answer_kinds(
     A group is the GPUs of one node that are of one model, since what a source records is the same for them. What a
     finding or a gap in the data says of the whole run, or of the host of a node, it says of each group there.
     """
+    groups = tuple(_group_gpus(run))
+    found = _sort_by_group(findings, [one.devices for one in findings], run, groups)
+    missing = _sort_by_group(not_judged, [(one.device,) if one.device else () for one in not_judged], run, groups)
     return tuple(
-        _answer_kind(kind, name, devices, run, findings, not_judged)
-        for name, devices in _group_gpus(run)
+        _answer_kind(kind, name, devices, found.get((kind, place), []), missing.get((kind, place), []))
+        for place, (name, devices) in enumerate(groups)
         for rule in rules
         for kind in rule.kinds
     )
+
+
+def _sort_by_group(
+    entries: Sequence[T], devices: Sequence[Sequence[str]], run: Run, groups: Sequence[tuple[str, tuple[Device, ...]]]
+) -> dict[tuple[str, int], list[T]]:
+    """Return what was said of each kind and place of a group; what names no device is said of every group."""
+    hosts = run.hosts
+    groups_of: dict[str, list[int]] = {}
+    for place, (_, gpus) in enumerate(groups):
+        nodes = {gpu.node for gpu in gpus}
+        own_hosts = [host for host in hosts if not gpus or host.node is None or host.node in nodes]
+        for one in [*gpus, *own_hosts]:
+            groups_of.setdefault(one.id, []).append(place)
+    by_group: dict[tuple[str, int], list[T]] = {}
+    for entry, own in zip(entries, devices, strict=True):
+        concerned = {place for device in own for place in groups_of.get(device, ())} if own else range(len(groups))
+        for place in concerned:
+            by_group.setdefault((entry.kind, place), []).append(entry)
+    return by_group
 
 
 def _group_gpus(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
@@ -37,21 +62,9 @@ def _group_gpus(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
         yield NO_GPU, ()
 
 
-def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer is made of
-    kind: str,
-    name: str,
-    devices: tuple[Device, ...],
-    run: Run,
-    findings: Sequence[Finding],
-    not_judged: Sequence[NotJudged],
+def _answer_kind(
+    kind: str, name: str, devices: tuple[Device, ...], found: Sequence[Finding], missing: Sequence[NotJudged]
 ) -> Answer:
-    ids = {device.id for device in devices}
-    nodes = {device.node for device in devices}
-    hosts = {host.id for host in run.hosts if not devices or host.node is None or host.node in nodes}
-    found = [one for one in findings if one.kind == kind and (not one.devices or (ids | hosts) & set(one.devices))]
-    missing = [
-        entry for entry in not_judged if entry.kind == kind and (entry.device is None or entry.device in ids | hosts)
-    ]
     return Answer(
         kind=kind,
         group=name,

@@ -44,23 +44,24 @@ FAR_SECONDS = 300.0
 _ROUNDING = 1e-6
 
 
-def attribute_gpu_time(  # noqa: PLR0913 - what was recorded and found, and what two rules say besides
+def attribute_gpu_time(
     context: Context,
-    findings: Sequence[Finding],
     rules: Sequence[Rule],
     device: str,
     *,
     low: Spans,
     throttled: ThrottledTime | None,
 ) -> GpuTime:
-    """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run."""
-    ledger = fill_ledger(context, findings, rules, device, low=low, throttled=throttled)
+    """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
+
+    The context holds all findings as earlier ones.
+    """
+    ledger = fill_ledger(context, rules, device, low=low, throttled=throttled)
     return ledger.close(device)
 
 
-def fill_ledger(  # noqa: PLR0913 - as above
+def fill_ledger(
     context: Context,
-    findings: Sequence[Finding],
     rules: Sequence[Rule],
     device: str,
     *,
@@ -68,7 +69,7 @@ def fill_ledger(  # noqa: PLR0913 - as above
     throttled: ThrottledTime | None,
 ) -> Ledger:
     """Return the time of one GPU by class, with the stretches it lies in."""
-    kinds = kinds_by_gpu_time_class(rules)
+    kinds, findings = kinds_by_gpu_time_class(rules), context.findings_on(device)
     series, window = context.full_series(device), context.whole
     start, end = series.averaging_windows(window)
     used = np.clip(series.values(UTILISATION), 0, 1)
@@ -84,7 +85,7 @@ def fill_ledger(  # noqa: PLR0913 - as above
     episodes = _list_hollow_episodes(findings, kinds.get("hollow", ()), device)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in episodes]
     still = intervals.difference(intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING), context.work)
-    uneven = ledger.claim(_find_time_below_peers(context, findings, device))
+    uneven = ledger.claim(_find_time_below_peers(context, device))
     low_use_findings = intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)
     low = intervals.union(np.concatenate([low, low_use_findings]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
@@ -173,11 +174,11 @@ def _split_by_cause(
     yield "", held
 
 
-def _find_time_below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
+def _find_time_below_peers(context: Context, device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
     parts = [intervals.NO_SPANS]
-    for found in findings:
-        if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
+    for found in context.findings(BELOW_PEERS):
+        if found.lost_gpu_seconds is not None:
             models = {context.series[name].device.model for name in found.devices}
             means = {each.statistic: each.observed for each in found.evidence}
             is_below = means["mean"] < means[phrases.PEERS_MEAN]

@@ -49,7 +49,7 @@ def merge_not_judged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tup
     alike: dict[NotJudged, set[str]] = {}
     for entry in entries:
         alike.setdefault(replace(entry, device=None), set()).add(entry.device or "")
-    kept = dict.fromkeys(
-        whole if alike[whole := replace(entry, device=None)] >= set(gpus) else entry for entry in entries
-    )
-    return tuple(kept)
+    everybody = set(gpus)
+    shared = {whole for whole, devices in alike.items() if devices >= everybody}
+    merged = dict.fromkeys(whole if (whole := replace(entry, device=None)) in shared else entry for entry in entries)
+    return tuple(merged)

@@ -100,16 +100,16 @@ def _group_by_roots(
     Keys and values are positions in `findings`.
     """
     found: dict[tuple[int, ...], list[int]] = {}
+    by_device: dict[str, list[int]] = {}
+    for place in () if link.root.on_any_device else family:
+        for device in findings[place].devices or gpus:
+            by_device.setdefault(device, []).append(place)
     for other in free:
-        own = set(findings[other].devices or gpus)
-        near = tuple(
-            place
-            for place in family
-            if place != other and (link.root.on_any_device or own & set(findings[place].devices or gpus))
-        )
-        covered = {device for place in near for device in findings[place].devices or gpus}
-        if near and (link.root.on_any_device or own <= covered):
-            found.setdefault(near, []).append(other)
+        own = findings[other].devices or gpus
+        roots = [family] if link.root.on_any_device else [by_device.get(device, ()) for device in own]
+        apart = [[place for place in each if place != other] for each in roots]
+        if apart and all(apart):
+            found.setdefault(tuple(sorted(set().union(*apart))), []).append(other)
     return found
 
 

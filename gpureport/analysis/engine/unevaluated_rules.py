@@ -26,7 +26,7 @@ def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Co
 
 def drop_useless_recordings(entries: Sequence[NotJudged], context: Context) -> Iterator[NotJudged]:
     """Yield the entries, without advice to record again where the log holds the columns and no value in any of them."""
-    columns = set(context.recording.series.column_names)
+    columns = set(context.recording.rows.schema.names)
     for entry in entries:
         lacking = [name for name in entry.metrics if not context.recorded(name)]
         if not lacking or not columns.issuperset(lacking):

@@ -1,7 +1,6 @@
 """Figures of each stage of a run: preprocessing, training, validation."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
 
     A row belongs to the stage that recorded it. If a stage resumed, the time in between does not count.
     """
-    if not recording.run.stages or _COLUMN not in recording.series.column_names:
+    if not recording.run.stages or _COLUMN not in recording.rows.schema.names:
         return
     names, codes = _read_stage_codes(recording)
     whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
-        own = replace(recording, series=recording.series.take(columns.to_arrow(rows, pa.int64())))
+        own = recording.with_series(recording.series.take(columns.to_arrow(rows, pa.int64())))
         series = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
         yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in series if len(one)))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from gpureport.analysis.results import Job
+from gpureport.analysis.rules.finding_index import FindingIndex
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -44,6 +45,8 @@ class Context:
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+    # no argument, so that `replace` makes it anew
+    _index: list[FindingIndex] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
@@ -88,7 +91,18 @@ class Context:
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""
-        return tuple(f for f in self.earlier_findings if f.kind == kind and (device is None or device in f.devices))
+        if device is None:
+            return self._find_index().list_of_kind(kind)
+        return tuple(f for f in self.findings_on(device) if f.kind == kind and device in f.devices)
+
+    def findings_on(self, device: str) -> tuple[Finding, ...]:
+        """Return earlier findings that concern a device, those without devices included."""
+        return self._find_index().list_on_device(device)
+
+    def _find_index(self) -> FindingIndex:
+        if not self._index:
+            self._index.append(FindingIndex(self.earlier_findings, self.series))
+        return self._index[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
+from gpureport.analysis.series.array_cache import CACHE, Memo
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.analysis.series.sample_extents import measure_sample_extents
@@ -17,6 +17,10 @@ from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
+from gpureport.series_rows import DeviceRows, SelectedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -37,30 +41,44 @@ class DeviceSeries:
 
     Attributes:
         device: the device.
-        table: its rows.
-        times: stamps in microseconds, never decreasing, equal ones possible.
+        rows: its rows.
         sampling_rate: how far apart different stamps are; 1 s with fewer than two.
-        start: beginning of the time each sample owns, in microseconds.
-        end: its end.
         gap_rows: rows that follow a log gap.
         pause_rows: rows after a pause: too short for a log gap, too long for its two samples to own all of it.
         window: from first to last sample of the run.
     """
 
     device: Device
-    table: pa.Table
-    times: IntArray
+    rows: DeviceRows
     sampling_rate: SamplingRate
-    start: IntArray
-    end: IntArray
     gap_rows: IntArray
     pause_rows: IntArray
     window: Interval
-    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return len(self.times)
+        return len(self.rows)
+
+    @property
+    def times(self) -> IntArray:
+        """Stamps in microseconds, never decreasing, equal ones possible; read-only."""
+        return self.memoize("times", lambda: columns.integers(self.rows.column("timestamp")))
+
+    @property
+    def start(self) -> IntArray:
+        """Beginning of the time each sample owns, in microseconds; read-only."""
+        return self.memoize("extents", self._measure_extents)[0]
+
+    @property
+    def end(self) -> IntArray:
+        """End of the time each sample owns, in microseconds; read-only."""
+        return self.memoize("extents", self._measure_extents)[1]
+
+    def _measure_extents(self) -> tuple[IntArray, IntArray]:
+        times = self.times
+        left, right, _, _ = _measure_sides(times, self.sampling_rate)
+        return times - left, times + right
 
     @property
     def interval(self) -> float:
@@ -68,15 +86,22 @@ class DeviceSeries:
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned for a key before; it may depend on this device alone. Arrays become read-only."""
-        if key not in self._memo:
-            made = make()
-            for array in made if isinstance(made, tuple) else (made,):
-                if isinstance(array, np.ndarray):
-                    array.flags.writeable = False
-            self._memo[key] = made
-        found: T = self._memo[key]
-        return found
+        """Return what `make` returned for a key before, or returns again where memory was short.
+
+        It may depend on this device alone. Arrays become read-only.
+        """
+        if key in self._memo:
+            found: T = self._memo[key]
+            return found
+        made = make()
+        for array in made if isinstance(made, tuple) else (made,):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        CACHE.keep(self._memo, key, made)
+        return made
+
+    def _column(self, metric: str) -> "pa.ChunkedArray[Any]":
+        return self.memoize(("column", metric), lambda: self.rows.column(metric))
 
     @property
     def seconds(self) -> FloatArray:
@@ -134,7 +159,7 @@ class DeviceSeries:
         """Return whether any row holds a plausible value of the metric."""
 
         def check() -> bool:
-            if metric not in self.table.column_names or self.table.column(metric).null_count == len(self):
+            if metric not in self.rows.column_names or self._column(metric).null_count == len(self):
                 return False
             if self.explain_implausibility(metric):
                 return False
@@ -147,26 +172,28 @@ class DeviceSeries:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
 
         def read() -> FloatArray:
-            unknown = self.explain_implausibility(metric) or metric not in self.table.column_names
-            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.table.column(metric))
+            unknown = self.explain_implausibility(metric) or metric not in self.rows.column_names
+            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self._column(metric))
 
         return self.memoize(("values", metric), read)
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
-        values = self.values(metric)
-        return values[intervals.contains(spans, self.times - self.shift) & ~np.isnan(values)]
+        bounds = np.searchsorted(self.times, spans + self.shift).tolist()
+        parts = (self.values(metric)[start:end] for start, end in bounds)
+        inside: FloatArray = np.concatenate([np.zeros(0), *parts])
+        return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
         """Return why the readings of a metric cannot be right, in words that follow its name; empty if they can.
 
         An implausible metric counts as not recorded.
         """
-        if metric not in implausible_power.POWER_METRICS or metric not in self.table.column_names:
+        if metric not in implausible_power.POWER_METRICS or metric not in self.rows.column_names:
             return ""
         return self.memoize(
             ("implausible", metric),
-            lambda: implausible_power.explain_implausible_power(self, columns.floats(self.table.column(metric))),
+            lambda: implausible_power.explain_implausible_power(self, columns.floats(self._column(metric))),
         )
 
     def refresh(self, metric: str) -> Refresh:
@@ -228,40 +255,42 @@ class DeviceSeries:
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
-    return _build_series(device, recording.rows_of(device.id), Interval(recording.run.started, recording.run.ended))
+    window = Interval(recording.run.started, recording.run.ended)
+    return _build_series(device, recording.rows.rows_of(device.id), window)
 
 
-def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
-    times = columns.integers(series.column("timestamp"))
-    pace = sampling_rate.measure_sampling_rate(times)
-    if pace is None:
-        left = right = np.zeros(len(times), dtype=np.int64)
-        gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
-    else:
-        left, right, gap_rows, pause_rows = measure_sample_extents(times, pace)
+def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
+    times = columns.integers(rows.column("timestamp"))
+    rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
+    _, _, gap_rows, pause_rows = _measure_sides(times, rate)
     return DeviceSeries(
         device=device,
-        table=series,
-        times=times,
-        sampling_rate=pace or SamplingRate(_LONE_SECONDS),
-        start=times - left,
-        end=times + right,
+        rows=rows,
+        sampling_rate=rate,
         gap_rows=gap_rows,
         pause_rows=pause_rows,
         window=window,
     )
 
 
+def _measure_sides(times: IntArray, rate: SamplingRate) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return what `measure_sample_extents` returns; no time and no gap where all stamps are equal."""
+    if len(times) and times[0] != times[-1]:
+        return measure_sample_extents(times, rate)
+    none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return none, none, no_rows, no_rows
+
+
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the series of a device as if some stretches had not been recorded."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
-    return _build_series(series.device, series.table.filter(columns.to_arrow(left, pa.bool_())), series.window)
+    return _build_series(series.device, SelectedRows(series.rows, left), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     """Return the series of every device, keyed by device id, in the order of the run."""
-    rows = recording.by_device()
-    none = recording.series.slice(0, 0)
     window = Interval(recording.run.started, recording.run.ended)
-    return {device.id: _build_series(device, rows.get(device.id, none), window) for device in recording.run.devices}
+    return {
+        device.id: _build_series(device, recording.rows.rows_of(device.id), window) for device in recording.run.devices
+    }

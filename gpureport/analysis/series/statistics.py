@@ -96,7 +96,7 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
-    if series.table.schema.field(metric.name).type == pa.bool_():
+    if series.rows.schema.field(metric.name).type == pa.bool_():
         levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
         levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
@@ -165,7 +165,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
         series: the samples of jobs.
         sampled: all of its samples where there are others, over which the driver's counter of energy is read.
     """
-    metrics = (BY_NAME[name] for name in series.table.column_names if name in BY_NAME)
+    metrics = (BY_NAME[name] for name in series.rows.column_names if name in BY_NAME)
     summaries = (
         summarise_metric(series, metric)
         for metric in metrics

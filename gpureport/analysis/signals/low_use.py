@@ -177,7 +177,7 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
     starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, device_series in working.items():
-        explained = intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
+        explained = intervals.collect_finding_spans(context.findings_on(device), device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.average_metric(device_series, UTILISATION)))
     return median_over_devices(series)
@@ -188,9 +188,9 @@ def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -
     left = intervals.intersection(
         episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
-    return intervals.difference(
-        left, intervals.collect_finding_spans(context.earlier_findings, series.device.id, EXPLAINING_KINDS)
-    )
+    device = series.device.id
+    explained = intervals.collect_finding_spans(context.findings_on(device), device, EXPLAINING_KINDS)
+    return intervals.difference(left, explained)
 
 
 def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:

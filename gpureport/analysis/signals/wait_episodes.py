@@ -87,7 +87,9 @@ def find_low_episodes(
     spans = candidate.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
     for device in candidate.gpus:
-        spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
+        spans = intervals.difference(
+            spans, intervals.collect_finding_spans(context.findings_on(device), device, claimed)
+        )
     sure = [
         is_surely_below(candidate.utilisation[candidate.bins.find_bin_slice(start, end)], limits.gpu)
         or not candidate.is_coarse

@@ -169,7 +169,7 @@ def _last_sample_before_work(recording: Recording, analysis: Analysis) -> int | 
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is None or not len(recording.training):
         return None
-    stamps = (columns.integers(recording.rows_of(gpu.id).column("timestamp")) for gpu in analysis.run.gpus)
+    stamps = (columns.integers(recording.rows.rows_of(gpu.id).column("timestamp")) for gpu in analysis.run.gpus)
     before = [times[times <= start] for times in stamps]
     return max((int(times.max()) for times in before if len(times)), default=start)
 
@@ -197,8 +197,8 @@ def _preallocated(cells: "Sequence[DeviceSeries]") -> bool | None:
 def _start_celsius(cells: "Sequence[DeviceSeries]") -> float | None:
     first = []
     for one in cells:
-        rows = one.table.slice(0, _FIRST_ROWS)
-        values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
+        is_recorded = _CELSIUS in one.rows.column_names
+        values = columns.floats(one.rows.column(_CELSIUS).slice(0, _FIRST_ROWS)) if is_recorded else np.zeros(0)
         first += [float(value) for value in values[~np.isnan(values)][:1]]
     return fsum(first) / len(first) if first else None
 

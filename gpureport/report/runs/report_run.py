@@ -41,7 +41,7 @@ class ReportRun:
     @property
     def samples(self) -> int:
         """Samples of the GPU that has most."""
-        return max((len(self.recording.rows_of(gpu.id)) for gpu in self.run.gpus), default=0)
+        return max((len(self.recording.rows.rows_of(gpu.id)) for gpu in self.run.gpus), default=0)
 
     def since_start(self, microseconds: int) -> float:
         """Return a time of the recording as seconds since the first sample."""

@@ -40,7 +40,7 @@ def _other_intervals(run: ReportRun) -> list[float]:
     """Return the sampling intervals of the first device in seconds if the log changes its rate, else nothing."""
     device = next(iter(run.run.gpus or run.run.hosts), None)
     pace = (
-        sampling_rate.measure_sampling_rate(columns.integers(run.recording.rows_of(device.id)["timestamp"]))
+        sampling_rate.measure_sampling_rate(columns.integers(run.recording.rows.rows_of(device.id).column("timestamp")))
         if device
         else None
     )

@@ -169,8 +169,9 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 def _recorded_metrics(run: Timeline) -> set[str]:
     """Return the metrics that hold any value."""
-    series = run.recording.series
-    return {name for name in series.column_names if series.column(name).null_count < len(series)}
+    rows = [run.recording.rows.rows_of(device.id) for device in run.recording.run.devices]
+    names = run.recording.rows.schema.names
+    return {name for name in names if any(one.column(name).null_count < len(one) for one in rows)}
 
 
 def _describe_rounding(packed: Sequence[_PackedRun]) -> list[str]:

@@ -1,5 +1,7 @@
 """Where every second of every GPU went."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,7 +85,8 @@ def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     series = series_by_device(run)
     active = find_activities(series)
     context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
-    return attribution.attribute_gpu_time(context, findings, RULES, "gpu:0", low=intervals.NO_SPANS, throttled=None)
+    judged = replace(context, earlier_findings=tuple(findings))
+    return attribution.attribute_gpu_time(judged, RULES, "gpu:0", low=intervals.NO_SPANS, throttled=None)
 
 
 def _whole(entry: GpuTime, run: Recording) -> None:
@@ -146,8 +149,9 @@ def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
     found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
+    context = replace(context, earlier_findings=tuple(found))
     times = [
-        attribution.attribute_gpu_time(context, found, RULES, name, low=intervals.NO_SPANS, throttled=None)
+        attribution.attribute_gpu_time(context, RULES, name, low=intervals.NO_SPANS, throttled=None)
         for name in ("gpu:0", "gpu:1")
     ]
     both = [dict(time.seconds) for time in times]

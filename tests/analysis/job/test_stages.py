@@ -22,7 +22,7 @@ def staged(*names: str | None, util: list[float]) -> Recording:
         for name in known
     )
     series = made.series.append_column("stage", column)
-    return replace(made, run=replace(made.run, stages=stages), series=series)
+    return replace(made, run=replace(made.run, stages=stages)).with_series(series)
 
 
 def test_each_stage_has_its_own_figures() -> None:

@@ -103,7 +103,7 @@ def with_a_lone_sample(times: FloatArray, alone: float) -> Recording:
     other = recording(util=[97.0], times=[alone]).series.to_pydict() | {"device": ["gpu:1"]}
     series = arrange_series([run.series, pa.table(other).cast(run.series.schema)])
     devices = (*run.run.devices, seen)
-    return replace(run, run=replace(run.run, devices=devices), series=series)
+    return replace(run, run=replace(run.run, devices=devices)).with_series(series)
 
 
 @pytest.mark.parametrize("alone", [0.0, 20.0 * 365 * DAY])

@@ -73,6 +73,6 @@ def test_a_run_without_a_gpu_is_one_summary() -> None:
     """A log of the machine alone holds no GPU time, and stays in the account."""
     both = recording(util=[90.0] * 60, cpu=[50.0] * 60)
     series = both.rows_of(HOST)
-    made = replace(both, run=replace(both.run, devices=both.run.hosts), series=series)
+    made = replace(both, run=replace(both.run, devices=both.run.hosts)).with_series(series)
     (only,) = summarise_run(made, analyze(made), "key")
     assert (only.device, only.seconds, only.error) == (None, (), "")

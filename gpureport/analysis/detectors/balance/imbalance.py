@@ -114,7 +114,7 @@ class Imbalance(Rule):
         numbers = np.arange(bins.count)
         starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
         explained = {
-            name: intervals.collect_finding_spans(context.earlier_findings, name, self.after) for name in peers
+            name: intervals.collect_finding_spans(context.findings_on(name), name, self.after) for name in peers
         }
         is_explained = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in explained.items()}
         used = compute_rolling_means(bins, peers, UTILISATION, is_explained, length)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.bins import Grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.bins import Grid, rolling_mean, split_bins
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.columns import BoolArray, FloatArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 
 POWER = "gpu_power_watts"
 PAIR = 2
@@ -30,40 +31,60 @@ def compute_rolling_means(
     bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, is_explained: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {
-        name: np.where(is_explained[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()
-    }
-    return {name: np.where(is_explained[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+    def average(name: str) -> FloatArray:
+        means = np.where(is_explained[name], np.nan, bins.average_metric(peers[name], metric))
+        return np.where(is_explained[name], np.nan, rolling_mean(means, length))
+
+    return {name: average(name) for name in peers}
 
 
 def find_uneven_bins(
     means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
 ) -> dict[str, BoolArray]:
     """Return the bins in which each GPU differs from its peers while these agree."""
-    series = list(means.values())
-    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
-    uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
-    means_there = {name: one[uneven] for name, one in means.items()}
-    odd_bins = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
-    for name, rows in odd_bins.items():
-        rows[uneven] = _find_odd_bins(means_there, name, differs, agree, relative=relative)
+    odd_bins = {name: np.zeros(len(one), dtype=np.bool_) for name, one in means.items()}
+    for bins, block in split_bins(list(means.values())):
+        lowest, highest = np.fmin.reduce(block), np.fmax.reduce(block)
+        uneven = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+        is_odd = _find_odd_devices(block[:, uneven], differs, agree, relative=relative)
+        for rows, own in zip(odd_bins.values(), is_odd, strict=True):
+            rows[bins][uneven] = own
     return odd_bins
 
 
-def _find_odd_bins(
-    means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool
-) -> BoolArray:
-    """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
-    others = np.stack([series for each, series in means.items() if each != name])
-    usual = median_over_devices(list(others))
-    known = ~np.isnan(others)
-    spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
-    scale = usual if relative else np.ones(len(usual))
-    differences = means[name] - usual
-    if len(others) == 1:
-        differences = np.where(differences < 0, differences, 0.0)
-    seen = known.sum(axis=0) * 2 >= len(others)
-    return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
+def _find_odd_devices(
+    means: npt.NDArray[np.float64], differs: float, agree: float, *, relative: bool
+) -> Iterator[BoolArray]:
+    """Yield in which columns each row differs from all others while these agree; of two, the lower differs.
+
+    What the others are without a row follows from its rank in the column: nothing is ordered again.
+    """
+    order = np.argsort(means, axis=0, kind="stable")
+    ordered = np.take_along_axis(means, order, axis=0)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(len(means))[:, np.newaxis], axis=0)
+    known = np.count_nonzero(~np.isnan(means), axis=0)
+    for own, rank in zip(means, ranks, strict=True):
+        count = known - (rank < known)
+        lowest, low, high, highest = (
+            _take_other(ordered, rank, place) for place in (0 * count, (count - 1) // 2, count // 2, count - 1)
+        )
+        usual = np.where(count > 0, (low + high) / 2, np.nan)
+        spread = highest - lowest
+        scale = usual if relative else np.ones(len(usual))
+        differences = own - usual
+        if len(means) == PAIR:
+            differences = np.where(differences < 0, differences, 0.0)
+        seen = count * 2 >= len(means) - 1
+        yield seen & (np.abs(differences) > differs * scale) & (spread < agree * scale)
+
+
+def _take_other(ordered: npt.NDArray[np.float64], rank: IntArray, place: IntArray) -> FloatArray:
+    """Return the value at a place of each ordered column, the one of this rank left out."""
+    places = (place + (place >= rank)).clip(0, len(ordered) - 1)
+    taken: FloatArray = np.take_along_axis(ordered, places[np.newaxis], axis=0)[0]
+    return taken
 
 
 def is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -88,27 +89,29 @@ class MonitoringEnded(Rule):
                 recording=RECORD,
             )
             return
+        gpu_series = [_OtherSeries(name=phrases.gpu_name(name), times=one, is_gpu=True) for name, one in ends.items()]
+        # a GPU does not end later than itself
+        by_end = sorted([*other_series, *gpu_series], key=lambda one: -int(one.times[-1]))
         later_series = {}
         for device, answer_times in ends.items():
-            others = [
-                _OtherSeries(name=phrases.gpu_name(name), times=one, is_gpu=True)
-                for name, one in ends.items()
-                if name != device
-            ]
-            later = self._find_longest_later(answer_times, [*other_series, *others], context.series[device].interval)
+            later = self._find_longest_later(answer_times, by_end, context.series[device].interval)
             if later is not None and device not in lost_devices:
                 later_series[device] = later
         yield from self._build_findings(context, ends, later_series)
 
-    def _find_longest_later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
-        """Return the series that goes on longest after the samples of a GPU, None where none does."""
-        limit = round(max(self.early.value, self.steps.value * interval) * 1e6)
-        late = [one for one in others if self._is_later(own, one.times, limit)]
-        return max(late, key=lambda one: int(one.times[-1]), default=None)
+    def _find_longest_later(self, own: IntArray, by_end: list[_OtherSeries], interval: float) -> _OtherSeries | None:
+        """Return the series that goes on longest after the samples of a GPU, None where none does.
+
+        The series come in the order of their ends, the last first.
+        """
+        limit = int(own[-1]) + round(max(self.early.value, self.steps.value * interval) * 1e6)
+        late = takewhile(lambda one: one.times[-1] > limit, by_end)
+        return next((one for one in late if self._is_later(own, one.times, limit)), None)
 
     def _is_later(self, own: IntArray, other: IntArray, limit: int) -> bool:
         after = int(other[-1] - own[-1])
-        if int((other > own[-1] + limit).sum()) < certainty.FEW_READINGS or other[0] > own[-1]:
+        readings_after = len(other) - int(np.searchsorted(other, limit, side="right"))
+        if readings_after < certainty.FEW_READINGS or other[0] > own[-1]:
             return False
         return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
 

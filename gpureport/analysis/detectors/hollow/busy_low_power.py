@@ -133,10 +133,10 @@ class HollowUtil(Rule):
             name: hollow_episodes.find_job_episodes(context, one, scales[name], limits)
             for name, one in context.gpus().items()
         }
-        groups = []
+        peers, groups = hollow_causes.find_peer_signs(context, episodes, scales), []
         for name, spans in episodes.items():
             for one in np.split(spans, len(spans)) if len(spans) else ():
-                signs = hollow_causes.measure_signs(context, name, {**episodes, name: one}, scales)
+                signs = hollow_causes.measure_signs(context, name, one, scales[name], next(peers))
                 cause = hollow_causes.name_cause(signs)
                 groups.append(HollowGroup(devices=(name,), spans=one, signs=(signs,), cause=cause))
         return groups

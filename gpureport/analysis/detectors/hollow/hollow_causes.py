@@ -1,6 +1,6 @@
 """Causes of hollow work: a hung collective, a wait for a slower peer, or kernels too small to fill the GPU."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.stretch_means import average_stretches, find_stretch_rows
 from gpureport.analysis.signals.power_of_limit import PowerOfLimit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -62,27 +63,68 @@ class HollowSigns:
         return min(max(self.power_share if np.isnan(self.active) else self.active, 0.0), 1.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSigns:
+    """What is seen on the other GPUs of the job during an episode of one.
+
+    Attributes:
+        dead: those that did nothing.
+        working: those that worked hard.
+        hollow_seconds: for how long of the episode that one was hollow that was so for longest.
+    """
+
+    dead: tuple[str, ...]
+    working: tuple[str, ...]
+    hollow_seconds: float
+
+
+def find_peer_signs(
+    context: Context, episodes: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None]
+) -> Iterator[PeerSigns]:
+    """Yield what is seen on the other GPUs during each episode, GPU by GPU: each is looked at for all of them at once.
+
+    Args:
+        context: the recording.
+        episodes: episodes of every GPU by device id.
+        scales: its power scale, likewise.
+    """
+    owners = np.repeat(np.array(list(episodes), dtype=np.str_), [len(spans) for spans in episodes.values()])
+    starts, ends = np.concatenate([intervals.NO_SPANS, *episodes.values()]).T
+    dead: list[list[str]] = [[] for _ in owners]
+    working: list[list[str]] = [[] for _ in owners]
+    hollow = np.zeros(len(owners))
+    for name in context.active if len(owners) else ():
+        series, scale = context.series[name], scales[name]
+        others = np.flatnonzero(owners != name)
+        first, stop = find_stretch_rows(series, starts[others], ends[others])
+        for place in others[average_stretches(series.values(UTILISATION), first, stop) <= DEAD.value].tolist():
+            dead[place].append(name)
+        if scale is not None:
+            for place in others[average_stretches(scale.share, first, stop) >= HARD.value].tolist():
+                working[place].append(name)
+        shared = intervals.overlap_seconds(starts[others], ends[others], episodes[name])
+        hollow[others] = np.maximum(hollow[others], shared)
+    for still, hard, seconds in zip(dead, working, hollow.tolist(), strict=True):
+        yield PeerSigns(dead=tuple(still), working=tuple(hard), hollow_seconds=seconds)
+
+
 def measure_signs(
-    context: Context, device: str, episodes: Mapping[str, Spans], scales: Mapping[str, PowerOfLimit | None]
+    context: Context, device: str, spans: Spans, scale: PowerOfLimit | None, peers: PeerSigns
 ) -> HollowSigns:
-    """Return the signs in the series of one GPU and its peers during its episodes."""
-    series, spans = context.series[device], episodes[device]
-    dram = _average_inside(series, series.values(DRAM), spans)
-    others = [context.series[name] for name in context.active if name != device]
-    covered = [intervals.total_seconds(intervals.intersection(spans, episodes[each.device.id])) for each in others]
+    """Return the signs in the series of one GPU and its peers during an episode."""
+    series = context.series[device]
+    dram = _average_inside(series, DRAM, spans)
+    share = np.full(len(series), np.nan) if scale is None else scale.share
+    first, stop = find_stretch_rows(series, spans[:, 0], spans[:, 1])
     return HollowSigns(
-        power_share=_average_power_share(series, scales[device], spans),
-        active=_average_inside(series, series.values(SM), spans),
-        tensor=_average_inside(series, series.values(TENSOR), spans),
-        memory_traffic=_average_inside(series, series.values(CONTROLLER), spans) if np.isnan(dram) else dram,
+        power_share=_average(share[int(first[0]) : int(stop[0])]),
+        active=_average_inside(series, SM, spans),
+        tensor=_average_inside(series, TENSOR, spans),
+        memory_traffic=_average_inside(series, CONTROLLER, spans) if np.isnan(dram) else dram,
         busiest_core_load=_find_busiest_core_load(context, series, spans),
-        dead_peers=tuple(
-            each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= DEAD.value
-        ),
-        working_peers=tuple(
-            each.device.id for each in others if _average_power_share(each, scales[each.device.id], spans) >= HARD.value
-        ),
-        has_hollow_peers=max(covered, default=0.0) >= TOGETHER.value * intervals.total_seconds(spans),
+        dead_peers=peers.dead,
+        working_peers=peers.working,
+        has_hollow_peers=peers.hollow_seconds >= TOGETHER.value * intervals.total_seconds(spans),
     )
 
 
@@ -106,13 +148,13 @@ def find_rows_inside(series: DeviceSeries, spans: Spans) -> BoolArray:
     return intervals.contains(spans, series.times - series.shift)
 
 
-def _average_inside(series: DeviceSeries, values: FloatArray, spans: Spans) -> float:
-    rows = find_rows_inside(series, spans) & ~np.isnan(values)
-    return float(values[rows].mean()) if rows.any() else float("nan")
+def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
+    return _average(series.find_values(metric, spans))
 
 
-def _average_power_share(series: DeviceSeries, scale: PowerOfLimit | None, spans: Spans) -> float:
-    return float("nan") if scale is None else _average_inside(series, scale.share, spans)
+def _average(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _find_busiest_core_load(context: Context, series: DeviceSeries, spans: Spans) -> float:

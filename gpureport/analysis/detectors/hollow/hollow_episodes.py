@@ -104,7 +104,7 @@ def find_episodes(
     spans = bins.mask_to_spans(is_hollow, max(MEAN_SECONDS.value, 2 * bins.width), shortest)
     device = series.device.id
     spans = intervals.difference(
-        spans, intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
+        spans, intervals.collect_finding_spans(context.findings_on(device), device, EXPLAINING_KINDS)
     )
     return intervals.drop_shorter(intervals.difference(spans, intervals.to_spans(series.gaps)), shortest)
 

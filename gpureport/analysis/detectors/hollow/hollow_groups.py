@@ -43,9 +43,14 @@ def group_episodes(groups: Sequence[HollowGroup], together: float) -> list[Hollo
 
 
 def _happen_together(one: HollowGroup, other: HollowGroup, together: float) -> bool:
+    if one.spans[0, 0] >= other.spans[-1, 1] or other.spans[0, 0] >= one.spans[-1, 1]:
+        # most are: far apart, they share no time
+        return False
+    if set(one.devices) & set(other.devices):
+        return False
     shared = intervals.total_seconds(intervals.intersection(one.spans, other.spans))
     either = intervals.total_seconds(intervals.union(np.concatenate([one.spans, other.spans])))
-    return not set(one.devices) & set(other.devices) and shared >= together * either
+    return shared >= together * either
 
 
 def _merge_groups(one: HollowGroup, other: HollowGroup) -> HollowGroup:

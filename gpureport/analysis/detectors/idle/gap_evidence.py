@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpureport.analysis.detectors.idle import gap_causes
+from gpureport.analysis.detectors.idle import busy_peers
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.signals.idle_runs import IdleRun
@@ -20,6 +20,6 @@ def build_power_evidence(run: IdleRun, resting: Threshold) -> tuple[Evidence, ..
     if run.highest_power is None or run.samples >= run.needed:
         return ()
     drawn = compare_with_limit(
-        gap_causes.POWER, "highest of the gap, from rest (0) to work (1)", run.highest_power, "<=", resting
+        busy_peers.POWER, "highest of the gap, from rest (0) to work (1)", run.highest_power, "<=", resting
     )
     return (drawn,)

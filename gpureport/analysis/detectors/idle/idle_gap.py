@@ -1,6 +1,6 @@
 """Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.detectors.idle import (
+    busy_peers,
     gap_causes,
     gap_evidence,
     gap_wording,
@@ -16,6 +17,7 @@ from gpureport.analysis.detectors.idle import (
     stall_grouping,
 )
 from gpureport.analysis.detectors.idle.gap_causes import Cause
+from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
 from gpureport.analysis.job.phases import LATE, UTILISATION
@@ -144,7 +146,7 @@ class IdleGap(Rule):
     )
     requires = ((UTILISATION,),)
     after = waiting_gpus.WAIT_KINDS
-    wants = (gap_causes.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
+    wants = (busy_peers.POWER, gap_causes.IOWAIT, gap_causes.READS, gap_causes.WRITES)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
@@ -159,8 +161,8 @@ class IdleGap(Rule):
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
-    hang: ClassVar[Threshold] = gap_causes.HANG
-    peers: ClassVar[Threshold] = gap_causes.PEERS
+    hang: ClassVar[Threshold] = busy_peers.HANG
+    peers: ClassVar[Threshold] = busy_peers.PEERS
     spinning: ClassVar[Threshold] = gap_causes.SPINNING
     collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
     iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
@@ -197,14 +199,15 @@ class IdleGap(Rule):
             return
         if context.window is None:
             return
-        found: list[Finding] = []
+        candidates: dict[str, list[GapCandidate]] = {}
         events = job_events.find_job_events(context.recording)
         for device, series in context.gpus().items():
             if series.is_recorded(UTILISATION):
                 yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
-                found.extend(self._find_gaps(context, context.window, events, device))
+                candidates[device] = self._find_candidates(context, context.window, device)
             else:
                 yield from (missing_metrics.not_recorded(kind, device, UTILISATION) for kind in self.kinds)
+        found = list(self._build_findings(context, context.window, events, candidates))
         yield from found
         for stall in stall_grouping.find_stalls(context, found):
             share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
@@ -214,14 +217,13 @@ class IdleGap(Rule):
             agree = periodicity.AGREE_FEW if stall.gap_count < periodicity.FEW.value else periodicity.AGREE
             yield stall_grouping.build_stall_finding(context, stall, share, severity, agree)
 
-    def _find_gaps(
-        self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
-    ) -> Iterator[Finding]:
+    def _find_candidates(self, context: Context, window: Interval, device: str) -> list[GapCandidate]:
+        """Return what may be gaps of a GPU, and waits that look like them."""
         series = context.series[device]
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
-        candidates = [
+        return [
             part
             for job in context.jobs
             for part in input_wait_overlap.separate_gaps_from_waits(
@@ -234,25 +236,34 @@ class IdleGap(Rule):
                 coarse=series.interval > self.coarse.value,
             )
         ]
-        spans = [part.interval for part in candidates]
-        gap_causes_found = gap_causes.find_gap_causes(context, device, spans, events, self.still.value)
-        gap_causes_found = [
-            Cause(name="data") if part.is_wait else cause
-            for part, cause in zip(candidates, gap_causes_found, strict=True)
-        ]
-        causes = stall_grouping.mark_periodic(spans, gap_causes_found)
-        lost_share = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
+
+    def _build_findings(
+        self,
+        context: Context,
+        window: Interval,
+        events: tuple[JobEvents, ...],
+        candidates: Mapping[str, Sequence[GapCandidate]],
+    ) -> Iterator[Finding]:
+        """Yield a finding a gap, GPU by GPU."""
+        spans = {device: [part.interval for part in parts] for device, parts in candidates.items()}
+        found = gap_causes.find_gap_causes(context, spans, events, self.still.value)
+        trains = training_signs.is_training(context.recording, events)
+        work_seconds = intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
-        between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
-        if not training_signs.is_training(context.recording, events):
-            causes = self._mark_requests(spans, causes, lost_share, between)
-        gaps = [
-            _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
-            for part, cause in zip(candidates, causes, strict=True)
-        ]
         several = len(context.gpus()) > 1
-        for gap in gaps:
-            yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
+        for device, parts in candidates.items():
+            series, own = context.series[device], spans[device]
+            causes = [
+                Cause(name="data") if part.is_wait else cause for part, cause in zip(parts, found[device], strict=True)
+            ]
+            causes = stall_grouping.mark_periodic(own, causes)
+            lost_share = sum(span.seconds for span in own) / work_seconds
+            between = input_wait_overlap.average_between_gaps(series, [*own, *outside], window)
+            if not trains:
+                causes = self._mark_requests(own, causes, lost_share, between)
+            for part, cause in zip(parts, causes, strict=True):
+                gap = _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
+                yield self._build_finding(gap, series, self._rate_cost(gap, lost_share, between), several=several)
 
     def _rate_cost(self, gap: _Gap, lost_share: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how severe that is; a job with little work to do is no problem."""

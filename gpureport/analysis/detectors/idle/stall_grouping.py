@@ -66,8 +66,11 @@ class Stall:
 def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
     """Return the stalls; GPUs with the same period share one. In the order of the GPUs."""
     stalls: list[Stall] = []
+    by_device: dict[tuple[str, ...], list[Finding]] = {}
+    for gap in gaps:
+        by_device.setdefault(gap.devices, []).append(gap)
     for device in context.gpus():
-        stall = _find_stall(device, gaps)
+        stall = _find_stall(device, by_device.get((device,), ()))
         if stall is None:
             continue
         matching = next((old for old in stalls if abs(old.seconds - stall.seconds) <= _SAME * old.seconds), None)
@@ -79,10 +82,7 @@ def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
 
 
 def _find_stall(device: str, gaps: Sequence[Finding]) -> Stall | None:
-    own = sorted(
-        (gap for gap in gaps if gap.devices == (device,) and gap.cause not in NON_PERIODIC_CAUSES),
-        key=lambda gap: gap.intervals,
-    )
+    own = sorted((gap for gap in gaps if gap.cause not in NON_PERIODIC_CAUSES), key=lambda gap: gap.intervals)
     period = periodicity.find_period(np.array([gap.intervals[0].start for gap in own], dtype=np.int64))
     if period is None:
         return None

@@ -76,7 +76,7 @@ def _read_named_reasons(series: DeviceSeries) -> Iterator[_ReasonRows]:
 def _read_unnamed_bits(series: DeviceSeries) -> Iterator[_ReasonRows]:
     if not series.is_recorded(_UNKNOWN):
         return
-    masks = columns.integers(series.table.column(_UNKNOWN)).astype(np.uint64)
+    masks = columns.integers(series.rows.column(_UNKNOWN)).astype(np.uint64)
     every = int(np.bitwise_or.reduce(masks))
     for place in range(_BITS):
         if every >> place & 1:

@@ -65,3 +65,14 @@ def find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
     return np.asarray(
         intervals.contains(stretches, series.times) | np.isin(series.times, stretches[:, 1]), dtype=np.bool_
     )
+
+
+def find_highest(series: DeviceSeries, metric: str, stretches: Spans) -> float | None:
+    """Return the highest value of a metric in stretches, their ends included; None without one."""
+    values = series.values(metric)
+    first = np.searchsorted(series.times, stretches[:, 0])
+    stop = np.searchsorted(series.times, stretches[:, 1], side="right")
+    bounds = zip(first.tolist(), stop.tolist(), strict=True)
+    inside = np.concatenate([np.zeros(0), *(values[start:end] for start, end in bounds)])
+    known = inside[~np.isnan(inside)]
+    return float(known.max()) if len(known) else None

@@ -10,6 +10,7 @@ from gpureport.analysis.detectors.throttling import throttle_wording, throttled_
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_episodes import (
     build_counter_evidence,
+    find_highest,
     find_rows,
     join_while_hot,
     measure_throttled_seconds,
@@ -257,15 +258,11 @@ class Throttling(Rule):
 
     def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU got far hotter than the others at the same time."""
-        others = [
-            float(np.nanmax(part))
-            for name, other in context.gpus().items()
-            if name != episodes.device
-            and len(part := other.values("gpu_temperature_celsius")[find_rows(other, episodes.spans)])
-            and not np.isnan(part).all()
-        ]
-        own = series.values("gpu_temperature_celsius")[find_rows(series, episodes.spans)]
-        if not others or np.isnan(own).all():
+        peers = (one for name, one in context.gpus().items() if name != episodes.device)
+        highest = (find_highest(one, "gpu_temperature_celsius", episodes.spans) for one in peers)
+        others = [value for value in highest if value is not None]
+        own = find_highest(series, "gpu_temperature_celsius", episodes.spans)
+        if not others or own is None:
             return ""
-        excess = float(np.nanmax(own)) - float(np.median(others))
+        excess = own - float(np.median(others))
         return f" It was {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""

@@ -81,7 +81,7 @@ class HostMemory(Rule):
         """Yield at most one finding for each host beside whose GPUs wait."""
         for host, series in context.hosts().items():
             gpus_of_host = [n for n, one in context.gpus().items() if series.device.node in {None, one.device.node}]
-            waits = [intervals.collect_finding_spans(context.earlier_findings, name, _WAITS) for name in gpus_of_host]
+            waits = [intervals.collect_finding_spans(context.findings_on(name), name, _WAITS) for name in gpus_of_host]
             spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue

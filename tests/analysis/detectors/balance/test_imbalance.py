@@ -4,8 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
+from gpureport.analysis.detectors.balance.peer_differences import find_uneven_bins
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged
@@ -142,3 +145,23 @@ def test_a_peer_without_a_value_meanwhile_is_left_out_of_the_comparison() -> Non
     (finding,) = found(analyze(recording(util=[silent, _LESS, _BUSY, _BUSY])), "imbalance")
     assert finding.devices == ("gpu:1",)
     assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([2, 3, 4, 7]), st.booleans())
+def test_each_gpu_is_set_against_the_median_of_the_others(seed: int, count: int, relative: bool) -> None:  # noqa: FBT001 - given by Hypothesis
+    """However many there are, as if the others were ordered anew for each."""
+    chance = np.random.default_rng(seed)
+    means = chance.choice([0.2, 0.5, 0.55, 0.6, 0.9, np.nan], (count, 30))
+    means[:, means.shape[1] // 2 :] = np.where(chance.random((count, 15)) < 0.8, 0.55, means[:, :15])
+    named = {str(place): row for place, row in enumerate(means)}
+    uneven = find_uneven_bins(named, 0.2, 0.12, relative=relative)
+    for place, column in np.ndindex(means.shape):
+        own, others = means[place, column], np.delete(means[:, column], place)
+        known = others[~np.isnan(others)]
+        expected = False
+        if len(known) and 2 * len(known) >= count - 1:
+            usual = float(np.median(known))
+            scale = usual if relative else 1.0
+            is_far = own - usual < -0.2 * scale if count == 2 else abs(own - usual) > 0.2 * scale
+            expected = bool(is_far and np.ptp(known) < 0.12 * scale)
+        assert uneven[str(place)][column] == expected

@@ -1,7 +1,5 @@
 """Stretches without samples."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -53,4 +51,4 @@ def test_one_sample_of_each_gpu_covers_nothing_that_could_be_told() -> None:
     """Read one after the other, they give the run a length, and own none of it."""
     run = recording(util=[[50.0, 50.0], [50.0, 50.0]], times=[0.0, 0.2])
     series = run.series.take([0, 3])
-    assert analyze(replace(run, series=series)).coverage_ratio is None
+    assert analyze(run.with_series(series)).coverage_ratio is None

@@ -1,7 +1,5 @@
 """Recorders that stop before the job."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -92,5 +90,5 @@ def test_a_gpu_that_vanishes_beside_others_has_no_full_disk() -> None:
     """What writes for the others still writes."""
     run = recording(util=[_UTIL, _UTIL])
     rows = run.series.slice(0, len(run.rows_of("gpu:0")) + 100)
-    (finding,) = found(analyze(replace(run, series=rows)), "monitoring_ended")
+    (finding,) = found(analyze(run.with_series(rows)), "monitoring_ended")
     assert (finding.devices, "full disk" in finding.recommendation) == (("gpu:1",), False)

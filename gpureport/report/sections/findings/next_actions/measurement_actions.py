@@ -88,7 +88,7 @@ def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Measurement]:
 def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[Measurement]:
     """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
     named = [group for group in groups if group.kind in _UNEXPLAINED and group.cause in {None, "unknown"}]
-    if not named or any(run.recording.series.schema.get_field_index(_CPU) >= 0 for run in runs):
+    if not named or any(run.recording.rows.schema.get_field_index(_CPU) >= 0 for run in runs):
         return
     yield Measurement(
         action=Action(

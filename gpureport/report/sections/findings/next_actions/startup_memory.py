@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-import numpy as np
-
 from gpureport import columns
 from gpureport.analysis.job.jobs import EMPTY_MEMORY
 from gpureport.report.runs.report_run import ReportRun
@@ -38,14 +36,14 @@ def measure_empty_startup(run: ReportRun) -> tuple[float, float] | None:
     None where the run has no start-up, or no GPU memory was recorded.
     """
     phase = next((phase for phase in run.analysis.phases if phase.kind == "startup"), None)
-    if phase is None or run.run.interval is None or _USED not in run.recording.series.schema.names:
+    if phase is None or run.run.interval is None or _USED not in run.recording.rows.schema.names:
         return None
     length = phase.interval.seconds
     first_uses = []
     for gpu in run.run.gpus:
-        rows = run.recording.rows_of(gpu.id)
-        times = columns.integers(rows["timestamp"])
-        used = np.asarray(rows[_USED].to_numpy(), dtype=np.float64)
+        rows = run.recording.rows.rows_of(gpu.id)
+        times = columns.integers(rows.column("timestamp"))
+        used = columns.floats(rows.column(_USED))
         held = times[used > EMPTY_MEMORY.value]
         first_uses.append((float(held[0]) - phase.interval.start) / 1e6 if len(held) else length)
     return (min(max(min(first_uses), 0.0), length), length) if first_uses else None
