@@ -131,7 +131,7 @@ def read_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
     return open_series(path, names, devices, expected).read(devices)
 
 
-def open_series(path: Path, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> SeriesFile:
+def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None = None) -> SeriesFile:
     """Return the series of a run to be read device by device; arguments and errors are those of `read_series`."""
     file = SeriesFile(path, names, expected)
     if unknown := {*file.devices} - {*devices}:

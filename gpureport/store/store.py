@@ -206,7 +206,7 @@ class Store:
         return Recording(run=entry.run, rows=rows, training=training)
 
     @staticmethod
-    def _read_rows(path: Path, stored: StoredRun, devices: list[str]) -> SeriesRows:
+    def _read_rows(path: Place, stored: StoredRun, devices: list[str]) -> SeriesRows:
         """Return all rows of a run, those of a long one in its file; without a hash only reading shows damage."""
         file = series_reader.open_series(path, stored.columns, devices, stored.series_sha256)
         rows = StoredRows(file, devices)
