@@ -1,13 +1,10 @@
 """Runs of any length on any number of GPUs, made without a log: eight GPUs a node, idle gaps at a fixed distance.
 
-As a `ReadableRun`, one is written into a store device by device, so that a run larger than memory can be made:
-`python -m tests.benchmarks.long_runs STORE [--gpus 8] [--hours 168] [--interval 1] [--gap-every 600]`.
+As a `ReadableRun`, one is written into a store device by device, so that a run larger than memory can be made.
 """
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +13,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.data_quality import Quality
-from gpureport.importers import IMPORTER_VERSION
-from gpureport.recording import Device, Recording, Run
-from gpureport.series_table import METRIC_TYPES, collect_series, empty_training
-from gpureport.store import Store
+from gpureport.recording import Device, Run
+from gpureport.series_table import METRIC_TYPES, empty_training
 from tests.builders import GIB, START
 
 GPUS_PER_NODE = 8
@@ -62,6 +57,11 @@ class LongRun:
             self.together,
         )
         return "".join(f"{size:06x}" for size in sizes)
+
+    @property
+    def source_state(self) -> None:
+        """Nothing that could change."""
+        return
 
     @property
     def rows(self) -> int:
@@ -132,11 +132,6 @@ class LongRun:
         """Return no rejected line."""
         return b""
 
-    def recording(self) -> Recording:
-        """Return the run in memory."""
-        run = self.run()
-        return Recording(run=run, series=collect_series(self.batches(), {}, [device.id for device in run.devices]))
-
 
 def _build_batch(device: Device, seconds: Floats, idle: npt.NDArray[np.bool_], chance: np.random.Generator) -> pa.Table:
     """Return some rows of a device, times in seconds since the start."""
@@ -185,20 +180,3 @@ def _make_host_values(idle: npt.NDArray[np.bool_], chance: np.random.Generator) 
         "host_disk_read_bytes_per_second": chance.integers(20, 60, rows) * 1e6,
         "host_disk_write_bytes_per_second": np.where(idle, 900e6, 1e5),
     }
-
-
-def main() -> None:
-    """Write a run into a store, and print its id."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--gpus", type=int, default=8)
-    parser.add_argument("--hours", type=float, default=168.0)
-    parser.add_argument("--interval", type=float, default=1.0)
-    parser.add_argument("--gap-every", type=float, default=600.0)
-    given = parser.parse_args()
-    made = LongRun(gpus=given.gpus, hours=given.hours, interval=given.interval, gap_every=given.gap_every or None)
-    print(Store(given.store).write(made, IMPORTER_VERSION).run.id)  # noqa: T201 - its output is its use
-
-
-if __name__ == "__main__":
-    main()

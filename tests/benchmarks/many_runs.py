@@ -1,18 +1,10 @@
-"""Many runs to measure growth by: a folder of logs, a store with a history of nights, a database of MLflow.
+"""Many runs to measure growth by: a folder of logs, a store of copies of a run, a history of nights."""
 
-Run by hand: `python -m tests.benchmarks.many_runs [--logs 100 500 2000] [--nights 30 120 365] [--tracked 10 100 400]`
-prints the processor time of each size: of finding and reading logs, of a site that was lost, and of the first and the
-second reading of a tracker.
-"""
-
-import argparse
 import shutil
-import sys
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 from gpureport.analysis import analyze
 from gpureport.cli.runs.run_sampling import sample_runs
@@ -20,9 +12,10 @@ from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, 
 from gpureport.nightly.history import capture
 from gpureport.nightly.history.night_history import History
 from gpureport.nightly.history.nightly_record import NightlyRecord
-from gpureport.store import Store, run_json
-from tests.benchmarks import mlflow
-from tests.benchmarks.report_cpu import cpu_seconds
+from gpureport.recording import Run
+from gpureport.store import Entry, Store, run_json
+from tests.benchmarks.long_runs import LongRun
+from tests.local_place import local
 from tests.nightly.made import day
 
 _HEADER = (
@@ -72,43 +65,27 @@ def write_nights(folder: Path, nights: int, jobs: int = 3) -> Store:
         runs = []
         for job, (entry, captured) in enumerate(entries):
             name = f"{number * jobs + job:016x}"
-            copied = shutil.copytree(entry.folder, entry.folder.parent / name)
-            stored = replace(entry.stored, run=replace(entry.run, id=name))
-            (Path(copied) / "run.json").write_text(run_json.dump_run(stored), encoding="utf-8")
+            folder_of_run = local(entry.folder)
+            _describe_run(shutil.copytree(folder_of_run, folder_of_run.with_name(name)), entry, entry.run)
             runs.append(replace(captured, run_id=name))
         command = "gpureport nightly"
         history.append(NightlyRecord(date=day(number), label="", command=command, version="1", runs=tuple(runs)))
     return store
 
 
-def _cost(*arguments: str) -> float:
-    return cpu_seconds([sys.executable, "-m", "gpureport", "-q", *arguments])
+def write_copies(folder: Path, count: int) -> Store:
+    """Fill a store with a run, and with descriptions of copies under other ids, names and users; return it."""
+    store = Store(folder / "store")
+    entry = store.write(LongRun(gpus=8, hours=0.1, gap_every=None), IMPORTER_VERSION)
+    for number in range(1, count):
+        copy = local(entry.folder).with_name(f"{number:032x}")
+        copy.mkdir()
+        tags = (("user", f"user{number % 97}"), ("node", f"node{number % 31}"))
+        _describe_run(copy, entry, replace(entry.run, name=f"job{number}", tags=tags))
+    return store
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--logs", type=int, nargs="*", default=[100, 500, 2000])
-    parser.add_argument("--nights", type=int, nargs="*", default=[30, 120, 365])
-    parser.add_argument("--tracked", type=int, nargs="*", default=[10, 100, 400])
-    given = parser.parse_args()
-    with TemporaryDirectory() as name:
-        for count in given.logs:
-            for layout in ("flat", "nested"):
-                logs = write_logs(Path(name, f"{layout}-{count}"), count, nested=layout == "nested")
-                seconds = _cost("ingest", str(logs), "--store", f"{logs}-store")
-                print(f"{count} logs, {layout}: ingest {seconds:.1f} s")  # noqa: T201 - its output is its use
-        for count in given.nights:
-            store = str(write_nights(Path(name, f"nights-{count}"), count).folder)
-            lost, again = (_cost("nightly", "--store", store, "--site", f"{store}-site") for _ in range(2))
-            print(f"{count} nights: lost site {lost:.1f} s, pages again {again:.1f} s")  # noqa: T201 - as above
-        empty = mlflow.empty(Path(name, "empty.db"))
-        for count in given.tracked:
-            source = mlflow.filled(Path(shutil.copy(empty, Path(name, f"{count}.db"))), count, 1000)
-            first, second = (_cost("ingest", f"mlflow:{source}", "--store", f"{source}-store") for _ in range(2))
-            print(f"{count} runs of MLflow: first {first:.1f} s, again {second:.1f} s")  # noqa: T201 - as above
-            source.unlink()
-
-
-if __name__ == "__main__":
-    main()
+def _describe_run(folder: Path, entry: Entry, run: Run) -> None:
+    """Write the `run.json` of a copy of a run into its folder."""
+    stored = replace(entry.stored, run=replace(run, id=folder.name))
+    (folder / "run.json").write_text(run_json.dump_run(stored), encoding="utf-8")
