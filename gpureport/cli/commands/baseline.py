@@ -13,9 +13,9 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.completion import complete_baselines, complete_sources
 from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
+from gpureport.cli.sources import source_names, source_readings
 from gpureport.errors import SettingsError
 from gpureport.store.stored_names import BASELINES
 
@@ -79,11 +79,13 @@ def _is_ignored_by_git(folder: Path) -> bool:
 def _find_entries(place: "Store", sources: tuple[str, ...], options: SourceOptions) -> "Iterator[Entry]":
     """Yield the runs of sources as the store holds them."""
     if options.input.as_one_run:
-        yield from (store_run(place, reading, force=False)[0] for reading in named_runs.find_readings(sources, options))
+        yield from (
+            store_run(place, reading, force=False)[0] for reading in source_readings.find_readings(sources, options)
+        )
         return
     for source, own in options.for_each(sources):
         if source_names.is_source(source, own):
-            for reading in named_runs.find_readings([source], own):
+            for reading in source_readings.find_readings([source], own):
                 yield store_run(place, reading, force=False)[0]
         else:
             yield relabel_stored_run(place, source, own)

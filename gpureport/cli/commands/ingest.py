@@ -11,8 +11,8 @@ from gpureport.cli.messages.styled_text import make_printable, print_error, wrap
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 from gpureport.cli.options.completion import complete_files
 from gpureport.cli.options.source_options import SourceOptions, source_options
-from gpureport.cli.runs import named_runs, source_names
 from gpureport.cli.runs.run_storing import store_run
+from gpureport.cli.sources import source_names, source_readings
 from gpureport.errors import SettingsError, SourceError
 
 _SOURCE = 3
@@ -36,11 +36,11 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     if options.anonymise:
         raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
     if listing:
-        for line in named_runs.list_tracked_runs(source, options):
+        for line in source_readings.list_tracked_runs(source, options):
             click.echo(make_printable(line))
         return 0
     store, failed = source_names.find_store(options), 0
-    waiting = deque(named_runs.find_readings(source, options))
+    waiting = deque(source_readings.find_readings(source, options))
     while waiting:
         # frees each run once it is stored: a tracker may hold a thousand
         reading = waiting.popleft()

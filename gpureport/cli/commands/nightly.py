@@ -19,7 +19,8 @@ from gpureport.cli.results import gate as gates
 from gpureport.cli.results import report_output
 from gpureport.cli.results.captured_night import measure_runs, read_night
 from gpureport.cli.results.night_reports import NightReports
-from gpureport.cli.runs import analyses, source_names
+from gpureport.cli.runs import analyses
+from gpureport.cli.sources import source_names
 from gpureport.errors import SettingsError
 from gpureport.places import RemotePath
 

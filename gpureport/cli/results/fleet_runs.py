@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import progress
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import label_tables, named_runs, source_names, stored_runs
+from gpureport.cli.runs import stored_runs
 from gpureport.cli.runs.run_storing import store_run
+from gpureport.cli.sources import label_tables, source_names, source_readings
 from gpureport.errors import SettingsError, StoreError
 from gpureport.store.run_selection import Condition, RunSelection
 
@@ -97,7 +98,7 @@ def _read_sources(
     ids = {lookup.find(name).run.id for name in named}
     logs = [source for source in sources if source not in named]
     # a table of jobs does not travel to workers: it labels what is stored afterwards
-    readings = named_runs.find_readings(logs, options.with_labels(label_table=None)) if logs else []
+    readings = source_readings.find_readings(logs, options.with_labels(label_table=None)) if logs else []
     folder = locate_store(store.folder)
     tasks = [ReadTask(store=folder, reading=reading, read=store_run) for reading in readings]
     with progress.show_stage("Reading logs") as stage:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpureport.cli.runs import named_runs, source_names
+from gpureport.cli.runs import named_runs
+from gpureport.cli.sources import source_names
 from gpureport.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors
 from gpureport.cli.messages.progress import show_progress
-from gpureport.cli.runs import fetched_sources, named_runs, source_joining, source_names
+from gpureport.cli.sources import fetched_sources, source_joining, source_names, source_readings
 from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read_each_run(
         if len(group) == 1 and not source_names.is_source(group[0], options):
             yield from read_stored(group[0])
             return
-        readings = named_runs.find_readings(group, options)
+        readings = source_readings.find_readings(group, options)
     except (SourceError, StoreError) as error:
         yield SourceError(whole, error.what, error.hint)
         return

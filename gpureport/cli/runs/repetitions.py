@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gpureport.cli.runs import run_sampling, source_names
+from gpureport.cli.runs import run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
+from gpureport.cli.sources import source_names
 from gpureport.comparison.verdicts.calibration import measure_store_noise, repetition_key
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gpureport.cli.runs.label_tables import build_labels
+from gpureport.cli.sources.label_tables import build_labels
 from gpureport.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:

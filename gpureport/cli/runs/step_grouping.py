@@ -11,7 +11,7 @@ import click
 
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.runs import named_runs, step_file, stored_runs
-from gpureport.cli.runs.skipped_sources import list_names
+from gpureport.cli.sources.skipped_sources import list_names
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
 from gpureport.errors import SettingsError
 

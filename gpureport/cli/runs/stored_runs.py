@@ -8,7 +8,7 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import source_names
+from gpureport.cli.sources import source_names
 from gpureport.errors import SettingsError, StoreError
 from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import list_baseline_names

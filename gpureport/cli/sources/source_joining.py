@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.runs import source_names
+from gpureport.cli.sources import source_names
 from gpureport.errors import SourceError
 
 if TYPE_CHECKING:
