@@ -9,6 +9,7 @@ _ELSEWHERE = {
     Path("fuzz/measuring.py"): "run by hand",
     Path("fuzz/recordings_by_hand.py"): "as above",
     Path("importers/trackers/mlflow/real.py"): "waits for a server to start",
+    Path("places/s3_server.py"): "as above",
     Path("recorder/recorded.py"): "waits for a recording to begin",
     Path("recorder/stand_in.py"): "plays a log in real time",
     Path("store/forking.py"): "times an ingest so that the next ones are killed halfway",

@@ -23,5 +23,5 @@ def test_help_gives_an_example_and_fits_a_terminal(gpureport: Program, name: str
 def test_commands_come_in_the_order_of_use() -> None:
     """A newcomer records, then reports, then compares, then guards; a team looks at all runs."""
     names = program_group.list_commands(click.Context(program_group))
-    first = ["record", "report", "analyze", "compare", "check", "fleet", "nightly"]
+    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
     assert names[: len(first)] == first
