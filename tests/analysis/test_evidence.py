@@ -68,7 +68,7 @@ def test_in_labelled_runs(tmp_path: Path) -> None:
     assert [each for log in runs for each in contradictions(analyze(read(log)))] == []
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_in_random_recordings(seed: int) -> None:
     """Of stretches of any level in any order, which meet limits at their edges."""
     chance = np.random.default_rng(seed)

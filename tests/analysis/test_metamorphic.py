@@ -59,6 +59,7 @@ def without_run(analysis: Analysis, run: Analysis) -> Analysis:
     return replace(analysis, run=run.run)
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(one=PARTS, other=PARTS, share=st.floats(0.1, 0.9))
 def test_a_log_in_two_halves_is_the_log(tmp_path: Path, one: Parts, other: Parts, share: float) -> None:

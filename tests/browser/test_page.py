@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
-pytestmark = [pytest.mark.browser, pytest.mark.smoke]
+pytestmark = pytest.mark.browser
 
 _STRICT = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 """What Jenkins serves archived pages with: no script, and no style sheet inside the page."""
@@ -19,6 +19,7 @@ def background(page: "Page") -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
+@pytest.mark.smoke
 def test_it_loads_nothing_and_complains_of_nothing(browser: "Browser", page_file: Path) -> None:
     """One request, no message, the title of the report."""
     page = browser.new_page()
@@ -42,6 +43,7 @@ def test_the_page_does_not_scroll_sideways(browser: "Browser", page_file: Path, 
     page.close()
 
 
+@pytest.mark.smoke
 def test_dark_and_light(browser: "Browser", page_file: Path) -> None:
     """The page follows the reader's choice, figures included."""
     shown = []

@@ -265,6 +265,7 @@ def find_faults(schema: str, file: Path, text: str) -> str:
     return done.stdout if done.returncode else ""
 
 
+@pytest.mark.slow
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
     """It keeps the schema of workflows, and its actions are GitHub's own."""
     text = only_block("github-actions", "yaml")
@@ -292,6 +293,7 @@ def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
         assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
 
 
+@pytest.mark.slow
 def test_gitlab_pipeline_is_valid(tmp_path: Path) -> None:
     """It keeps the schema of pipelines."""
     text = only_block("gitlab-ci", "yaml")
@@ -354,6 +356,7 @@ def test_jenkins(bench: Bench, tmp_path: Path) -> None:
     bench.run_all([["sh", "-e", "-c", set_baseline]], tmp_path)
 
 
+@pytest.mark.slow
 def test_buildkite_pipeline_is_valid(tmp_path: Path) -> None:
     """It keeps the schema of pipelines, and has no variable for the upload to fill in."""
     text = only_block("buildkite", "yaml")

@@ -144,6 +144,7 @@ def simulate(
     return codes
 
 
+@pytest.mark.slow
 def test_eight_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing and unreadable logs, regressions, a new job, known findings, a damaged baseline: the two agree."""
     assert simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, 8) == {0, 1, 4}

@@ -86,7 +86,9 @@ def test_one_label_has_one_figure_in_a_run(folder: str) -> None:
         assert mine[0] <= whole[0] + mine[1] + whole[1], card.title
 
 
-@pytest.mark.parametrize("name", _CHAINS)
+@pytest.mark.parametrize(
+    "name", [name if name == "three steps" else pytest.param(name, marks=pytest.mark.slow) for name in _CHAINS]
+)
 def test_one_label_has_one_figure_in_a_chain(name: str) -> None:
     """Of every step, in the report and in the comparison, means of repetitions among them."""
     runs = _chain(name)

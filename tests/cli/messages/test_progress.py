@@ -67,6 +67,7 @@ def test_every_long_stage_is_named_on_a_terminal(folder: Path) -> None:
     assert out == ""
 
 
+@pytest.mark.slow
 def test_a_night_shows_its_stages(folder: Path) -> None:
     """So do the pages of a night."""
     seen, _ = watch(folder, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
@@ -81,6 +82,7 @@ def test_short_work_shows_nothing(folder: Path) -> None:
     assert "Analysing" not in seen
 
 
+@pytest.mark.slow
 def test_quiet_shows_nothing(folder: Path) -> None:
     """With -q nothing but errors is on the terminal."""
     assert watch(folder, "-q", "report", "gpu.csv.gz", "-o", "a.html")[0] == ""

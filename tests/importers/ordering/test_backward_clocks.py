@@ -173,6 +173,7 @@ def test_a_clock_that_is_often_set_back_is_no_second_writer(rows: int, every: fl
     np.testing.assert_allclose(np.diff(verdict.times), every * SECOND, atol=2)
 
 
+@pytest.mark.slow
 def test_many_recordings_in_reverse_order() -> None:
     """Each of twenty thousand recordings keeps its stamps, and each step back is named."""
     count = 20_000
@@ -304,6 +305,7 @@ def test_a_turned_log_appended_to_itself() -> None:
     assert sorted(verdict.writers.tolist()) == [COPY] * 300 + [1] * 300
 
 
+@pytest.mark.slow
 def test_shuffled_rows_are_given_up_soon() -> None:
     """Rows in no order at all keep their stamps, and no time is lost over them."""
     stamps = np.random.default_rng(1).permutation(200_000).astype(float).tolist()

@@ -159,6 +159,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         live_runs.find_live_runs(STORE, "", Selection())
 
 
+@pytest.mark.slow
 @WITH_CLIENT
 @pytest.mark.parametrize(
     ("given", "said"),
