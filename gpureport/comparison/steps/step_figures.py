@@ -53,12 +53,11 @@ class Measure:
 
 
 def _gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
-    return [
-        statistics
-        for analysis in analyses
-        for statistics in analysis.statistics
-        if statistics.device in {gpu.id for gpu in analysis.run.gpus}
-    ]
+    found: list[DeviceStatistics] = []
+    for analysis in analyses:
+        gpus = {gpu.id for gpu in analysis.run.gpus}
+        found += [statistics for statistics in analysis.statistics if statistics.device in gpus]
+    return found
 
 
 def _weighted_mean(gpus: Sequence[DeviceStatistics], metric: str) -> float | None:
