@@ -66,7 +66,7 @@ def test_readme_commands_are_those_of_continuous_integration() -> None:
     assert len(commands) == 2
     assert [command for command in commands if command not in run] == []
     # what the README leaves out
-    assert ".venv/bin/python -m pytest -m slow" in run
+    assert ".venv/bin/python -m pytest -m slow -n 4" in run
 
 
 def test_readme_example_runs() -> None:
