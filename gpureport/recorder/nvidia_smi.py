@@ -52,13 +52,13 @@ def choose_fields(program: str) -> tuple[str, ...]:
     return fields
 
 
-def query_words(program: str, fields: Sequence[str], interval: float) -> list[str]:
+def build_query_command(program: str, fields: Sequence[str], interval: float) -> list[str]:
     """Return the command that prints fields of every GPU at an interval, in seconds."""
     loop = ["-l", f"{interval:.0f}"] if interval == int(interval) else ["-lms", f"{interval * 1000:.0f}"]
     return [program, f"--query-gpu={','.join(fields)}", "--format=csv", *loop]
 
 
-def dmon_words(program: str, interval: float) -> list[str] | None:
+def build_dmon_command(program: str, interval: float) -> list[str] | None:
     """Return the command that prints PCIe traffic, and GPU activity where the driver counts it; None without dmon."""
     usage = _run([program, "dmon", "-h"])
     if "dmon" not in usage:

@@ -39,7 +39,7 @@ class Load(NamedTuple):
     """What the processes of a job use.
 
     Attributes:
-        cores: cores that all of them kept busy since the last look; None at the first look and without a process.
+        cores: cores that all of them kept busy since the last snapshot; None at the first and without a process.
         busiest: cores that the busiest of them kept busy; None as before.
         memory: resident memory of the largest of them; None without a process.
     """
@@ -50,7 +50,7 @@ class Load(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ProcessSnapshot:
     """The processes of a job at one time, by number."""
 
     at: float
@@ -63,7 +63,7 @@ class ProcessTree:
     def __init__(self, root: int) -> None:
         """Begin with the job's first process; nothing is read yet."""
         self._root = root
-        self._last: Look | None = None
+        self._last: ProcessSnapshot | None = None
         self._next_search = 0.0
         self._searched = 0.0
 
@@ -80,9 +80,9 @@ class ProcessTree:
             seen = {pid: read_usage(pid) for pid in known}
             members = {pid: usage for pid, usage in seen.items() if usage and usage.start == known[pid].start}
             searched = self._searched
-        look, last = Look(now, members), self._last
-        self._last = look
-        return measure_load(last, look, searched)
+        snapshot, last = ProcessSnapshot(now, members), self._last
+        self._last = snapshot
+        return measure_load(last, snapshot, searched)
 
 
 def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
@@ -100,23 +100,23 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
     return members
 
 
-def measure_load(last: Look | None, now: Look, searched: float) -> Load:
-    """Return what a job used between two looks.
+def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
+    """Return what a job used between two snapshots.
 
     The time of a process that ended shows in that of the process which waited for it. What was counted for it already
     is taken off; where nobody waited for it, its last moments are lost and nothing is taken off.
 
     Args:
-        last: the look before, None where there is none.
-        now: this look.
-        searched: time of the last search before this look; a process found later than that is younger, unless the
+        last: the snapshot before, None where there is none.
+        now: this snapshot.
+        searched: time of the last search before this snapshot; a process found later than that is younger, unless the
             search passed it by.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:
         return Load(None, None, memory)
     before = last.members
-    # a process found after searches were left out may have worked long before the last look
+    # a process found after searches were left out may have worked long before the last snapshot
     is_counted_in_full = searched >= last.at
     own = [
         max(usage.own - (before[pid].own if pid in before else 0 if is_counted_in_full else usage.own), 0)

@@ -21,7 +21,7 @@ class RecordingLoop:
         log: where it goes.
         programs: what prints the other logs.
         interval: seconds between two samples.
-        asked: the last signal that asked to end; None while none did.
+        stop_signal: the last signal that asked to end; None while none did.
         failure: why samples of the machine are missing; empty when none is.
     """
 
@@ -33,7 +33,7 @@ class RecordingLoop:
     _next_sample: float = 0.0
     _signals: SignalPipe | None = None
     _job: JobProcess | None = None
-    asked: int | None = None
+    stop_signal: int | None = None
     failure: str = ""
 
     def listen(self, signals: SignalPipe) -> None:
@@ -48,9 +48,9 @@ class RecordingLoop:
         self._job = job
         self.host.watch_job(job.pid)
 
-    def run_until_asked(self) -> int:
+    def run_until_signal(self) -> int:
         """Run until a signal asks to end."""
-        self.run(None, until=lambda: self.asked is not None)
+        self.run(None, until=lambda: self.stop_signal is not None)
         return 0
 
     def run(self, seconds: float | None, until: Callable[[], bool] = lambda: False) -> None:
@@ -99,4 +99,4 @@ class RecordingLoop:
         for number in asked:
             if self._job is not None and not reaches_whole_group(number):
                 self._job.send(number)
-        self.asked = min(asked, default=self.asked)
+        self.stop_signal = min(asked, default=self.stop_signal)

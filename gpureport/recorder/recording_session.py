@@ -14,12 +14,12 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recorder import nvidia_smi
 from gpureport.recorder.host_log import HostLog
+from gpureport.recorder.job_params import collect_labels, collect_params
 from gpureport.recorder.job_process import SIGNAL_BASE, JobProcess
 from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
 from gpureport.recorder.secrets import hide_secrets
-from gpureport.recorder.seen_params import collect_labels, collect_params
 from gpureport.recorder.signals import SignalPipe
 
 _FIRST_ROWS = 5.0
@@ -70,7 +70,7 @@ class RecordingSession:
         if not plan.host_only:
             program = nvidia_smi.find_nvidia_smi()
             fields = nvidia_smi.choose_fields(program)
-            self._words[record_folder.GPU_LOG] = nvidia_smi.query_words(program, fields, plan.interval)
+            self._words[record_folder.GPU_LOG] = nvidia_smi.build_query_command(program, fields, plan.interval)
             self._add_dmon(program)
         params = collect_params(plan.command)
         _make_folder(plan.folder)
@@ -89,7 +89,7 @@ class RecordingSession:
 
     def _add_dmon(self, program: str) -> None:
         try:
-            words = nvidia_smi.dmon_words(program, self._plan.interval)
+            words = nvidia_smi.build_dmon_command(program, self._plan.interval)
         except SourceError as error:
             self._missing.append(f"{record_folder.DMON_LOG} is missing: {error.what}.")
             return
@@ -113,7 +113,7 @@ class RecordingSession:
         try:
             with signals.listening():
                 loop.listen(signals)
-                code = self._run_job(loop) if self._plan.command else loop.run_until_asked()
+                code = self._run_job(loop) if self._plan.command else loop.run_until_signal()
         finally:
             self._missing += filter(None, (loop.failure, *(each.describe_silence() for each in self._programs)))
             for program in self._programs:
@@ -127,9 +127,9 @@ class RecordingSession:
         if self._programs:
             first = self._programs[0].log
             loop.run(_FIRST_ROWS, until=lambda: first.lines >= _HEADER_AND_ROW)
-        if loop.asked is not None:
-            self._missing.append("The job was not started: recording was asked to end before.")
-            return SIGNAL_BASE + loop.asked
+        if loop.stop_signal is not None:
+            self._missing.append("The job was not started: a signal ended the recording first.")
+            return SIGNAL_BASE + loop.stop_signal
         job = JobProcess(self._plan.command)
         loop.watch_job(job)
         loop.run(None, until=lambda: job.exit_code is not None)

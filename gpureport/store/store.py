@@ -74,19 +74,19 @@ class Store:
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")
 
-    def write(self, reading: ReadableRun, importer_version: str, said: Run | None = None) -> Entry:
+    def write(self, reading: ReadableRun, importer_version: str, label_source: Run | None = None) -> Entry:
         """Read a run into the store; an existing run of the same id is replaced whole.
 
         Args:
             reading: the run.
             importer_version: version of the importers that read it.
-            said: a run whose name, step, params, tags and work it is to carry.
+            label_source: a run whose name, step, params, tags and work it takes over.
         """
         self._prepare()
         with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
             columns, run = self._write_series(reading, folder / _SERIES)
             stored = StoredRun(
-                run=_copy_labels(run, said or run),
+                run=_copy_labels(run, label_source or run),
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=series_reader.hash_file(folder / _SERIES),
@@ -263,6 +263,13 @@ def _try_entry(folder: Place) -> Entry | None:
         return None
 
 
-def _copy_labels(run: Run, said: Run) -> Run:
+def _copy_labels(run: Run, label_source: Run) -> Run:
     """Return a run with the name, step, params, tags and work of another."""
-    return replace(run, name=said.name, step=said.step, params=said.params, tags=said.tags, work=said.work)
+    return replace(
+        run,
+        name=label_source.name,
+        step=label_source.step,
+        params=label_source.params,
+        tags=label_source.tags,
+        work=label_source.work,
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.gpu_query import COUNTER_FIELDS, GPU_FIELDS
-from gpureport.recorder.nvidia_smi import choose_fields, dmon_words, find_nvidia_smi, query_words
+from gpureport.recorder.nvidia_smi import build_dmon_command, build_query_command, choose_fields, find_nvidia_smi
 
 
 def test_every_field_of_a_recent_driver_is_logged(stand_in_driver: Path) -> None:
@@ -44,7 +44,7 @@ def test_driver_without_gpus_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(("seconds", "loop"), [(1.0, ["-l", "1"]), (0.1, ["-lms", "100"]), (2.5, ["-lms", "2500"])])
 def test_interval_is_whole_seconds_or_milliseconds(seconds: float, loop: list[str]) -> None:
     """The driver takes whole seconds by one option and milliseconds by another."""
-    assert query_words("nvidia-smi", ("timestamp", "index"), seconds)[-2:] == loop
+    assert build_query_command("nvidia-smi", ("timestamp", "index"), seconds)[-2:] == loop
 
 
 @pytest.mark.parametrize(("setting", "has_gpm"), [("", True), ("no-gpm", False)])
@@ -53,7 +53,7 @@ def test_gpm_is_logged_where_the_driver_has_it(
 ) -> None:
     """Older drivers refuse --gpm-metrics; their dmon still counts PCIe traffic."""
     monkeypatch.setenv("STAND_IN_DMON", setting)
-    words = dmon_words(str(stand_in_driver), 0.1)
+    words = build_dmon_command(str(stand_in_driver), 0.1)
     assert words is not None
     assert ("--gpm-metrics" in words) == has_gpm
     assert words[1:8] == ["dmon", "-s", "pt", "-o", "DT", "-d", "1"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gpureport.recorder import process_tree
-from gpureport.recorder.process_tree import Load, Look, ProcessTree, Usage, find_members, measure_load
+from gpureport.recorder.process_tree import Load, ProcessSnapshot, ProcessTree, Usage, find_members, measure_load
 
 
 def usage(own: float, *, waited: float = 0, parent: int = 1, start: float = 0, memory: int = 100) -> Usage:
@@ -18,40 +18,47 @@ def usage(own: float, *, waited: float = 0, parent: int = 1, start: float = 0, m
 
 def test_cores_of_all_and_of_the_busiest() -> None:
     """Seconds of a processor in a second are cores."""
-    last = Look(10, {7: usage(5), 8: usage(1)})
-    now = Look(12, {7: usage(7), 8: usage(2, memory=300), 9: usage(1, parent=7)})
+    last = ProcessSnapshot(10, {7: usage(5), 8: usage(1)})
+    now = ProcessSnapshot(12, {7: usage(7), 8: usage(2, memory=300), 9: usage(1, parent=7)})
     assert measure_load(last, now, searched=10) == Load(2, 1, 300)
 
 
 def test_the_first_look_has_no_load() -> None:
     """What a process used before is not the load of now."""
-    assert measure_load(None, Look(10, {7: usage(500)}), searched=0) == Load(None, None, 100)
+    assert measure_load(None, ProcessSnapshot(10, {7: usage(500)}), searched=0) == Load(None, None, 100)
 
 
 def test_a_process_that_ended_is_counted_once() -> None:
     """Its parent takes over its time; only what was not counted yet is added."""
-    last = Look(10, {7: usage(5), 8: usage(20, parent=7)})
-    assert measure_load(last, Look(11, {7: usage(5, waited=20.5)}), searched=10).cores == pytest.approx(0.5)
+    last = ProcessSnapshot(10, {7: usage(5), 8: usage(20, parent=7)})
+    assert measure_load(last, ProcessSnapshot(11, {7: usage(5, waited=20.5)}), searched=10).cores == pytest.approx(0.5)
     # one that came and went between the looks
-    assert measure_load(Look(10, {7: usage(5)}), Look(11, {7: usage(5, waited=0.25)}), searched=10).cores == 0.25
+    assert (
+        measure_load(
+            ProcessSnapshot(10, {7: usage(5)}), ProcessSnapshot(11, {7: usage(5, waited=0.25)}), searched=10
+        ).cores
+        == 0.25
+    )
 
 
 def test_a_process_nobody_waited_for_takes_nothing_off() -> None:
     """Its last moments are lost; the sum is never below what the others used."""
-    last = Look(10, {7: usage(5), 8: usage(20, parent=7)})
-    assert measure_load(last, Look(11, {7: usage(6)}), searched=10).cores == 1
+    last = ProcessSnapshot(10, {7: usage(5), 8: usage(20, parent=7)})
+    assert measure_load(last, ProcessSnapshot(11, {7: usage(6)}), searched=10).cores == 1
 
 
 def test_a_process_found_late_is_not_counted_at_once() -> None:
     """It may have worked for many seconds before the last look, alone or with processes that ended since."""
-    last = Look(10, {7: usage(5)})
-    now = Look(11, {7: usage(5.5, waited=9), 9: usage(8, parent=7)})
+    last = ProcessSnapshot(10, {7: usage(5)})
+    now = ProcessSnapshot(11, {7: usage(5.5, waited=9), 9: usage(8, parent=7)})
     assert measure_load(last, now, searched=3).cores == 0.5
 
 
 def test_no_process_is_left() -> None:
     """Nothing is said of a job that ended."""
-    assert measure_load(Look(10, {7: usage(5)}), Look(11, {}), searched=10) == Load(None, None, None)
+    assert measure_load(ProcessSnapshot(10, {7: usage(5)}), ProcessSnapshot(11, {}), searched=10) == Load(
+        None, None, None
+    )
 
 
 def test_members() -> None:

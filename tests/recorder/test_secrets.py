@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.record_folder import RecordedRun, format_run_file, parse_run_file
+from gpureport.recorder.job_params import read_settings
 from gpureport.recorder.secrets import HIDDEN, hide_secrets
-from gpureport.recorder.seen_params import read_settings
 
 NAMES = st.sampled_from(
     [

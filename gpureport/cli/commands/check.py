@@ -51,7 +51,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     Example: gpureport check gpu.csv --fail-on 'idle_ratio <= 5%'
 
     It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the metric),
-    and 5 if gpureport itself failed on a run. Limits come from [[policy]] in gpureport.toml, from the file of --policy,
+    and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file of --policy,
     and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions.
     """
     from gpureport.checks.gate_verdict import build_missing_check  # noqa: PLC0415 - loads numpy
@@ -59,7 +59,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     rules = gates.read_rules(gate, analysis.config)
     if not rules.policy.entries:
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
-        raise SettingsError(rules.stated_at, "no limit is set", hint)
+        raise SettingsError(rules.stated_at, "no rule is set", hint)
     found, missing = _read(source, options)
     analysed = analyze_runs(found, analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
 @click.option(
-    "--all-reports", is_flag=True, help="Write the reports of all nights that DIR lacks, not only the last 7."
+    "--all-reports", is_flag=True, help="Write all reports that DIR lacks, not only those of the last 7 nights."
 )
 @gate_options
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night in which a change for the worse shows.")
@@ -62,8 +62,9 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     Example: gpureport nightly runs/tonight --site site
 
     A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are written
-    again from the history. Metrics are followed by step (--step) and GPU model. The limits of [[policy]], --policy and
-    --fail-on hold tonight as in `gpureport check`, with the same exit codes; --baseline is what changes are against.
+    again from the history. Each step (--step) on each GPU model has curves of its own. The rules of [[policy]],
+    --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
+    --baseline.
     """
     from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
 

@@ -55,8 +55,8 @@ def record(*, folder: Path | None, interval: float, host_only: bool, command: tu
     Example: gpureport record -o runs/base -- python train.py --epochs 3
 
     The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
-    COMMAND, and 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is 3.
-    Passwords and tokens on its command line are not written down.
+    COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is 3.
+    Passwords and tokens in COMMAND are not written down.
     """
     from gpureport.recorder.recording_session import RecordingPlan, RecordingSession  # noqa: PLC0415 - loads psutil
 

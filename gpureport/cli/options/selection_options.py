@@ -14,16 +14,19 @@ _WHERE = click.option(
     "--where",
     metavar="COMPARISON",
     multiple=True,
-    help="Stored runs for which it holds, such as gpus>=8, model~*a100* or tag:user=ann (repeatable: all must hold).",
+    help="Take stored runs for which this holds: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
 )
 _SINCE = click.option(
     "--since",
     metavar="TIME",
     multiple=True,
-    help="Stored runs that ended within this time, such as 30d or 12h, or on this date or later.",
+    help="Take stored runs that ended within this time, such as 30d or 12h, or on this date or later.",
 )
 _TAG = click.option(
-    "--tag", type=Pair(), multiple=True, help="Stored runs with this tag, as --where tag:KEY=VALUE (repeatable)."
+    "--tag",
+    type=Pair(),
+    multiple=True,
+    help="Take stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).",
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.fleet.running.task_pool import Engine
-from gpureport.recorder.seen_params import count_allowed_cores
+from gpureport.recorder.job_params import count_allowed_cores
 
 Result = TypeVar("Result")
 

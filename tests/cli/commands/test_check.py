@@ -127,7 +127,7 @@ def test_no_limit_is_no_gate(gpureport: Program, tmp_path: Path) -> None:
     """Without any limit nothing would ever fail, so that is refused."""
     write(tmp_path / "gpu.csv")
     done = gpureport("check", "gpu.csv")
-    assert (done.code, "gpureport.toml: no limit is set" in done.err) == (2, True)
+    assert (done.code, "gpureport.toml: no rule is set" in done.err) == (2, True)
 
 
 @pytest.mark.usefixtures("logs")

@@ -31,7 +31,7 @@ def _build_failed(failed: tuple[FailedRun, ...]) -> PagePart:
     return PagePart(
         id="failed",
         title="Failed runs",
-        line=f"{display.plural(len(failed), 'run')} could not be read",
+        line=f"{display.plural(len(failed), 'run')} could not be read or analysed",
         table=Table(
             columns=("Run", "Why"),
             numeric=(False,),
@@ -72,7 +72,7 @@ def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
     return PagePart(
         id="overlaps",
         title="Counted twice",
-        line=f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} of runs that used a GPU at the same time",
+        line=f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} in which two runs used the same GPU",
         table=Table(
             columns=("GPU", "Runs", "For"),
             numeric=(False, True),
@@ -87,7 +87,7 @@ def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
                 for each in shown
             ),
         ),
-        notes=("One of them may be a copy of the other, or two jobs shared the GPU. The longest are listed.",),
+        notes=("One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",),
     )
 
 

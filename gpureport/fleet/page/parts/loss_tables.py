@@ -18,7 +18,7 @@ from gpureport.report.wording import display, terms
 
 _CAPTION = "Bars: GPU time lost, its largest class in colour."
 
-_NO_LABEL = "Name whose each run is with --labels TABLE, or with tags of the runs."
+_NO_LABEL = "Label the runs with --labels TABLE, or with tags."
 
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 """A label that may be part of an address as it is."""

@@ -11,7 +11,7 @@ from gpureport.report.wording.terms import DEFINITIONS
 _TERMS = dict(DEFINITIONS)
 _SAVING = (
     "The most GPU time that the step could give back. Each lost second counts once, with the step that is most "
-    "promising for it. Not all of it can be won back."
+    "promising for it."
 )
 _NEARLY_ALL = 0.995
 _HEALTH = "A GPU is followed from run to run by its uuid; without one by its node and its number there."

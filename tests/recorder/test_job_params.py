@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.recorder.seen_params import (
+from gpureport.recorder.job_params import (
     collect_labels,
     collect_params,
     count_allowed_cores,
