@@ -80,6 +80,15 @@ def test_the_page_needs_nothing_else_and_is_bounded() -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", content)) <= set(identifiers)
 
 
+def test_runs_without_gpu_time_make_a_page() -> None:
+    """Where no run could be read there is no bar of GPU time, and every format is written all the same."""
+    empty = replace(page(fleets.bare()), spent=None)
+    assert "Where the GPU time went" not in html_page.render(empty)
+    assert pdf_page.render(empty).startswith(b"%PDF")
+    assert markdown_page.render(empty)
+    assert terminal_page.render(empty)
+
+
 def test_hostile_names_stay_text() -> None:
     """No name becomes an element, markup of Markdown, or steers a terminal."""
     shown = page(fleets.hostile())
