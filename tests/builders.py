@@ -45,6 +45,7 @@ _HOST_COLUMNS: dict[str, tuple[str, float]] = {
     "core": ("cpu_busiest_core_ratio", 0.01),
     "iowait": ("cpu_iowait_ratio", 0.01),
     "cores_of_process": ("process_cpu_cores", 1),
+    "cores_of_job": ("job_cpu_cores", 1),
     "host_memory": ("host_memory_used_ratio", 0.01),
     "cores": ("cpu_logical_cores", 1),
 }
@@ -93,7 +94,8 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
         cpu_every: seconds between samples of the host.
-        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`, `cores`.
+        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`,
+            `cores_of_job`, `cores`.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.

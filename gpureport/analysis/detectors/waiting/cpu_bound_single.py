@@ -24,6 +24,7 @@ _KIND = "cpu_bound_single"
 CPU = "cpu_utilization_ratio"
 CORE = "cpu_busiest_core_ratio"
 PROCESS = "process_cpu_cores"
+JOB = "job_cpu_cores"
 _HALF = 0.5
 """Share of samples beyond a limit from which on their median is."""
 _ADVICE = (
@@ -38,7 +39,8 @@ class CpuBoundSingle(Rule):
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; a wait lasts until it exceeds 72%. The
     cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between 0.96
-    and 1.1 cores busy. Only within the job, outside waits for the whole CPU or for storage, for at least a minute and
+    and 1.1 cores busy. Where the job's own processes were recorded and use less than half a core, the full core is
+    another program's. Only within the job, outside waits for the whole CPU or for storage, for at least a minute and
     three intervals. Where samples are far apart, the mean of a whole wait must lie below 70% by three standard
     errors. A thread that spins while it waits for the GPU looks the same. Where the GPUs are busy in part of the job,
     the core must therefore be busier in a wait than there, by 5 points and four standard errors; without such a part
@@ -71,7 +73,7 @@ class CpuBoundSingle(Rule):
     )
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
-    wants = (PROCESS,)
+    wants = (PROCESS, JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
@@ -79,6 +81,7 @@ class CpuBoundSingle(Rule):
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
+    job: ClassVar[Threshold] = pragmatic(0.5, "1", "cores; a job that uses less has no thread that fills one")
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
@@ -128,8 +131,14 @@ class CpuBoundSingle(Rule):
             )
             < _HALF
         )
+        is_other = (
+            wait_episodes.compute_rolling_share(
+                candidate.average_metric(JOB), length, lambda values: values < self.job.value
+            )
+            >= _HALF
+        )
         episodes = wait_episodes.find_low_episodes(
-            context, candidate, is_full & is_calm, read_limits(self, wait_episodes.Limits), self.after
+            context, candidate, is_full & is_calm & ~is_other, read_limits(self, wait_episodes.Limits), self.after
         )
         episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
         comparison = wait_episodes.compare_with_fed_gpus(

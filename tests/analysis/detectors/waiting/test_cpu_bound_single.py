@@ -56,6 +56,13 @@ def test_what_is_not_bound_by_one_core(util: FloatArray, cpu: FloatArray, core: 
     assert found(analyze(recording(util=util, cpu=cpu, host={"core": core})), "cpu_bound_single") == []
 
 
+@pytest.mark.parametrize(("cores", "count"), [(0.03, 0), (1.2, 1)])
+def test_a_core_that_another_program_fills_is_not_the_jobs(cores: float, count: int) -> None:
+    """A job whose own processes hardly use the CPU does not wait for a thread of its own."""
+    host = {"core": _PEGGED, "cores_of_job": np.full(900, cores)}
+    assert len(found(analyze(recording(util=_PHASES, cpu=_CALM, host=host)), "cpu_bound_single")) == count
+
+
 def test_without_busy_gpus_to_compare_with_it_is_a_warning() -> None:
     """The thread may only spin while it waits for the GPU, and that is said."""
     run = recording(util=np.full(900, 38), cpu=_CALM, host={"core": np.full(900, 100)})
