@@ -134,8 +134,12 @@ class RemotePath:
         Raises:
             FileNotFoundError: when there is none, and it may not be missing.
         """
-        with suppress(*[FileNotFoundError] * missing_ok), self.reach() as client:
-            client.delete_file(self.path)
+        try:
+            with self.reach() as client:
+                client.delete_file(self.path)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
 
     def remove_folder(self) -> None:
         """Remove a folder with all that lies in it, where there is one."""

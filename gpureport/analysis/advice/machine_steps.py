@@ -68,6 +68,16 @@ STEPS = (
         source=references.NVIDIA_SMI,
     ),
     Step(
+        name="free_cpu",
+        title="Free the CPU of other programs",
+        do="Find the programs that keep the CPU busy with top, then move them to another machine or another time, or "
+        "bind them to cores that the job does not use (taskset, cgroups, the cores a scheduler gives to each job).",
+        when="The CPU is busy while the GPU waits, and the job's own processes hold less than half of its load.",
+        risk="Other people's work takes longer.",
+        check="The CPU is less busy while the job runs, and the GPU waits less.",
+        source=references.LINUX_MANUAL,
+    ),
+    Step(
         name="reseat_card",
         title="Reseat the card",
         do="Compare nvidia-smi -q -d PCIE with the slot's width, reseat card and riser, and look at the BIOS setting "

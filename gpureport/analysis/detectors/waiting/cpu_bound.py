@@ -53,7 +53,10 @@ class CpuBound(Rule):
             title="Waiting for data: CPU saturated",
             meaning="The GPU waits because the CPU cannot prepare data fast enough.",
             recommendations=(_ADVICE, _FREE_THE_CPU),
-            advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
+            advice_paths=(
+                AdvicePath(causes=(OTHER_LOAD,), steps=("free_cpu",)),
+                AdvicePath(steps=shared_advice.LOADING),
+            ),
             gpu_time_class="waiting_for_input",
             gpu_time_part="for the CPU",
         ),

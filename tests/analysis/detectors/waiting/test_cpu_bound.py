@@ -34,6 +34,7 @@ def test_whose_load_it_is(job: float, cause: str) -> None:
     assert finding.cause == cause
     assert ("The job itself kept 1.0 cores busy" in finding.summary) == (cause == "other programs")
     assert ("Other programs" in finding.recommendation) == (cause == "other programs")
+    assert ([step.name for step in finding.steps] == ["free_cpu"]) == (cause == "other programs")
 
 
 @pytest.mark.parametrize(
