@@ -43,8 +43,10 @@ class BaselineComparison:
 def compare_with_baseline(
     baseline: Sequence[SampledRun], step: Sequence[SampledRun], noise: Noise | None, goals: TrainingGoals = NO_GOALS
 ) -> BaselineComparison:
-    """Compare the runs of one step, whatever its label, with those of a baseline."""
-    sides = [_relabel_step(run, _BASELINE) for run in baseline], [_relabel_step(run, _CHECKED) for run in step]
+    """Compare the runs of one step, whatever its label, with those of a baseline, of which it is no part itself."""
+    checked = {run.analysis.run.id for run in step}
+    others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
+    sides = [_relabel_step(run, _BASELINE) for run in others], [_relabel_step(run, _CHECKED) for run in step]
     comparison = compare([*sides[0], *sides[1]], noise, goals)
     first, last = comparison.steps
     return BaselineComparison(

@@ -170,6 +170,13 @@ def test_what_cannot_be_compared_cannot_pass(after: SampledRun, reason: str) -> 
     assert (check.outcome, check.reason.startswith(reason)) == (CANNOT, True)
 
 
+def test_a_run_of_the_baseline_is_compared_with_the_others() -> None:
+    """A baseline that the checked run pulls down does not excuse it."""
+    tonight = night("new", 70.0)
+    (check,) = changed(LIMIT, [night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight], [tonight])
+    assert (check.outcome, check.observed.startswith("fell by 15")) == (BROKEN, True)
+
+
 def test_a_change_is_of_all_gpus(tmp_path: Path) -> None:
     """A change limited for one GPU is refused as not judged, not judged as another."""
     limits = policy(tmp_path, f'[[policy]]\nlimit = "{LIMIT}"\nfor = {{ gpu = 0 }}\n')
