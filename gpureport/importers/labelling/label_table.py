@@ -6,7 +6,7 @@ What fits several rows equally well is never guessed.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from gpureport.importers.labelling.label_rows import LabelRow, read_label_rows
 from gpureport.importers.labelling.node_lists import shorten_node
@@ -116,7 +116,7 @@ def _index_rows(rows: Sequence[LabelRow]) -> _Index:
     index = _Index({}, {}, {})
     for row in rows:
         if row.run:
-            index.runs.setdefault(row.run.removeprefix("./"), []).append(row)
+            index.runs.setdefault(str(PurePath(row.run)), []).append(row)
         for job in row.jobs:
             index.jobs.setdefault(job, []).append(row)
         for node in row.nodes:

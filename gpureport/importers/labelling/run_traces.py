@@ -92,7 +92,8 @@ def _list_names(run: Run, paths: list[PurePath]) -> Iterator[str]:
         for place in range(len(path.parts)):
             tail = PurePath(*path.parts[place:])
             yield from (str(tail), _EXTENSIONS.sub("", str(tail)))
-        yield path.parent.name
+            if len(tail.parts) > 1:
+                yield str(tail.parent)
 
 
 def _find_spans(run: Run) -> tuple[Span | None, Span | None]:

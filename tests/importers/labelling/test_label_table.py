@@ -116,6 +116,14 @@ def test_another_table(tmp_path: Path) -> None:
     assert dict(found.run.tags)["user"] == "ada"
 
 
+@pytest.mark.parametrize("named", ["1", "w8/1", "runs/w8/1", "./runs/w8/1/", "/data/runs/w8/1", "w8/1/gpu.csv"])
+def test_a_folder_is_named_as_it_is_typed(tmp_path: Path, named: str) -> None:
+    """By any end of its path, with a slash or without; the folders above it are those of other runs too."""
+    source = Source(kind="nvidia_smi", locator="/data/runs/w8/1/gpu.csv", sha256="")
+    jobs = table(tmp_path, f"run,user\n{named},ada\nw8,eve\n.,eve\n")
+    assert dict(jobs.find_tags(run("x", sources=(source,)))) == {"user": "ada"}
+
+
 @pytest.mark.parametrize(
     ("zone", "stamp", "expected"),
     [
