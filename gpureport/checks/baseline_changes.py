@@ -14,8 +14,8 @@ from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import ReasonKind
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.finding_changes import ChangeKind, FindingChange, compare_findings
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change

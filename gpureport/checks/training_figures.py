@@ -16,9 +16,9 @@ from gpureport.comparison.quality.run_quality import measure_run_quality, second
 from gpureport.comparison.quality.time_to_target import MissingTarget, RunTimeToTarget, measure_run_time_to_target
 from gpureport.comparison.steps.sampled_run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SECONDS_TO_TARGET
-from gpureport.comparison.steps.training_curves import build_training_curves
-from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
+from gpureport.comparison.training.training_curves import build_training_curves
+from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.recording import Recording
 from gpureport.report.wording import display
 

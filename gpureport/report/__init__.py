@@ -11,8 +11,8 @@ from gpureport.report.formats.output import FORMATS, render, write
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
     from gpureport.analysis.rules.rule import Rule
-    from gpureport.comparison.steps.training_goals import TrainingGoals
     from gpureport.comparison.study.factors import Factor
+    from gpureport.comparison.training.training_goals import TrainingGoals
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
     from gpureport.recording import Recording

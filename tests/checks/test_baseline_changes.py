@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.checks import check_summary, check_wording
+from gpureport.checks import check_wording
+from gpureport.checks.formats import check_summary
 from gpureport.checks.limit import parse_limit
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise

@@ -10,7 +10,7 @@ from gpureport.checks.policy import LimitScope, Policy, PolicyEntry, parse_optio
 from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy
 from gpureport.checks.training_figures import TrainedRun
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.training_goals import NO_GOALS, QualityTarget, TrainingGoals
+from gpureport.comparison.training.training_goals import NO_GOALS, QualityTarget, TrainingGoals
 from gpureport.findings import Check, CheckOutcome
 from gpureport.recording import Work
 from tests.builders import recording

@@ -13,7 +13,8 @@ from gpureport.analysis import RULES, analyze
 from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.results import Analysis
-from gpureport.checks import check_json, policy_evaluation
+from gpureport.checks import policy_evaluation
+from gpureport.checks.formats import check_json
 from gpureport.checks.gate_verdict import Verdict
 from gpureport.checks.policy import Policy
 from gpureport.comparison.chain.step_comparison import compare

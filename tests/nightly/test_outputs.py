@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.checks import check_json, check_junit, check_summary
+from gpureport.checks.formats import check_json, check_junit, check_summary
 from gpureport.checks.gate_verdict import Verdict, build_missing_check
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy import PolicyEntry

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import gpureport
-from gpureport.comparison.steps.training_goals import QualityTarget, TrainingGoals
 from gpureport.comparison.study.factors import group_runs, parse_factors
+from gpureport.comparison.training.training_goals import QualityTarget, TrainingGoals
 from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.formats.text import markdown, terminal_comparison

@@ -120,7 +120,7 @@ def _export(
 
 def _show(verdict: "Verdict", form: str, *, notify: bool) -> None:
     """Print the checks."""
-    from gpureport.checks import check_json, check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.formats import check_json, check_summary  # noqa: PLC0415 - loads numpy
 
     if form == "json":
         click.echo(check_json.render(verdict), nl=False)

@@ -171,7 +171,7 @@ def _write_pages(
 
 def _print_night(headline: str, state: "Sequence[str]", verdict: "Verdict | None") -> None:
     """Print the headline of the night, what to know with it, and what became of the rules."""
-    from gpureport.checks import check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.formats import check_summary  # noqa: PLC0415 - loads numpy
 
     click.echo(make_printable(headline))
     for line in state:

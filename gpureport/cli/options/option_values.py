@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpureport.comparison.steps.training_goals import QualityTarget, parse_direction, parse_target
+from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
 from gpureport.places import Place, parse_place
 
 _FINEST, _COARSEST = 0.001, 86_400.0

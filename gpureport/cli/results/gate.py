@@ -157,7 +157,7 @@ def write_results(
         command: the command, as JUnit names its suite.
         lines: what the summary says above its table: how the gate ended, then a paragraph each.
     """
-    from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.formats import check_junit, check_summary  # noqa: PLC0415 - loads numpy
 
     if options.junit is not None:
         write_file(options.junit, check_junit.render(checks, command, rules.policy.entries))

@@ -16,7 +16,7 @@ from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import PER_WORK, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, build_steps
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.training_curves import TrainingCurve
+from gpureport.comparison.training.training_curves import TrainingCurve
 from gpureport.findings import Interval
 
 _LAST = 0.1

@@ -13,8 +13,8 @@ from gpureport.comparison.steps.compared_figures import TIME_TO_TARGET
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import HOUR, SECONDS_TO_TARGET, Measure
 from gpureport.comparison.steps.steps import Step, Verdict
-from gpureport.comparison.steps.training_goals import TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings
 from gpureport.comparison.verdicts.significance import SignificanceResult
 from gpureport.comparison.verdicts.work_evidence import compare_ratios

@@ -15,7 +15,7 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.run_series import RunSeries, run_series
 from gpureport.comparison.steps.throughput import Throughput, throughput
-from gpureport.comparison.steps.training_curves import TrainingCurve, build_training_curves
+from gpureport.comparison.training.training_curves import TrainingCurve, build_training_curves
 from gpureport.recording import Device, Recording, Work
 from gpureport.training_names import normalise_work_unit
 

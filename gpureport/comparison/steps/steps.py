@@ -10,9 +10,9 @@ from gpureport.comparison.steps.counted_runs import ShortRun, count_jobs
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import TRAINING_RATE, Measure, measures
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.training_rate import TrainingSource, choose_training_sources, mean_training_rate
 from gpureport.comparison.steps.verdict_reason import Reason
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 
 
 class Verdict(StrEnum):

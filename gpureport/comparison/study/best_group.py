@@ -9,7 +9,7 @@ from gpureport.comparison.statistics.difference_estimate import LEVEL
 from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Step, Verdict
-from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.comparability import check_comparability, is_same_recording
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.significance import (

@@ -8,9 +8,9 @@ from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.steps import Comparison
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
 from gpureport.recording import Recording

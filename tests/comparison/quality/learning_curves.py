@@ -10,8 +10,8 @@ from gpureport.columns import FloatArray
 from gpureport.comparison.quality.quality_change import QualityChange, compare_quality
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.steps.training_curves import TrainingCurve
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
+from gpureport.comparison.training.training_curves import TrainingCurve
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from tests import builders
 from tests.comparison.runs import level, sampled
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.steps import Step, Verdict
-from gpureport.comparison.steps.training_goals import TrainingGoals
+from gpureport.comparison.training.training_goals import TrainingGoals
 from tests.comparison.quality.learning_curves import LearningCurve, compared_quality, run_with_curves, step_of
 
 SEEDS = 100

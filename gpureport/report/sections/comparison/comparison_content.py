@@ -9,10 +9,10 @@ from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
-from gpureport.comparison.steps.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.study.factors import Factor, describe_factors
 from gpureport.comparison.study.study import Study, build_study, select_focus
+from gpureport.comparison.training.training_goals import NO_GOALS, TrainingGoals
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, IntervalChart, StepPairView

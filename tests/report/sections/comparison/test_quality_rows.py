@@ -11,7 +11,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import build_sampled_run
 from gpureport.comparison.steps.steps import Comparison
-from gpureport.comparison.steps.training_goals import NO_GOALS, QualityTarget, TrainingGoals
+from gpureport.comparison.training.training_goals import NO_GOALS, QualityTarget, TrainingGoals
 from gpureport.recording import Recording, Work
 from gpureport.report import build, render
 from gpureport.report.model.report_content import Report

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.comparison.steps.training_goals import (
+from gpureport.comparison.training.training_goals import (
     NO_GOALS,
     QualityTarget,
     make_goals,
