@@ -73,14 +73,15 @@ class BreakingRoad:
         """
         # the connections that a client keeps may have been cut
         open_client.cache_clear()
-        self.changes, self._most_changes = 0, changes
-        self.received, self._most_received = 0, received
-        self._stall, self.is_cut = stall, threading.Event()
+        with self._lock:
+            self.changes, self._most_changes = 0, changes
+            self.received, self._most_received = 0, received
+            self._stall, self.is_cut = stall, threading.Event()
 
     def close(self) -> None:
         """Stop listening, and end what is open."""
         self._stall = False
-        self._cut()
+        self._cut(self.is_cut)
         # what waits for a client would go on waiting
         with suppress(OSError):
             self._listener.shutdown(SHUT_RDWR)
@@ -103,10 +104,11 @@ class BreakingRoad:
     def _hand_on(self, source: socket, target: socket, up: bool) -> None:  # noqa: FBT001 - for Thread
         with source, suppress(OSError):
             while piece := source.recv(1 << 16):
+                state = self.is_cut
                 allowed = self._count(piece, up=up)
                 target.sendall(allowed)
                 if len(allowed) < len(piece):
-                    self._cut()
+                    self._cut(state)
                     return
             target.shutdown(SHUT_RDWR)
 
@@ -124,10 +126,14 @@ class BreakingRoad:
                     return piece[: max(len(piece) - (self.received - self._most_received), 0)]
             return piece
 
-    def _cut(self) -> None:
-        self.is_cut.set()
-        while self._sockets and not self._stall:
-            each = self._sockets.pop()
+    def _cut(self, state: threading.Event) -> None:
+        """Cut the road that is in a state, and not the one that was opened since."""
+        with self._lock:
+            state.set()
+            if state is not self.is_cut or self._stall:
+                return
+            sockets, self._sockets = self._sockets, []
+        for each in sockets:
             with suppress(OSError):
                 each.shutdown(SHUT_RDWR)
             each.close()

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -68,7 +69,11 @@ def open_engine(name: str, scheduler: str | None, processes: int | None = None) 
 def _open_processes(count: int) -> Iterator[Executor]:
     """Open a pool of processes. They are not forked from this one, whose threads hold locks of Arrow."""
     way = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    with ProcessPoolExecutor(count, mp_context=get_context(way), initializer=_prepare_worker) as pool:
+    # the server that workers are forked from keeps the environment that it was started with
+    environment = dict(os.environ)
+    with ProcessPoolExecutor(
+        count, mp_context=get_context(way), initializer=_prepare_worker, initargs=(environment,)
+    ) as pool:
         try:
             yield pool
         except BaseException:
@@ -76,10 +81,12 @@ def _open_processes(count: int) -> Iterator[Executor]:
             raise
 
 
-def _prepare_worker() -> None:
+def _prepare_worker(environment: dict[str, str]) -> None:
     """Leave an interruption to the process that owns the pool, and the other cores to the other workers."""
     import pyarrow as pa  # noqa: PLC0415 - a worker of its own
 
+    os.environ.clear()
+    os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pa.set_cpu_count(1)
 

@@ -37,6 +37,16 @@ def test_options_that_do_not_fit(name: str, scheduler: str | None, message: str)
         open_engine(name, scheduler)
 
 
+def test_workers_have_the_environment_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are forked from a server that lives as long as this process: credentials set since then must count."""
+    seen = []
+    for value in ("before", "after"):
+        monkeypatch.setenv("GPUREPORT_TEST_CREDENTIALS", value)
+        with open_engine("local", None, 2).open() as pool:
+            seen.append(pool.submit(os.getenv, "GPUREPORT_TEST_CREDENTIALS").result())
+    assert seen == ["before", "after"]
+
+
 def test_dask_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says how to install it."""
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
