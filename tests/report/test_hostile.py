@@ -15,6 +15,7 @@ from markdown_it.token import Token
 from gpureport.report import FORMATS, render
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
+from tests.quick_share import keep_quick
 from tests.report import hostile
 from tests.report.hostile import PLAIN, TEXTS, visible
 from tests.report.openmetrics_text import read
@@ -160,7 +161,7 @@ def test_endless_names_are_shortened(name: str, extension: str) -> None:
     assert len(long) < 5 * len(usual) + 10_000
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", keep_quick(TEXTS, 5))
 def test_pixels_are_drawn(name: str) -> None:
     """A name never stops a picture."""
     assert render(content(TEXTS[name]), ".png").startswith(b"\x89PNG")

@@ -14,6 +14,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison import comparison_content
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
+from tests.quick_share import keep_quick
 from tests.report import examples, labelled, sample_reports
 from tests.report.test_agreement import shown
 
@@ -64,7 +65,7 @@ def _figures(content: Report, steps: list[str]) -> list[labelled.Labelled]:
     return found
 
 
-@pytest.mark.parametrize("folder", _SINGLE)
+@pytest.mark.parametrize("folder", keep_quick(_SINGLE, 4))
 def test_one_label_has_one_figure_in_a_run(folder: str) -> None:
     """Tiles, headline, bars, tables and sentences of every sample log; no finding lost more than the class it is in."""
     content = sample_reports.report_on([folder])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from tests.importers.logs.host.series import CAPTURED, CAPTURES, LOCAL, extract, is_identified, read
+from tests.quick_share import keep_quick
 
 CPU, CORE, WAIT = "cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_iowait_ratio"
 READ, WRITTEN, LOAD = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second", "host_load_average"
@@ -100,7 +101,7 @@ def test_a_cut_log_is_a_prefix(tmp_path_factory: pytest.TempPathFactory, name: s
     assert prefix(tmp_path_factory.mktemp("cut") / "host.log", whole[: round(share * len(whole))], name)
 
 
-@pytest.mark.parametrize("name", CAPTURED)
+@pytest.mark.parametrize("name", keep_quick(CAPTURED, 4))
 def test_cut_at_every_byte_of_a_line(tmp_path: Path, name: str) -> None:
     """No part of a cell is taken for the cell."""
     whole = (CAPTURES / name).read_bytes()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.importers.accounts import kept, lines
 from tests.importers.written_logs import HEADER, read_text, row, stamp
+from tests.quick_share import keep_quick
 
 ROWS = [row(second, gpu, util=(second * 37 + gpu) % 101) for second in range(160) for gpu in (0, 1)]
 PLACE = 200
@@ -69,7 +70,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", keep_quick(DAMAGE, 3))
 def test_a_border_at_any_damage_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     """Read in pieces of any size, a log gives the series and the account it gives as one."""
     whole = read_text(tmp_path, DAMAGE[damage])
