@@ -116,13 +116,18 @@ def remove_folder(folder: Place, last: str) -> None:
     shutil.rmtree(gone)
 
 
-def remove_stale_files(runs: Place) -> None:
-    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name."""
+def remove_stale_files(runs: Place, is_own: Callable[[Path], bool] = lambda _: True) -> None:
+    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
+
+    Args:
+        runs: folder of the runs, or any other that files are written to.
+        is_own: returns whether a file is of ours, for a folder that others write to as well.
+    """
     if isinstance(runs, RemotePath):
         return
     for left in runs.glob(".tmp-*"):
         with suppress(OSError):
-            if _last_written(left) < time.time() - _STALE:
+            if is_own(left) and _last_written(left) < time.time() - _STALE:
                 _remove(left)
 
 
