@@ -21,6 +21,10 @@ _RESULTS = frozenset((".html", ".json", ".md", ".pdf", ".png", ".prom", ".svg", 
 """Endings of what is written beside logs again and again."""
 
 
+_OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {'), 4096
+"""What JSON that gpureport wrote says at its beginning: its terms look like those of a log further down."""
+
+
 class OutputType(PlaceType):
     """A file to write, or a folder to put files into, which `WritingCommand` checks."""
 
@@ -143,7 +147,9 @@ def _is_tracker(place: Place) -> bool:
 
 
 def _holds_data(path: Path) -> bool:
-    """Return whether a file is a log or a database that a command could read."""
+    """Return whether a file is a log or a database that a command could read; what gpureport wrote is none."""
     from gpureport.importers import is_readable  # noqa: PLC0415 - loads pyarrow
 
-    return is_readable(path)
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return not any(words in head for words in _OWN) and is_readable(path)

@@ -14,12 +14,12 @@ from gpureport.store import atomic_writes
 INDEX, NIGHTS = "index.html", "nights.html"
 REPORTS, FIGURES = "nights", "figures"
 """Folders of the reports, and of the pages of figures."""
-MARKER = ".gpureport-site"
-"""File that makes a folder a site."""
+MARKER = "gpureport-site"
+"""File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {NIGHTS}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
-_UNFINISHED = re.compile(rf"\.tmp-(?:[^/]+\.html|{re.escape(MARKER)})-\d+-[0-9a-f]{{8}}")
+_UNFINISHED = re.compile(rf"\.tmp-(?:[^/]+\.html|{MARKER})-\d+-[0-9a-f]{{8}}")
 """Names of files that a killed writer left."""
 
 
