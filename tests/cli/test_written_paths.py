@@ -119,7 +119,16 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
     forms = ("benchmark-smaller", "bencher", "openmetrics")
     exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
-    check = ("check", "logs/gpu.csv", "--fail-on", "idle_ratio <= 100%", "--junit", "logs/j.xml", "--summary", "logs/s.md")
+    check = (
+        "check",
+        "logs/gpu.csv",
+        "--fail-on",
+        "idle_ratio <= 100%",
+        "--junit",
+        "logs/j.xml",
+        "--summary",
+        "logs/s.md",
+    )
     for _ in range(2):
         assert [gpureport(*report).code, gpureport(*check, *exports).code] == [0, 0]
     assert (home / "logs/gpu.csv").read_text() == log(90)
@@ -137,7 +146,9 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home:
 def commands(group: click.Group, context: click.Context) -> list[click.Command]:
     """Return every command below a group."""
     found = [each for name in group.list_commands(context) if (each := group.get_command(context, name))]
-    return [one for each in found for one in ([each, *commands(each, context)] if isinstance(each, click.Group) else [each])]
+    return [
+        one for each in found for one in ([each, *commands(each, context)] if isinstance(each, click.Group) else [each])
+    ]
 
 
 def test_every_command_that_writes_passes_the_one_check() -> None:
@@ -146,7 +157,15 @@ def test_every_command_that_writes_passes_the_one_check() -> None:
     every = commands(group, click.Context(group))
     writing = [each for each in every if any(isinstance(param.type, Export | OutputType) for param in each.params)]
     assert {each.name for each in every} >= set(COMMANDS)
-    assert sorted(str(each.name) for each in writing) == ["check", "demo", "export", "fleet", "nightly", "record", "report"]
+    assert sorted(str(each.name) for each in writing) == [
+        "check",
+        "demo",
+        "export",
+        "fleet",
+        "nightly",
+        "record",
+        "report",
+    ]
     assert all(isinstance(each, WritingCommand) for each in writing)
     names = {"-o", "--junit", "--summary", "--export", "--site"}
     plain = [
