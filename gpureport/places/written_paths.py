@@ -1,4 +1,4 @@
-"""Which paths a command may write: the one place that holds what is written against what is read and what is not ours."""
+"""Which paths a command may write: the one place that holds them against what is read and what is not ours."""
 
 import json
 import os
