@@ -12,6 +12,8 @@ from gpureport.places.urls import Place
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
+_NEPTUNE = ".neptune"
+"""Folder in which Neptune's client keeps runs."""
 _TRACKED = {"meta.yaml": b"lifecycle_stage:"}
 """File in each folder of an MLflow store, and what it says."""
 _HEAD = 4096
@@ -139,6 +141,8 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
         if folder.name == STORE or _is_store(folder):
             return f"a store of gpureport ({folder})"
+        if folder.name == _NEPTUNE:
+            return f"a store of Neptune ({folder})"
         if any(words in _read_head(folder / name) for name, words in _TRACKED.items()):
             return f"an MLflow store ({folder})"
     return ""

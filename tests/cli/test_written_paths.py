@@ -15,31 +15,42 @@ from tests.importers.written_logs import log
 RULE = ("--fail-on", "problem")
 
 
+def lay_out(folder: Path) -> Path:
+    """Fill a folder with everything a command may read, and links to it."""
+    for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(log(90))
+    (folder / "cpu.txt").write_text("timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n")
+    (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
+    (folder / "gpureport.toml").write_text("[prices]\n")
+    (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
+    (folder / "theme").mkdir()
+    (folder / "theme/report.css").write_text("{% include 'shipped/report.css' %}")
+    (folder / "theme/logo.svg").write_text("<svg/>")
+    (folder / ".gpureport/runs").mkdir(parents=True)
+    (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
+    (folder / "kept/runs").mkdir(parents=True)
+    (folder / "kept/store.json").write_text('{"format": 1}\n')
+    (folder / "mlruns/0/run").mkdir(parents=True)
+    (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
+    (folder / "link.html").symlink_to("gpu.csv")
+    (folder / "old.md").symlink_to("foreign.html")
+    os.link(folder / "gpu.csv", folder / "hard.html")
+    (folder / "folder.html").mkdir()
+    os.mkfifo(folder / "pipe.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that no command changes."""
+    return lay_out(tmp_path_factory.mktemp("home"))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with everything a command may read, and links to it."""
-    for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(log(90))
-    (tmp_path / "cpu.txt").write_text("timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n")
-    (tmp_path / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
-    (tmp_path / "gpureport.toml").write_text("[prices]\n")
-    (tmp_path / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
-    (tmp_path / "theme").mkdir()
-    (tmp_path / "theme/report.css").write_text("{% include 'shipped/report.css' %}")
-    (tmp_path / "theme/logo.svg").write_text("<svg/>")
-    (tmp_path / ".gpureport/runs").mkdir(parents=True)
-    (tmp_path / ".gpureport/store.json").write_text('{"format": 1}\n')
-    (tmp_path / "kept/runs").mkdir(parents=True)
-    (tmp_path / "kept/store.json").write_text('{"format": 1}\n')
-    (tmp_path / "mlruns/0/run").mkdir(parents=True)
-    (tmp_path / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
-    (tmp_path / "link.html").symlink_to("gpu.csv")
-    (tmp_path / "old.html").symlink_to("foreign.html")
-    os.link(tmp_path / "gpu.csv", tmp_path / "hard.html")
-    (tmp_path / "folder.html").mkdir()
-    os.mkfifo(tmp_path / "pipe.html")
-    return tmp_path
+    """A folder of its own for each test; the program runs in it."""
+    return lay_out(tmp_path)
 
 
 def state(folder: Path) -> dict[str, bytes | str]:
@@ -93,6 +104,11 @@ REFUSED = {
     (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
     (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
     (*NIGHTLY, "--junit", "site/nights/a.html"): "site/nights/a.html: it lies in the folder of --site",
+    # a place that cannot be written
+    (*CHECK, "--junit", "gpu.csv/x.xml"): "gpu.csv/x.xml: cannot be written (",
+    ("nightly", "gpu.csv", "--site", "other.csv/site"): "other.csv/site: cannot be written (",
+    ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is no folder",
+    ("record", "--host-only", "-o", "gpu.csv/new", "--", "true"): "gpu.csv/new: cannot be written (",
     # in a bucket, which no request reaches
     (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/x.xml"): "s3://b/s/x.xml: it lies in the folder of --store",
     ("check", "s3://b/gpu.csv", *RULE, "--junit", "s3://b/gpu.csv"): "s3://b/gpu.csv: this is a source",
@@ -102,20 +118,21 @@ REFUSED = {
 
 @pytest.mark.parametrize(("arguments", "expected"), REFUSED.items(), ids=map(" ".join, REFUSED))
 def test_what_is_not_ours_is_refused_before_any_work(
-    gpureport: Program, home: Path, arguments: tuple[str, ...], expected: str
+    gpureport: Program, shared_home: Path, arguments: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line, exit code 2, and everything stays as it was."""
-    before = state(home)
+    monkeypatch.chdir(shared_home)
+    before = state(shared_home)
     done = gpureport(*arguments)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
     assert done.err.startswith(f"gpureport: {expected}")
-    assert state(home) == before
+    assert state(shared_home) == before
 
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     """Each output of a command may be written over by the next, beside its source as anywhere."""
     (home / "pipe.html").unlink()
-    names = ("r.html", "r.json", "r.md", "r.txt", "r.xml", "r.prom")
+    names = ("r.json", "r.txt", "r.prom")
     report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
     forms = ("benchmark-smaller", "bencher", "openmetrics")
     exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
@@ -138,9 +155,22 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
 def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home: Path) -> None:
     """A report never goes through a link into a file of another name."""
     (home / "foreign.html").write_text("mine")
-    assert gpureport(*REPORT, "-o", "old.html").code == 0
+    assert gpureport("report", "gpu.csv", "-o", "old.md").code == 0
     assert (home / "foreign.html").read_text() == "mine"
-    assert "GPU report" in (home / "old.html").read_text()
+    assert "# " in (home / "old.md").read_text()
+
+
+def test_a_folder_without_permission_is_named_first(
+    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a log is read, and nothing is left behind."""
+    before = state(home)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
+        done = gpureport(*words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "no permission to write there" in done.err
+    assert state(home) == before
 
 
 def commands(group: click.Group, context: click.Context) -> list[click.Command]:

@@ -1,5 +1,6 @@
 """Options that name what a command writes, held against all that it reads before it does anything."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,12 @@ _CLOSED = {"templates", "store"}
 """Options whose folder nothing may be written into."""
 _SOURCES = {"source", "baseline"}
 """What names logs, trackers or stored runs."""
-_RESULTS = frozenset((".html", ".json", ".md", ".pdf", ".png", ".prom", ".svg", ".txt", ".xml"))
-"""Endings of what is written beside logs again and again."""
+_PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
+"""Endings of what no log has, and is written beside logs again and again."""
+_RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
+"""The same, with endings that a log may have too: its content tells."""
+_FORCED = ("map", "source_kind", "columns")
+"""Options that make a log of what does not look like one."""
 
 
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {'), 4096
@@ -109,7 +114,8 @@ def _list_read(ctx: click.Context) -> Iterator[ReadPath]:
             for name in param.type.folders:
                 yield ReadPath(place=value / name, name=f"the folder of {param.opts[-1]}", is_closed=True)
         elif param.name in _SOURCES:
-            yield from _list_source(str(value))
+            forced = any(ctx.params.get(name) for name in _FORCED)
+            yield from _list_source(str(value), _PAGES if forced else _RESULTS)
         elif isinstance(param.type, click.Path | PlaceType):
             is_closed = param.name in _CLOSED
             name = f"the {'folder' if is_closed else 'file'} of {param.opts[-1]}"
@@ -123,8 +129,13 @@ def _parse_copy(value: Path | Place) -> Place:
     return parse_place(name_by_url(str(value))) if isinstance(value, Path) else value
 
 
-def _list_source(text: str) -> Iterator[ReadPath]:
-    """Yield the file or folder of a source; none where it is a name, or lies on a server."""
+def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
+    """Yield the file or folder of a source; none where it is a name, or lies on a server.
+
+    Args:
+        text: as it was typed.
+        suffixes: endings of files in the folder that are not read.
+    """
     scheme, _, rest = text.partition(":")
     is_tracked = scheme in {"mlflow", "neptune"}
     for name in {text, rest if is_tracked else text, (rest if is_tracked else text).rpartition("#")[0]}:
@@ -134,7 +145,7 @@ def _list_source(text: str) -> Iterator[ReadPath]:
         except (SettingsError, OSError):
             continue
         if is_there:
-            yield ReadPath(place=place, name="a source", is_closed=_is_tracker(place), suffixes=_RESULTS)
+            yield ReadPath(place=place, name="a source", is_closed=_is_tracker(place), suffixes=suffixes)
 
 
 def _is_tracker(place: Place) -> bool:
@@ -147,7 +158,12 @@ def _is_tracker(place: Place) -> bool:
 
 
 def _holds_data(path: Path) -> bool:
-    """Return whether a file is a log or a database that a command could read; what gpureport wrote is none."""
+    """Return whether a file is a log or a database that a command could read.
+
+    What gpureport wrote is none, nor is the summary of a job of GitHub, which is only added to.
+    """
+    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
+        return False
     from gpureport.importers import is_readable  # noqa: PLC0415 - loads pyarrow
 
     with path.open("rb") as file:
