@@ -189,8 +189,9 @@ def _make_folder(folder: Path) -> None:
     Raises:
         SettingsError: when it holds a recording, or cannot be made.
     """
-    names = (record_folder.RUN_FILE, record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG)
-    names = (*names, Path(record_folder.RUN_FILE).with_suffix(_PART).name)
+    run_file = Path(record_folder.RUN_FILE)
+    logs = (record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG)
+    names = (run_file.name, run_file.with_suffix(_PART).name, *logs)
     # a link that leads nowhere is taken too: writing would go through it
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
