@@ -1,6 +1,7 @@
 """A report put where people look: whole, and with everything else as it was."""
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,9 @@ from urllib.parse import unquote
 import pytest
 
 from gpureport.errors import SourceError
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.publishing import publish
+from gpureport.publishing.mlflow_figures import FolderWriter
 from tests.cli.program import Program, program
 from tests.importers.trackers.mlflow.servers import Reply, answering
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
@@ -216,3 +219,21 @@ def test_a_folder_that_cannot_be_written_stops_all(
     assert (done.out, done.err.count("\n"), done.err.startswith(f"gpureport: {expected}")) == ("", 1, True), done.err
     assert done.code in {2, 3}
     assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])
+def test_figures_go_through_no_link_out_of_a_store(link: str, tmp_path: Path) -> None:
+    """A store that somebody else made leads to no file of this machine."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/file").write_text("mine")
+    store = FileStore(folder(tmp_path / "mlruns", [RUN]), "mlruns")
+    run = store.run(RUN.id)
+    assert run is not None
+    path = store.home(run) / link
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.symlink_to(tmp_path / "theirs" / ("file" if "/" in link else ""))
+    with pytest.raises(SourceError, match="a link leads out of the store"):
+        FolderWriter(store).log_figures(run, {"gpureport.lost_ratio": 0.1}, {"gpureport.step": "base"}, 1)
+    assert [(each.name, each.read_text()) for each in (tmp_path / "theirs").iterdir()] == [("file", "mine")]

@@ -4,6 +4,7 @@ What is not held: the memory that text takes which a template makes longer and l
 """
 
 from collections.abc import Iterable, Iterator
+from types import MethodType
 from typing import Any
 
 from jinja2 import TemplateRuntimeError, nodes
@@ -11,12 +12,13 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-MOST_STEPS = 5_000_000
-"""Turns of loops and calls of one page; the page of 512 GPUs takes less than a fiftieth (pragmatic)."""
+MOST_STEPS = 1_000_000
+"""Turns of loops and calls of one page; the page of 512 GPUs takes 2,400 (pragmatic)."""
 _MOST_DIGITS = 1_000_000
 """Characters, entries or bits that one multiplication or power may make."""
 _COUNTED = "counted"
-_OPEN = {"builtins", "datetime", "enum", "gpureport", "jinja2", "markupsafe"}
+_CONTENT = "gpureport"
+_OPEN = {"builtins", "datetime", "enum", _CONTENT, "jinja2", "markupsafe"}
 """Modules whose values show their attributes: those of others, such as tables of Arrow, write files."""
 
 
@@ -47,8 +49,12 @@ class ThemeEnvironment(ImmutableSandboxedEnvironment):
         self._steps = 0
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:  # noqa: ANN401 - any value
-        """Return whether a template may see an attribute: none of Python's inside, and none of a library's values."""
-        is_open = type(obj).__module__.partition(".")[0] in _OPEN
+        """Return whether a template may see an attribute: none of Python's inside, and none of a library's values.
+
+        The content shows what it holds, and no method, which could do more than say something.
+        """
+        module = type(obj).__module__.partition(".")[0]
+        is_open = module in _OPEN and not (module == _CONTENT and isinstance(value, MethodType))
         return is_open and super().is_safe_attribute(obj, attr, value)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - any function
