@@ -3,7 +3,6 @@
 A site made before there was a marker is known by the generator that its first page names.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,8 +18,8 @@ MARKER = "gpureport-site"
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {NIGHTS}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
-_UNFINISHED = re.compile(rf"\.tmp-(?:[^/]+\.html|{MARKER})-\d+-[0-9a-f]{{8}}")
-"""Names of files that a killed writer left."""
+_WRITTEN = rf".+\.html|{MARKER}"
+"""Names of the files that are written."""
 
 
 def check_site(site: Place) -> None:
@@ -48,24 +47,17 @@ def claim_site(site: Place, folder: Path, pages: Iterable[str]) -> None:
     Raises:
         RenderError: naming a page that somebody else made; nothing is changed then.
     """
-    check_site(site)
-    if not _is_site(site):
+    is_marked = (site / MARKER).is_file()
+    if not is_marked and not _names_generator(site / INDEX):
         for name in pages:
             _refuse_foreign_page(site / name)
+    elif isinstance(site, Path):
+        _refuse_foreign_page(site / INDEX)
     for part in (folder, folder / REPORTS, folder / FIGURES):
         part.mkdir(parents=True, exist_ok=True)
-    atomic_writes.remove_stale_files(folder, _is_unfinished)
-    if not (site / MARKER).is_file():
+    atomic_writes.remove_stale_files(folder, _WRITTEN)
+    if not is_marked:
         atomic_writes.write_text(folder / MARKER, _MARKER_TEXT, folder)
-
-
-def _is_site(site: Place) -> bool:
-    """Return whether a folder has the marker, or a first page that gpureport made."""
-    return (site / MARKER).is_file() or _names_generator(site / INDEX)
-
-
-def _is_unfinished(path: Path) -> bool:
-    return _UNFINISHED.fullmatch(path.name) is not None and path.is_file() and not path.is_symlink()
 
 
 def _refuse_foreign_page(page: Place) -> None:

@@ -57,7 +57,7 @@ def set_document(
     """
     own = templates / name if templates else None
     template = own if own and own.is_file() else resources.find_shipped_folder("templates") / name
-    theme_fonts = fonts.find_theme_fonts(templates)
+    theme_fonts = [_check_theme_file(path.parent, path) for path in fonts.find_theme_fonts(templates)]
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _choose_date(ended)
     try:

@@ -142,3 +142,14 @@ def test_typst_reads_the_theme_alone(
         typesetting.set_document("report.typ", None, lambda _: {}, templates=folder)
     assert expected in str(raised.value)
     assert (HIDDEN in str(raised.value), str(raised.value).count("\n")) == (False, 0)
+
+
+def test_a_font_is_a_file_of_the_theme(tmp_path: Path) -> None:
+    """Neither a link out of the folder nor a pipe, which would never end."""
+    folder = tmp_path / "theme"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.ttf")
+    (tmp_path / "other.ttf").write_text(HIDDEN)
+    (folder / "link.ttf").symlink_to(tmp_path / "other.ttf")
+    with pytest.raises(RenderError, match=r"'link\.ttf' leads out of the folder of the theme"):
+        typesetting.set_document("report.typ", None, lambda _: {}, templates=folder)
