@@ -24,7 +24,8 @@ def alias(path: Path, folder: Path, rng: random.Random) -> Path:
                 # a link stays a link, so that the file itself is taken
                 os.link(path.resolve(), new)
             case 3:
-                new = path.parent / "." / ".." / path.parent.name / path.name
+                above = path.parent.resolve()
+                new = above / "." / ".." / above.name / path.name
             case _:
                 (folder / f"up-{rng.random()}").symlink_to(path.parent)
                 new = max(folder.glob("up-*"), key=lambda each: each.lstat().st_mtime_ns) / path.name

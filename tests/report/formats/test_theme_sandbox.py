@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import RenderError
-from gpureport.report.formats import html, theme_sandbox, typesetting
+from gpureport.report.formats import html, theme_sandbox, themes, typesetting
 from gpureport.report.model.report_content import Report
 
 HIDDEN = "text of somebody else"
@@ -83,8 +83,9 @@ def test_what_a_theme_may_not_do_is_one_line(
     out, secret = theme.parent / "out.txt", theme.parent / "secret.png"
     text = template.replace("OUT", str(out)).replace("SECRET", str(secret))
     (theme / "report.html").write_text(f"\n{text}")
-    with pytest.raises(RenderError) as raised:
-        html.render(report, theme)
+    page = html.template_environment(theme)
+    with pytest.raises(RenderError) as raised, themes.locate_template_errors(theme):
+        page.get_template("report.html").render(report=report, folds={})
     assert raised.value.where == f"{theme}/report.html:2"
     assert expected in raised.value.what
     assert "\n" not in str(raised.value)
