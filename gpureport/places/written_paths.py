@@ -12,6 +12,9 @@ from gpureport.places.urls import Place
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
+STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index")
+"""What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
+_PARTS = {(name,) for name in STORE_PARTS}
 _NEPTUNE = ".neptune"
 """Folder in which Neptune's client keeps runs."""
 _TRACKED = {"meta.yaml": b"lifecycle_stage:"}
@@ -139,7 +142,8 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
     """Return whose folder a path lies in; empty where it is nobody's but the person's."""
     resolved = Path(os.path.realpath(place))
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
-        if folder.name == STORE or _is_store(folder):
+        is_part = resolved.relative_to(folder).parts[:1] in _PARTS
+        if is_part and (folder.name == STORE or _is_store(folder)):
             return f"a store of gpureport ({folder})"
         if folder.name == _NEPTUNE:
             return f"a store of Neptune ({folder})"

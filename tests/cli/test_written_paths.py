@@ -89,14 +89,14 @@ REFUSED = {
     (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",
     (*CHECK, "--junit", "pipe.html"): "pipe.html: this is no regular file",
     # other people's stores
-    (*REPORT, "-o", ".gpureport/report.html"): ".gpureport/report.html: it lies in a store of gpureport",
+    (*REPORT, "-o", ".gpureport/history/x.html"): ".gpureport/history/x.html: it lies in a store of gpureport",
     (*REPORT, "-o", "kept/runs/x.html"): "kept/runs/x.html: it lies in a store of gpureport",
     (*REPORT, "-o", "mlruns/0/run/x.html"): "mlruns/0/run/x.html: it lies in an MLflow store",
-    ("nightly", "gpu.csv", "--site", "kept"): "kept: it lies in a store of gpureport",
-    ("nightly", "gpu.csv", "--site", ".gpureport/site"): ".gpureport/site: it lies in a store of gpureport",
+    ("nightly", "gpu.csv", "--site", "kept/runs"): "kept/runs: it lies in a store of gpureport",
+    ("nightly", "gpu.csv", "--site", ".gpureport/history"): ".gpureport/history: it lies in a store of gpureport",
     ("runs", "export", "x", "-o", ".gpureport/runs/x.parquet"): ".gpureport/runs/x.parquet: it lies in a store",
-    ("record", "--host-only", "-o", "kept/new", "--", "true"): "kept/new: it lies in a store of gpureport",
-    ("demo", "-o", "kept/demo.html"): "kept/demo.html: it lies in a store of gpureport",
+    ("record", "--host-only", "-o", "kept/runs/new", "--", "true"): "kept/runs/new: it lies in a store of gpureport",
+    ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
     # two outputs, one file
     (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
     (*CHECK, "--junit", "a.xml", "--export", "bencher=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
@@ -110,7 +110,7 @@ REFUSED = {
     ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is no folder",
     ("record", "--host-only", "-o", "gpu.csv/new", "--", "true"): "gpu.csv/new: cannot be written (",
     # in a bucket, which no request reaches
-    (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/x.xml"): "s3://b/s/x.xml: it lies in the folder of --store",
+    (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/runs/x.xml"): "s3://b/s/runs/x.xml: it lies in the store of",
     ("check", "s3://b/gpu.csv", *RULE, "--junit", "s3://b/gpu.csv"): "s3://b/gpu.csv: this is a source",
     ("check", "s3://b/logs", *RULE, "--junit", "s3://b/logs/a.csv"): "s3://b/logs/a.csv: it lies in a source",
 }

@@ -11,11 +11,11 @@ from gpureport.cli.options.place_type import PlaceType
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
 from gpureport.places import Place, parse_place
-from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
+from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, refuse_taken_paths
 
 _SETTINGS = "gpureport.toml"
-_CLOSED = {"templates", "store"}
-"""Options whose folder nothing may be written into."""
+_STORE, _TEMPLATES = "store", "templates"
+"""Options with folders that nothing may be written into."""
 _SOURCES = {"source", "baseline"}
 """What names logs, trackers or stored runs."""
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
@@ -117,11 +117,19 @@ def _list_read(ctx: click.Context) -> Iterator[ReadPath]:
             forced = any(ctx.params.get(name) for name in _FORCED)
             yield from _list_source(str(value), _PAGES if forced else _RESULTS)
         elif isinstance(param.type, click.Path | PlaceType):
-            is_closed = param.name in _CLOSED
-            name = f"the {'folder' if is_closed else 'file'} of {param.opts[-1]}"
-            yield ReadPath(place=_parse_copy(value), name=name, is_closed=is_closed)
+            yield from _list_option(param, _parse_copy(value))
     if ctx.params.get("config") is None:
         yield ReadPath(place=Path(_SETTINGS), name="the file of --config")
+
+
+def _list_option(param: click.Parameter, place: Place) -> Iterator[ReadPath]:
+    """Yield what an option makes a command read; of a store what it keeps in its folder."""
+    if param.name == _STORE:
+        yield from (ReadPath(place=place / part, name="the store of --store", is_closed=True) for part in STORE_PARTS)
+        return
+    is_closed = param.name == _TEMPLATES
+    name = f"the {'folder' if is_closed else 'file'} of {param.opts[-1]}"
+    yield ReadPath(place=place, name=name, is_closed=is_closed)
 
 
 def _parse_copy(value: Path | Place) -> Place:
