@@ -12,7 +12,7 @@ from gpureport.places.urls import Place
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
-STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index")
+STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
 """What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
 _PARTS = {(name,) for name in STORE_PARTS}
 _NEPTUNE = ".neptune"

@@ -67,3 +67,11 @@ def test_objects_of_a_bucket_are_told_apart_by_their_urls() -> None:
         refuse_taken_paths([WrittenPath(place=RemotePath(scheme="s3", path=path))], [source])
     with pytest.raises(RenderError, match="this is a source"):
         refuse_taken_paths([WrittenPath(place=RemotePath(scheme="s3", path="b/logs/gpu.csv"))], [source])
+
+
+def test_a_site_may_lie_in_the_folder_of_a_store(tmp_path: Path) -> None:
+    """As in the recipes, where jobs share one folder; what the store keeps is closed."""
+    (tmp_path / "store.json").write_text('{"format": 1}')
+    refuse_taken_paths([WrittenPath(place=tmp_path / "site", is_folder=True)])
+    with pytest.raises(RenderError, match="it lies in a store of gpureport"):
+        refuse_taken_paths([WrittenPath(place=tmp_path / "history", is_folder=True)])
