@@ -17,7 +17,7 @@ _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE 
 _SHOWS = {
     "add-a-detector": ("Hot GPU memory", "hot GPU memory, 3 min 58 s"),
     "add-an-importer": ("gpuwatch", "NVIDIA L4"),
-    "add-a-report-section": ("Temperatures",),
+    "add-a-report-section": ("TEMPERATURES",),
     "add-a-metric": ("1 passed",),
 }
 """What the commands of a recipe print in the end."""
