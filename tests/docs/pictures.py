@@ -1,7 +1,7 @@
 """The pictures of README and tutorial: first screens of reports on the recorded steps.
 
 `python -m tests.docs.pictures` makes all of docs/images anew; it needs Chromium. Each picture holds the text that it
-shows, so that a test can say that a page has changed since (`tests/docs/test_pictures.py`).
+shows, so that a test can say that a page has changed since (`tests/browser/test_pictures.py`).
 """
 
 import io
@@ -77,9 +77,7 @@ def write_report(sources: Sequence[str], page: Path) -> None:
 
 def take_picture(browser: "Browser", picture: Picture, page: Path) -> tuple[bytes, str]:
     """Return the upper part of a page as PNG, and the text in it."""
-    tab = browser.new_page(
-        viewport={"width": _WIDTH, "height": 1600}, color_scheme="dark" if picture.dark else "light"
-    )
+    tab = browser.new_page(viewport={"width": _WIDTH, "height": 1600}, color_scheme="dark" if picture.dark else "light")
     tab.goto(page.as_uri())
     end = tab.locator(f"#{picture.last}").bounding_box()
     assert end is not None, f"{picture.name}: no section {picture.last}"

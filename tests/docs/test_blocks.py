@@ -49,7 +49,7 @@ NOT_RUN = {
     "gpureport report mlflow:mlflow.db --experiment": "a store that is not shipped: tests/comparison/study",
     "export GPU_RUNS": "a bucket: tests/places",
     "CREATE SECRET": "a bucket",
-    "gpureport runs list --since": "a store of large runs: tests/cli/runs and tests/store try each key",
+    "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
     "gpureport compare baseline/ workers/ --by folder --target": "training logs that are not shipped: tests/cli",
     "2-more-workers (3 runs)\n": "a part of a longer table: tests/report/sections/gains",
     "    gpu_util%": "of a log with headings that a person wrote: tests/cli/test_ingest_explain.py",
@@ -136,7 +136,9 @@ gpureport ingest now logs
 
 def list_blocks(page: Path) -> list[Block]:
     """Return the blocks of a page that are run here, each with the text it is to print behind it."""
-    return [block for block in read_blocks(page) if not is_elsewhere(block) and not block.text.startswith(tuple(NOT_RUN))]
+    return [
+        block for block in read_blocks(page) if not is_elsewhere(block) and not block.text.startswith(tuple(NOT_RUN))
+    ]
 
 
 def is_elsewhere(block: Block) -> bool:
@@ -168,8 +170,9 @@ def check_page(page: Path, folder: Path) -> None:
         if block.language in _RUN:
             last = next(printed)
         elif block.language == "text":
-            assert find_missing_line(block.text, last) is None, f"{block.text}\nis shown, where this is printed:\n{last}"
-
+            assert find_missing_line(block.text, last) is None, (
+                f"{block.text}\nis shown, where this is printed:\n{last}"
+            )
 
 
 def _mark_slow(page: Path) -> pytest.ParameterSet:

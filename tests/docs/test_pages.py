@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpureport import settings
+from gpureport.analysis import RULES
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy_settings import read_policy
 from gpureport.cli.main import COMMANDS
@@ -57,6 +58,13 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link]
     islands = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and "docs" in page.parts)
     assert islands == []
+
+
+def test_readme_counts_every_check() -> None:
+    """The table of what is found names as many checks as there are kinds."""
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What it finds")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][1:]
+    assert sum(row.count(",") + 1 for row in rows) == sum(len(rule.kinds) for rule in RULES)
 
 
 def test_readme_commands_are_those_of_continuous_integration() -> None:
@@ -116,7 +124,7 @@ def test_policy_example_is_accepted(tmp_path: Path) -> None:
     guide = ROOT / "docs" / "how-to" / "gates.md"
     *policies, baseline = blocks(guide, "toml")
     (tmp_path / "gpureport.toml").write_text(baseline, encoding="utf-8")
-    assert settings.read_settings(tmp_path / "gpureport.toml").tables["baseline"] == {"name": "main"}
+    assert settings.read_settings(tmp_path / "gpureport.toml").content["baseline"] == {"name": "main"}
     for example, rules in zip(policies, (3, 2), strict=True):
         (tmp_path / "gpureport.toml").write_text(example, encoding="utf-8")
         assert len(read_policy(settings.read_settings(tmp_path / "gpureport.toml")).entries) == rules
