@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from gpureport import settings
+from gpureport import __version__, settings
 from gpureport.analysis import RULES
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy_settings import read_policy
@@ -139,3 +140,11 @@ def test_recording_guide_prints_the_one_raw_command() -> None:
     page = ROOT / "docs" / "how-to" / "record.md"
     queries = [line for line in page.read_text().splitlines() if line.startswith("nvidia-smi --query-gpu")]
     assert queries == [GPU_COMMAND]
+
+
+def test_citation_keeps_its_schema_and_is_of_this_version() -> None:
+    """The file by which others cite the project has what its format demands, and the version of the package."""
+    found = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(found)
+    assert (found["cff-version"], found["version"]) == ("1.2.0", __version__)
+    assert all(set(author) & {"name", "family-names"} for author in found["authors"])
