@@ -126,12 +126,23 @@ printf 'run,user,project,node\\nhealthy,ada,vision,n0\\n' > jobs.csv
 gpureport ingest now logs
 """,
     "docs/how-to/keep-runs.md": _PAIR,
+    "docs/how-to/labels.md": """
+mkdir -p base logs/night-12
+cp sample_logs/healthy/nvidia-smi.csv base/gpu.csv
+cp sample_logs/input_starved/1-baseline/nvidia-smi.csv logs/gpu.csv
+gpureport ingest base --labels labels.csv && gpureport runs list --tag user=ada --tag cost_center=cc-7 | grep base
+gpureport ingest logs && gpureport runs list --where param:batch_size=64 | grep base
+""",
+    "docs/how-to/neptune.md": """
+tar xzf sample_logs/recorded/training_steps/neptune.tar.gz
+gpureport analyze neptune:neptune --map map.toml
+""",
     "docs/how-to/pdf.md": _PAIR + _FONT,
     "docs/how-to/prices.md": _PAIR,
     "docs/how-to/read-the-report.md": _PAIR,
     "docs/how-to/read-logs.md": _PAIR + _FORMS,
 }
-"""What the reader of a page has before its first command, as shell."""
+"""What the reader of a page has before its first command, as shell; where a page shows files alone, what reads them."""
 
 
 def list_blocks(page: Path) -> list[Block]:
