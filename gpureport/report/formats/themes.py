@@ -81,7 +81,7 @@ def picture_function(templates: Path | None) -> Callable[[str], str]:
 
 
 def check_theme(templates: Path) -> None:
-    """Refuse a theme that is not a folder, replaces no template, or holds a template that cannot be read.
+    """Refuse a theme that is not a folder, has neither template nor font, or holds a template that cannot be read.
 
     Raises:
         RenderError: naming the file, and the line where there is one.
@@ -91,7 +91,7 @@ def check_theme(templates: Path) -> None:
     shipped = resources.find_shipped_folder("templates")
     names = sorted(str(path.relative_to(shipped)) for path in shipped.rglob("*") if path.is_file())
     own = [name for name in names if (templates / name).is_file()]
-    if not own:
+    if not own and not _has_fonts(templates):
         raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")
     environment = make_environment(templates)
     environment.filters |= dict.fromkeys(FILTERS, str)
@@ -99,6 +99,13 @@ def check_theme(templates: Path) -> None:
         _check_file(templates, name)
         with locate_template_errors(templates):
             environment.get_template(name)
+
+
+def _has_fonts(templates: Path) -> bool:
+    """Return whether the theme brings fonts for the PDF, which needs no template of its own."""
+    from gpureport.report.charts.fonts import find_theme_fonts  # noqa: PLC0415 - loads matplotlib
+
+    return bool(find_theme_fonts(templates))
 
 
 def _check_file(templates: Path, name: str) -> None:
