@@ -7,6 +7,8 @@ from gpureport.fetched_copies import name_by_url
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _PACKAGE = Path(__file__).parent
+Problem = tuple[str, str]
+"""What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 

@@ -232,7 +232,7 @@ def _usage(name: str, command: click.Command) -> str:
 
 
 _CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
-to do next.
+to do next. [Error messages](messages.md) lists every error with its remedy.
 
 One line lets Tab complete commands, options, checks, stored runs, baselines and files:
 

@@ -1,4 +1,4 @@
-"""What README and docs say holds: links lead somewhere, commands and examples run."""
+"""What README and docs say holds: commands and examples run. Their links are checked where the site is built."""
 
 import re
 import subprocess
@@ -24,26 +24,6 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def blocks(page: Path, language: str) -> list[str]:
     """Return the code blocks of a page in one language."""
     return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
-
-
-def anchors(page: Path) -> set[str]:
-    """Return the anchors the headings of a page make."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_to_files(page: Path) -> None:
-    """Every relative link names a file, and its anchor a heading there."""
-    broken = []
-    for link in LINK.findall(page.read_text(encoding="utf-8")):
-        name, _, anchor = link.partition("#")
-        if link.startswith(("http://", "https://")):
-            continue
-        target = (page.parent / name).resolve() if name else page
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            broken.append(link)
-    assert broken == []
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

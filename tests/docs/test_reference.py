@@ -1,5 +1,6 @@
 """Every command, kind and metric is documented, and the page says what the code says."""
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +20,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.data_quality import Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
-from tests.docs import pages
+from tests.docs import llms_index, man_page, pages
 from tests.docs.rooms_picture import draw_rooms
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -32,6 +33,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,
     "sources.md": pages.sources_page,
+    "../gpureport.1": man_page.man_page,
+    # takes its sentences from the pages above
+    "../llms.txt": llms_index.llms_index,
 }
 
 
@@ -43,6 +47,14 @@ def test_reference_page_is_what_the_code_says(name: str, *, update_golden: bool)
     if update_golden:
         page.write_text(made, encoding="utf-8", newline="\n")
     assert page.read_text(encoding="utf-8") == made
+
+
+def test_index_names_every_page() -> None:
+    """llms.txt, and with it the navigation of the site, names each page but the decisions, which have an index."""
+    docs = REFERENCE.parent
+    pages_of_docs = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    expected = {name for name in pages_of_docs if not name.startswith("decisions/0")}
+    assert set(re.findall(r"\]\(([^)]+\.md)\)", llms_index.llms_index())) == expected
 
 
 def test_every_kind_has_a_section_and_a_condition() -> None:

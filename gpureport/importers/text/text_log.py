@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.errors import SourceError
+from gpureport.errors import Problem, SourceError
 from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
@@ -258,7 +258,7 @@ class FormExtraction:
         again = FormExtraction(self._file.again(), self._options, self._make, self._longest)
         return survey_log(again._rows(), self._row_placement.zone, sure=lambda: again._devices.sure)
 
-    def _nothing(self) -> tuple[str, str]:
+    def _nothing(self) -> Problem:
         rejected = self._tally.rejected
         if NO_TIME in rejected:
             return f"its rows ({self._form.name}) have no time", INTERVAL
