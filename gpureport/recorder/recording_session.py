@@ -19,7 +19,7 @@ from gpureport.recorder.job_process import SIGNAL_BASE, JobProcess
 from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
-from gpureport.recorder.secrets import hide_secrets
+from gpureport.redaction import hide_secrets
 from gpureport.recorder.signals import SignalPipe
 
 _FIRST_ROWS = 5.0
