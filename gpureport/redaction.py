@@ -19,11 +19,12 @@ _SHORTEST_CREDENTIAL = 16
 """Letters from which a word after `Bearer` or `Basic` is no word of a sentence."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _CHECKSUM_WORDS = {"commit", "revision", "sha", "hash", "checksum", "ref", "id", "uuid", "digest", "md5", "fingerprint"}
-_MODEL_WORDS = frozenset(
-    "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length"
-    " mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text"
-    " train type unk value vocab".split()
-)
+_MODEL_WORDS = {
+    *("attention", "batch", "bos", "bucket", "cls", "count", "dim", "dropout", "embedding", "eos", "feature", "group"),
+    *("head", "heads", "image", "input", "label", "length", "mask", "max", "metric", "min", "mix", "mixing", "monitor"),
+    *("num", "output", "pad", "padding", "per", "query", "sep", "size", "sort", "special", "stop", "target", "text"),
+    *("train", "type", "unk", "value", "vocab"),
+}
 """Words beside `token` or `key` that make a param a setting of a model, not a secret."""
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")

@@ -17,8 +17,8 @@ from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
-from gpureport.redaction import redact_text
 from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
+from gpureport.redaction import redact_text
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",

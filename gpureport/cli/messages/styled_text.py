@@ -16,7 +16,7 @@ _NARROW = 40
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, copies named by their URLs, without secrets and characters that would steer a terminal."""
+    """Return text on one line, copies named by their URLs, without secrets or characters that steer a terminal."""
     spaced = (" " if character.isspace() else character for character in redact_text(name_by_url(text)))
     return "".join(character for character in spaced if character.isprintable())
 

@@ -34,7 +34,10 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
         runs: all of a study.
         by: the settings that make the groups.
     """
-    keys = sorted({key for run in runs for key, value in run.params if HIDDEN not in value} - {each.key for each in by if each.kind == "param"})
+    keys = sorted(
+        {key for run in runs for key, value in run.params if HIDDEN not in value}
+        - {each.key for each in by if each.kind == "param"}
+    )
     differing = [Factor(kind="param", key=key) for key in keys]
     if all(factor.kind != "gpu" for factor in by):
         differing.append(Factor(kind="gpu"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpureport.redaction import redact_text
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
@@ -82,10 +83,10 @@ class Tally:
         entry[1] = min(entry[1], line)
 
     def _keep(self, lines: Iterable[NonDataLine]) -> None:
-        """Keep rejected lines as they were, compressed."""
+        """Keep rejected lines, compressed: as they were, but for secrets."""
         # a third of what json.dumps takes, which is most of what a line costs that is no row
         entries = [
-            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
+            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(redact_text(line.text))}}}\n'
             for line in lines
         ]
         if entries:
