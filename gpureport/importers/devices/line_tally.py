@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpureport.redaction import redact_text
 from gpureport.columns import BoolArray, IntArray
 from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
+from gpureport.redaction import redact_text
 
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
