@@ -29,13 +29,13 @@ _MODEL_WORDS = {
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
-_INNER = re.compile(r"([A-Za-z_][\w.\-]*)(=)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
-_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]+)(?P=quote)\s*:\s*"
+_INNER = re.compile(r"([A-Za-z_][\w.\-]{0,100})(=)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]{1,100})(?P=quote)\s*:\s*"
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
 _JSON_CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>])+|[\"'\\]", re.DOTALL)
-_URL_USER = re.compile(r"://(?:[^\s/:]+:\S*|[^\s/]*)@")
+_URL_USER = re.compile(r"://(?:[^\s/:]{1,200}:\S{0,1000}|[^\s/]{0,1000})@")
 _SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)\S+", re.IGNORECASE)
 _FORMS = re.compile(
     r"hf_[A-Za-z0-9]{8,}|sk-[\w\-]{8,}|gh[opsur]_[A-Za-z0-9]{8,}|github_pat_\w+|glpat-[\w\-]+|xox[abprs]-[\w\-]+"

@@ -39,13 +39,15 @@ def tracker(tmp_path: Path) -> Path:
     ticks = [10_050 * (place + 1) for place in range(60)]
     made = [
         Made(
-            id=run_id(number), name=f"run{number} {_shaped(53 + number)}", series=monitored(ticks), end=START + 610_000
+            id=run_id(number),
+            name=f"run{number} {_shaped(53 + number)}",
+            series=monitored(ticks),
+            end=START + 610_000,
+            params=params,
+            tags=tags,
         )
         for number in (1, 2)
     ]
-    for each in made:
-        each.params.update(params)
-        each.tags.update(tags)
     return database(tmp_path / "mlflow.db", made)
 
 
