@@ -76,33 +76,61 @@ def _find_leaks(texts: dict[str, list[bytes]]) -> set[tuple[str, str]]:
 
 
 _REPORT = ("--format", "json")
-_COMMANDS = (
-    ("ingest", "{db}"),
-    ("-v", "ingest", "log.csv", "--label", "api_key=" + _secret(56), "--name", "a " + _shaped(57)),
-    ("ingest", "mlflow:http://me:" + _secret(58) + "@127.0.0.1:9/?token=" + _secret(59)),
-    ("--debug", "analyze", "https://me:" + _secret(58) + "@127.0.0.1:9/x.csv"),
-    ("runs",),
-    ("analyze", "{db}", *_REPORT),
-    ("compare", "{db}", *_REPORT),
-    ("report", "{db}", "--title", "t " + _shaped(48), "-o", "r.html", "-o", "r.md", "-o", "r.json"),
-    ("check", "{db}", "--junit", "j.xml", "--summary", "s.md"),
-    ("nightly", "{db}", "--history", "h", "--site", "site"),
-    ("fleet", "-o", "f.html", "-o", "f.json"),
+_COMMANDS: tuple[tuple[int, tuple[str, ...]], ...] = (
+    (0, ("ingest", "{db}")),
+    (0, ("-v", "ingest", "log.csv", "--tag", "api_key=" + _secret(56), "--name", "a " + _shaped(57))),
+    (3, ("ingest", "mlflow:http://me:" + _secret(58) + "@127.0.0.1:9/?token=" + _secret(59))),
+    (3, ("--debug", "analyze", "https://me:" + _secret(58) + "@127.0.0.1:9/x.csv")),
+    (0, ("runs",)),
+    (0, ("baseline", "set", "main", "{db}")),
+    (0, ("analyze", "{db}", *_REPORT)),
+    (0, ("compare", "{db}", *_REPORT)),
+    (
+        0,
+        (
+            "report",
+            "{db}",
+            "--title",
+            "t " + _shaped(48),
+            *(f"--output=r.{end}" for end in ("html", "md", "json", "pdf")),
+        ),
+    ),
+    (4, ("check", "log.csv", "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")),
+    (
+        0,
+        (
+            "nightly",
+            "log.csv",
+            "--site",
+            "site",
+            "--label",
+            "n " + _shaped(49),
+            "--junit",
+            "n.xml",
+            "--summary",
+            "n.md",
+        ),
+    ),
+    (0, ("fleet", "-o", "f.html", "-o", "f.json")),
 )
 
 
+@pytest.mark.slow
 def test_no_exit_shows_a_secret(gpureport: Program, tmp_path: Path, tracker: Path) -> None:
     """Standard streams and every file that a command writes, the store among them."""
     noise = f"wget https://me:{_secret(47)}@host/x\nAuthorization: Bearer {_secret(46)}\n"
-    (tmp_path / "log.csv").write_text(log(60) + noise)
-    mine = set(tmp_path.rglob("*"))
-    texts = {}
-    for command in _COMMANDS:
-        done = gpureport(*(word.format(db=tracker) if word == "{db}" else word for word in command))
+    torn = f"2026/03/14 09:00:59.000, 0, NVIDIA L4, token={_secret(45)}\n"
+    (tmp_path / "log.csv").write_text(log(60) + noise + torn)
+    before = set(tmp_path.rglob("*"))
+    texts, codes = {}, []
+    for _, command in _COMMANDS:
+        done = gpureport(*(str(tracker) if word == "{db}" else word for word in command))
         texts[" ".join(command[:2])] = [done.out.encode(), done.err.encode()]
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and path not in mine]
+        codes.append((done.code, command[:2], done.err[-300:] if done.code else ""))
+    assert [code for code, *_ in codes] == [code for code, _ in _COMMANDS], codes
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path not in before]
     texts |= {str(path.relative_to(tmp_path)): list(_read_plain(path)) for path in written}
-    assert len(written) > len(("run.json", "r.html", "r.md", "r.json"))
+    assert {"run.json", "rejects.jsonl.zst", "r.pdf", "j.xml", "s.md", "n.xml"} <= {path.name for path in written}
     assert any(HIDDEN.encode() in content for contents in texts.values() for content in contents)
     assert sorted(_find_leaks(texts)) == []
 
