@@ -18,6 +18,7 @@ from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
+from gpureport.redaction import redact_text
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",
@@ -185,7 +186,7 @@ def _trace(*, debug: bool) -> None:
     if debug:
         import traceback  # noqa: PLC0415 - only with --debug
 
-        traceback.print_exc()
+        click.echo(redact_text(traceback.format_exc()), err=True, nl=False)
 
 
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:

@@ -19,8 +19,8 @@ from gpureport.recorder.job_process import SIGNAL_BASE, JobProcess
 from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
-from gpureport.recorder.secrets import hide_secrets
 from gpureport.recorder.signals import SignalPipe
+from gpureport.redaction import hide_secrets
 
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""

@@ -24,6 +24,7 @@ from gpureport.cli.sources import source_names
 from gpureport.errors import SettingsError
 from gpureport.nightly.site import site_files
 from gpureport.places import RemotePath
+from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,7 +203,7 @@ def _night(date: str, label: str, parts: "Sequence[NightlyRun]", now: int) -> "N
 
     return NightlyRecord(
         date=date,
-        label=label,
+        label=redact_text(label),
         command=report_output.typed_command(),
         version=__version__,
         runs=tuple(parts),

@@ -14,6 +14,7 @@ from gpureport import __version__
 from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.errors import RenderError
+from gpureport.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
@@ -40,7 +41,7 @@ def typed_command() -> str:
             next(arguments, None)
         elif argument != "--open" and not argument.startswith(("-o=", "--output=")):
             words.append(argument)
-    return shlex.join(["gpureport", *words])
+    return shlex.join(["gpureport", *hide_secrets(words)])
 
 
 def build_report(  # noqa: PLR0913 - each option of a report is given by name
