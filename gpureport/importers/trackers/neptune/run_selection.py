@@ -27,7 +27,7 @@ def list_files(source: Path) -> Iterable[Path]:
         return
     for place, folders, names in os.walk(source):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(names))
+        yield from (path for path in (Path(place, name) for name in sorted(names)) if path.is_file())
 
 
 def open_store(source: str, selection: Selection) -> tuple[str, list[NeptuneRun], bool]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
+from gpureport.regular_files import UnsafeFileError, check_regular_file
 
 SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
 """Columns by which a file is known as one of the exporter's."""
@@ -61,6 +62,18 @@ def _parse_part(path: Path) -> Part:
     )
 
 
+def find_unsafe(path: Path, source: Path) -> SourceError | None:
+    """Return why a file of an export is not opened: it is none, or a link out of the export; None if it can be."""
+    try:
+        check_regular_file(path, root=source if source.is_dir() else path.parent)
+    except UnsafeFileError as error:
+        return SourceError(str(path), str(error.strerror), error.hint)
+    except OSError:
+        # opening it says what is wrong
+        return None
+    return None
+
+
 def is_export_file(path: Path) -> bool:
     """Return whether a file is one of an export: by its columns, by its name where it is damaged."""
     if not path.name.endswith((".parquet", ".parquet.tmp")):
@@ -92,10 +105,27 @@ def open_export(path: Path) -> parquet.ParquetFile:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
     except (OSError, pa.ArrowException) as error:
         raise damaged_error(path, error) from error
-    missing = [name for name in REQUIRED_COLUMNS if name not in file.schema_arrow.names]
+    schema = file.schema_arrow
+    missing = [name for name in REQUIRED_COLUMNS if name not in schema.names]
     if missing:
         raise SourceError(str(path), f"it lacks the column {missing[0]}", "export the run again, or leave the file out")
+    for name, fits in _TYPES.items():
+        if not fits(schema.field(name).type):
+            what = f"its column {name} is of type {schema.field(name).type}"
+            raise SourceError(str(path), what, "export the run again, or leave the file out")
     return file
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind.value_type if isinstance(kind, pa.DictionaryType) else kind)
+
+
+_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys((*sorted(SIGNATURE_COLUMNS), "attribute_type"), _is_text),
+    "timestamp": pa.types.is_timestamp,
+    "float_value": pa.types.is_floating,
+}
+"""What the columns that are computed with must be."""
 
 
 def damaged_error(path: Path, error: Exception) -> SourceError:

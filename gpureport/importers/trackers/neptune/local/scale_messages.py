@@ -8,6 +8,7 @@ from gpureport.importers.trackers.neptune.run_content import Scalar
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
 
 _SNAPSHOT, _CREATE = 0, 1
+_TABLES = {"metadata", "run_operations"}
 
 
 @dataclass(slots=True)
@@ -31,6 +32,9 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     Raises:
         ValueError: when an operation is no message, or there is no run; `sqlite3.Error` when it is no such database.
     """
+    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+    if not tables >= _TABLES:
+        raise ValueError(f"it has no table {min(_TABLES - tables)}")
     about = connection.execute("select version, project, run_id from metadata").fetchone()
     if about is None:
         raise ValueError("it names no run")
@@ -38,6 +42,8 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     query = "select operation_type, operation from run_operations order by sequence_id"
     for kind, message in connection.execute(query):
         done.operations += 1
+        if not isinstance(message, bytes):
+            raise ValueError("an operation is no message")
         if kind == _CREATE:
             _create(done, message)
         elif kind == _SNAPSHOT:

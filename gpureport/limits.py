@@ -1,0 +1,61 @@
+"""The limits of what is read, one constant each; the table at the end is `docs/reference/limits.md`.
+
+A limit bounds what a hostile or broken file can cost. Each lies far above what a recording needs.
+"""
+
+from dataclasses import dataclass
+
+_MIB, _GIB = 2**20, 2**30
+
+MOST_SETTINGS_BYTES = _MIB
+"""Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
+MOST_RECORD_BYTES = _GIB
+"""Bytes of one file of a tracker: the points of a metric, or the operations of a process."""
+MOST_VALUE_BYTES = 16 * _MIB
+"""Bytes of one value of a database."""
+MOST_PIPE_BYTES = 2 * _GIB
+"""Bytes that are taken from a pipe, which is copied to disk first."""
+PIPE_PATIENCE = 10.0
+"""Seconds until somebody must have written to a named pipe."""
+MOST_UNPACKED_RATIO = 500
+"""A log in gzip, zstd, bzip2 or xz that holds more than a GiB is at most this many times its compressed size:
+recordings reach 20 to 60 times, of GPUs that never change 100 (measured)."""
+UNPACKED_FREELY = _GIB
+"""Decompressed bytes up to which the ratio does not count."""
+LONGEST_LINE = _MIB
+"""Bytes of a line; a longer one is shortened, and counted."""
+MOST_COLUMNS = 20_000
+"""Columns of a log."""
+MOST_GPUS = 10_000
+"""GPUs of a run."""
+DEEPEST_FOLDER = 40
+"""Folders below one that is searched for logs or runs."""
+MOST_FILES = 200_000
+"""Files and folders that are looked at in a folder."""
+MOST_LABELS = 10_000
+"""Params, or tags, of a run of a tracker."""
+MOST_ANSWER_BYTES = 256 * _MIB
+"""Bytes of one answer of a tracking server."""
+MOST_PAGES = 10_000
+"""Pages of one list of a tracking server."""
+FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
+"""Times that are read: from 1970 on, before the year 9999, so that every zone and every end of a sample has a date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A row of the table.
+
+    Attributes:
+        what: what is limited.
+        most: how much is read.
+        beyond: what happens beyond it, and what to do.
+    """
+
+    what: str
+    most: str
+    beyond: str
+
+
+def _bytes(count: int) -> str:
+    return f"{count // _GIB} GiB" if count >= _GIB else f"{count // _MIB} MiB"
