@@ -9,7 +9,8 @@ from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.reading.sources import read_head, recognise, spool
+from gpureport.importers.reading.piped_sources import spool
+from gpureport.importers.reading.sources import read_head, recognise
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}

@@ -34,7 +34,7 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     """
     tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
     if not tables >= _TABLES:
-        raise ValueError(f"it has no table {min(_TABLES - tables)}")
+        raise ValueError(f"no such table: {min(_TABLES - tables)}")
     about = connection.execute("select version, project, run_id from metadata").fetchone()
     if about is None:
         raise ValueError("it names no run")
@@ -43,7 +43,7 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     for kind, message in connection.execute(query):
         done.operations += 1
         if not isinstance(message, bytes):
-            raise ValueError("an operation is no message")
+            raise TypeError("an operation is no message")
         if kind == _CREATE:
             _create(done, message)
         elif kind == _SNAPSHOT:
