@@ -24,8 +24,6 @@ UNPACKED_FREELY = _GIB
 """Decompressed bytes up to which the ratio does not count."""
 LONGEST_LINE = _MIB
 """Bytes of a line; a longer one is shortened, and counted."""
-MOST_COLUMNS = 20_000
-"""Columns of a log."""
 MOST_GPUS = 10_000
 """GPUs of a run."""
 DEEPEST_FOLDER = 40

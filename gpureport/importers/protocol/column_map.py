@@ -9,6 +9,7 @@ from typing import Any
 
 from gpureport.errors import SettingsError
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.regular_files import UnsafeFileError, read_small_text
 from gpureport.units import UNITS
 
 ISO = "iso"
@@ -77,9 +78,10 @@ def read_column_map(path: Path) -> Mapping:
         SettingsError: when it is missing, no TOML, or says what cannot be.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_small_text(path))
     except OSError as error:
-        raise SettingsError(str(path), error.strerror or "cannot be read", "check the path") from error
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
+        raise SettingsError(str(path), error.strerror or "cannot be read", hint) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(str(path), f"not TOML ({error})", "see docs/how-to/read-logs.md") from error
     return _Map(str(path)).mapping(content)

@@ -2,18 +2,15 @@
 
 import atexit
 import os
-import select
-import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from gpureport.errors import SourceError
-from gpureport.limits import MOST_PIPE_BYTES, PIPE_PATIENCE
-from gpureport.regular_files import UnsafeFileError, check_regular_file
+from gpureport.limits import MOST_PIPE_BYTES
+from gpureport.regular_files import UnsafeFileError, open_pipe
 
 _BLOCK = 2**20
 
@@ -37,8 +34,11 @@ def spool(source: str, path: Path) -> Path:
             # a buffer would go on waiting for more without looking whether the process was asked to end
             _copy(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), copy.write, source)
         else:
-            with _open_pipe(source, path) as pipe:
-                _copy(pipe, copy.write, source)
+            try:
+                with open_pipe(path) as pipe:
+                    _copy(pipe, copy.write, source)
+            except UnsafeFileError as error:
+                raise SourceError(source, str(error.strerror), error.hint) from error
     return Path(name)
 
 
@@ -50,24 +50,3 @@ def _copy(pipe: _Readable, write: Callable[[bytes], object], source: str) -> Non
             what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
             raise SourceError(source, what, "end what writes to it, or write a file and give that")
         write(block)
-
-
-@contextmanager
-def _open_pipe(source: str, path: Path) -> Iterator[_Readable]:
-    """Give a pipe that somebody has opened for writing.
-
-    Raises:
-        SourceError: when nobody has for a while, or it is no pipe.
-    """
-    if not stat.S_ISFIFO(path.stat().st_mode):
-        try:
-            check_regular_file(path)
-        except UnsafeFileError as error:
-            raise SourceError(source, str(error.strerror), error.hint) from error
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb", buffering=0) as pipe:
-        if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
-            # with a writer that has nothing to say yet, there would be nothing at all instead of an end
-            what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
-            raise SourceError(source, what, "start what writes to it first")
-        os.set_blocking(pipe.fileno(), True)
-        yield pipe

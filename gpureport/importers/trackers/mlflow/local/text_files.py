@@ -35,12 +35,13 @@ def list_folder(parent: Path) -> list[Path]:
         SourceError: when it cannot be listed.
     """
     try:
-        names = sorted(parent.iterdir())
-        if len(names) > MOST_FILES:
-            raise UnsafeFileError(parent, f"it holds {len(names):,} files; at most {MOST_FILES:,} are read", "split it")
-        return names
+        found = sorted(parent.iterdir())
     except OSError as error:
         raise_unreadable(error, parent)
+    if len(found) > MOST_FILES:
+        what = f"it holds {len(found):,} files and folders; at most {MOST_FILES:,} are read"
+        raise SourceError(str(parent), what, "move some of them out of the store")
+    return found
 
 
 def list_names(folder: Path, beginning: tuple[str, ...] = ("",)) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The Parquet files of neptune-exporter: found by their columns, and whether those of a run are complete."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
-from gpureport.regular_files import UnsafeFileError, check_regular_file
+from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
 """Columns by which a file is known as one of the exporter's."""
@@ -47,9 +46,9 @@ def list_parts(source: Path) -> list[Part]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in walk_folder(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _REGISTRY)
-        yield from (Path(place, name) for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
+        yield from (place / name for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
 
 
 def _parse_part(path: Path) -> Part:

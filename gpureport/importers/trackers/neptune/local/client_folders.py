@@ -4,7 +4,6 @@ Files are opened for reading only. The client's own reader truncates and removes
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from gpureport.importers.trackers.neptune.exports.attributes import EPOCH, run_n
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline, merge_outlines
 from gpureport.limits import FIRST_MICROSECOND
-from gpureport.regular_files import check_regular_file, read_regular_file
+from gpureport.regular_files import check_regular_file, read_regular_file, walk_folder
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
 _RUN = "run"
@@ -49,7 +48,7 @@ def find_local_runs(source: Path) -> list["LocalRun"]:
     """Return the runs whose logs lie in a folder or below; other things the client keeps, such as models, are none."""
     folders = [source.parent if source.is_file() else source]
     if source.is_dir():
-        folders = [Path(place) for place, _, names in os.walk(source) if any(map(_LOG.fullmatch, names))]
+        folders = [place for place, _, names in walk_folder(source) if any(map(_LOG.fullmatch, names))]
     root = source if source.is_dir() else source.parent
     found = [_ProcessFolder(folder, root) for folder in sorted(folders)]
     by_id: dict[str, list[_ProcessFolder]] = {}

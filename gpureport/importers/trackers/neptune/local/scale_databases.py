@@ -16,7 +16,7 @@ from gpureport.importers.trackers.neptune.local.scale_messages import ScaleRunDa
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
 from gpureport.importers.trackers.neptune_hardware.point_series import Series
 from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
-from gpureport.regular_files import UnsafeFileError, check_regular_file
+from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 NAME = "run_operations.sqlite3"
 _VERSIONS = ("v3", "v4", "v5")
@@ -32,7 +32,7 @@ def find_scale_runs(source: Path) -> list["ScaleRun"]:
     """Return the runs whose databases lie in a folder or below."""
     if source.is_file():
         return [ScaleRun(source, source.parent)] if source.name == NAME else []
-    return [ScaleRun(Path(place, NAME), source) for place, _, names in sorted(os.walk(source)) if NAME in names]
+    return [ScaleRun(place / NAME, source) for place, _, names in sorted(walk_folder(source)) if NAME in names]
 
 
 class ScaleRun:
