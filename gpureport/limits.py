@@ -57,3 +57,72 @@ class Limit:
 
 def _bytes(count: int) -> str:
     return f"{count // _GIB} GiB" if count >= _GIB else f"{count // _MIB} MiB"
+
+
+_LEFT_OUT = "the run is left out and named, the others are read"
+LIMITS = (
+    Limit(
+        what="Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
+        most=f"{_bytes(MOST_SETTINGS_BYTES)} each",
+        beyond="refused; shorten the file",
+    ),
+    Limit(
+        what="Files of points or operations of a tracker's run",
+        most=f"{_bytes(MOST_RECORD_BYTES)} each",
+        beyond=_LEFT_OUT,
+    ),
+    Limit(
+        what="Params, and tags, of a run in a local store of MLflow",
+        most=f"{MOST_LABELS:,} each",
+        beyond=_LEFT_OUT,
+    ),
+    Limit(what="A value in a database", most=_bytes(MOST_VALUE_BYTES), beyond=_LEFT_OUT),
+    Limit(
+        what="Files and folders of a tracker",
+        most=f"{MOST_FILES:,} in a folder, {DEEPEST_FOLDER} folders deep",
+        beyond="refused; give the folder that holds the runs",
+    ),
+    Limit(
+        what="Links, named pipes, sockets and devices in a tracker's folder",
+        most="links that stay in it",
+        beyond=f"never opened: {_LEFT_OUT}",
+    ),
+    Limit(
+        what="An answer of a tracking server, and the pages of a list",
+        most=f"{_bytes(MOST_ANSWER_BYTES)}, {MOST_PAGES:,} pages",
+        beyond="refused; read fewer runs, by `--run` or `--filter`",
+    ),
+    Limit(
+        what="A log in gzip, zstd, bzip2 or xz",
+        most=f"{_bytes(UNPACKED_FREELY)}, or {MOST_UNPACKED_RATIO} times its size where that is more",
+        beyond="refused; unpack it, and give the log in it",
+    ),
+    Limit(
+        what="Archives: zip, 7-Zip, tar, and a compressed file in another",
+        most="none",
+        beyond="refused; unpack it, and give the files in it",
+    ),
+    Limit(
+        what="Standard input, and a named pipe",
+        most=f"{_bytes(MOST_PIPE_BYTES)}; its writer comes within {PIPE_PATIENCE:g} s",
+        beyond="refused; write a file and give that",
+    ),
+    Limit(what="Devices such as `/dev/zero`", most="none", beyond="refused"),
+    Limit(what="A line of a log", most=_bytes(LONGEST_LINE), beyond="shortened, and counted in the data quality"),
+    Limit(
+        what="GPUs of a run",
+        most=f"{MOST_GPUS:,}",
+        beyond="refused; give a part of them with `--gpus`, or a log a node",
+    ),
+    Limit(
+        what="Times",
+        most="years 1970 to 9998",
+        beyond="the row or point is rejected, and counted in the data quality",
+    ),
+    Limit(
+        what="Nesting of JSON and TOML",
+        most="some hundreds of levels, as deep as Python reads them",
+        beyond="the document is not understood: rejected and counted in a log, refused elsewhere",
+    ),
+)
+"""All limits, in the order of the page."""

@@ -26,6 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "../explanation/advice.md": pages.advice_page,
     "cli.md": pages.cli_page,
     "kinds.md": pages.kinds_page,
+    "limits.md": pages.limits_page,
     "metrics.md": pages.metrics_page,
     "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,

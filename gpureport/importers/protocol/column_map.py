@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
+from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.regular_files import UnsafeFileError, read_small_text
 from gpureport.units import UNITS
@@ -19,7 +20,6 @@ _CLEAR = {"", "W", "Cel", "J"}
 """Base units that tables are written in unless they say otherwise."""
 _DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
-_MOST_GPUS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class _Map:
 
     def _gpu(self, heading: str, device: str, *, by_row: bool) -> int | None:
         index = device.removeprefix("gpu:")
-        if device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < _MOST_GPUS:
+        if device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < MOST_GPUS:
             return int(index)
         if device or not by_row:
             what = f"which GPU is column {heading!r} of?"

@@ -114,7 +114,7 @@ class SqliteStore:
         """Return params, tags and last values of a run."""
         with self._opened() as connection:
             params, tags = (
-                tuple((_text(key), _text(value)) for key, value in connection.execute(query, (run.id, MOST_LABELS)))
+                tuple((_text(key), _text(value)) for key, value in connection.execute(query, (run.id, MOST_LABELS + 1)))
                 for query in (_PARAMS, _TAGS)
             )
             latest = connection.execute("select key, value, is_nan from latest_metrics where run_uuid = ?", (run.id,))
@@ -122,6 +122,10 @@ class SqliteStore:
                 (_text(key), float("nan") if nan or not isinstance(value, int | float) else float(value))
                 for key, value, nan in latest
             )
+        for name, labels in (("params", params), ("tags", tags)):
+            if len(labels) > MOST_LABELS:
+                what = f"run {run.id} has more than {MOST_LABELS:,} {name}"
+                raise SourceError(str(self.path), what, "leave the run out")
         return RunLabels(params=params, tags=tags, latest=values)
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
