@@ -43,6 +43,10 @@ class FolderWriter:
 
     def _file(self, run: RunInfo, part: str, key: str) -> Path:
         folder = self._store.home(run) / part
+        if not (folder / key).resolve().is_relative_to(self._store.root.resolve()):
+            raise SourceError(
+                str(folder / key), "a link leads out of the store", "replace the link by what it leads to"
+            )
         folder.mkdir(exist_ok=True)
         return folder / key
 

@@ -151,7 +151,7 @@ def kinds_page() -> str:
     """Return docs/reference/kinds.md."""
     parts = ["# Kinds of findings\n", _MADE]
     parts.append("A kind that lacks what it needs is listed as not assessed, with what to record.\n")
-    parts.append("[How a kind is added](../explanation/adding-a-kind.md).\n")
+    parts.append("[How a kind is added](../contributing/add-a-detector.md).\n")
     for rule in RULES:
         parts += _rule_section(rule)
     return "\n".join(parts).rstrip("\n") + "\n"

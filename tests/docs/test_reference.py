@@ -20,10 +20,12 @@ from gpureport.data_quality import Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
 from tests.docs import pages
+from tests.docs.rooms_picture import draw_rooms
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: dict[str, Callable[[], str]] = {
     "../explanation/advice.md": pages.advice_page,
+    "../images/rooms.svg": draw_rooms,
     "cli.md": pages.cli_page,
     "kinds.md": pages.kinds_page,
     "limits.md": pages.limits_page,

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
-from gpureport.places import Place, parse_place
 
 _FINEST, _COARSEST = 0.001, 86_400.0
 
@@ -230,19 +229,3 @@ class GpuModel(click.ParamType[str]):
             hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
             self.fail(f"{name!r} is not a known GPU model; {hint}", param, ctx)
         return name
-
-
-class Export(click.ParamType[tuple[str, Place]]):
-    """`FORMAT=FILE`."""
-
-    name = "format=file"
-    formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
-        """Take format and file apart."""
-        if isinstance(value, tuple):
-            return value
-        form, _, file = str(value).partition("=")
-        if form not in self.formats or not file:
-            self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
-        return form, parse_place(file)

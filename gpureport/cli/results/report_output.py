@@ -116,7 +116,7 @@ def measure_output() -> tuple[int, bool]:
 
 def check_outputs(
     paths: "Sequence[Place]",
-    sources: Sequence[str | Path] = (),
+    sources: Sequence[str] = (),
     templates: Path | None = None,
     detail: int | None = None,
 ) -> None:
@@ -125,14 +125,12 @@ def check_outputs(
     Raises:
         RenderError: naming the file.
     """
-    from gpureport.report.formats.output import check_detail, check_templates  # noqa: PLC0415 - as above
+    from gpureport.report.formats.output import check_detail, check_templates, refuse_sources  # noqa: PLC0415 - as above
     from gpureport.report.formats.output import check_path as check_one  # noqa: PLC0415 - loads the report
 
-    read = {Path(source).resolve() for source in sources}
     for path in paths:
         check_one(path)
-        if path.resolve() in read if isinstance(path, Path) else str(path) in sources:
-            raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
+    refuse_sources(paths, sources)
     if templates is not None:
         check_templates(templates, paths)
     if detail is not None:

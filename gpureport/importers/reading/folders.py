@@ -10,7 +10,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.reading.piped_sources import spool
-from gpureport.importers.reading.sources import read_head, recognise
+from gpureport.importers.reading.sources import find_tracker, read_head, recognise
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
@@ -94,6 +94,19 @@ def recognise_companion(path: Path) -> str | None:
     if recognise(file, head, HOST_IMPORTERS) is not None:
         return "host"
     return "training" if TrainingLog().is_training_log(head) else None
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file is a log of any kind, or the store of a tracker, by its content."""
+    try:
+        return find_tracker(str(path)) is not None or _is_log(path)
+    except SourceError:
+        return False
+
+
+def _is_log(path: Path) -> bool:
+    file = RawFile(path)
+    return recognise(file, read_head(file), IMPORTERS) is not None or recognise_companion(path) is not None
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
