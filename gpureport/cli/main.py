@@ -180,9 +180,15 @@ def _replace_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, flags)
     if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor, for as long as the program
+        sys.stdout = _open_unbuffered(1)
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as above
+        sys.stderr = _open_unbuffered(2)
+
+
+def _open_unbuffered(number: int) -> io.TextIOWrapper:
+    """Return a stream of a descriptor in which nothing is left that cannot be written when Python ends."""
+    raw: Any = io.FileIO(number, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
 
 
 def _prepare() -> None:

@@ -127,7 +127,8 @@ def _remedy_key(entry: NotJudged) -> str | tuple[str | Scope, ...]:
 
 def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     """Yield each reason once: what was not recorded in one list, and others with the range of their amounts."""
-    absent, others = [], []
+    absent: list[NotJudged] = []
+    others: list[NotJudged] = []
     for entry in entries:
         (absent if entry.metrics and entry.reason == _absence(entry) else others).append(entry)
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
