@@ -18,9 +18,9 @@ MOST_PIPE_BYTES = 2 * _GIB
 PIPE_PATIENCE = 10.0
 """Seconds until somebody must have written to a named pipe."""
 MOST_UNPACKED_RATIO = 500
-"""A log in gzip, zstd, bzip2 or xz that holds more than a GiB is at most this many times its compressed size:
+"""A log in gzip, zstd, bzip2 or xz that holds more than `UNPACKED_FREELY` is at most this many times its compressed size:
 recordings reach 20 to 60 times, of GPUs that never change 100 (measured)."""
-UNPACKED_FREELY = _GIB
+UNPACKED_FREELY = 64 * _MIB
 """Decompressed bytes up to which the ratio does not count."""
 LONGEST_LINE = _MIB
 """Bytes of a line; a longer one is shortened, and counted."""
