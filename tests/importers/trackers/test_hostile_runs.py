@@ -170,6 +170,7 @@ OPERATIONS = [
     '{"obj": {"type": "AssignDatetime", "path": ["a"], "value": "x"}, "version": 5}',
     '{"obj": {"type": "LogFloats", "path": ["a"], "values": [{"ts": Infinity, "value": 1}]}, "version": 5}',
     '{"obj": {"type": "LogFloats", "path": ["a"], "values": [{"ts": 1, "value": 1, "step": "x"}]}, "version": 5}',
+    '{"obj": {"type": "LogFloats", "path": ["a"], "values": [{"ts": 1, "value": 1, "step": []}]}, "version": 5}',
     '{"obj": {"type": "LogFloats", "path": ["a"], "values": [5]}, "version": 5}',
     '{"obj": [], "version": 5}',
     "[" * 100_000,

@@ -144,6 +144,8 @@ def _point(logged: Mapping[str, Any]) -> Point:
         ValueError: when its time is no date, or its step no count; TypeError, KeyError: when it is no point.
     """
     time, value, step = float(logged["ts"]), float(logged["value"]), logged.get("step")
+    if not isinstance(step, int | float | None):
+        raise TypeError("a step is no number")
     if not _is_dated(time) or not abs(step or 0) * STEP_UNITS < _MOST_COUNT:
         raise ValueError("a point has no time, or no step")
     return time, value, step
