@@ -79,7 +79,7 @@ LIMITS = (
     ),
     Limit(what="A value in a database", most=_bytes(MOST_VALUE_BYTES), beyond=_LEFT_OUT),
     Limit(
-        what="Files and folders of a tracker",
+        what="Files and folders of a tracker, and folders of logs",
         most=f"{MOST_FILES:,} in a folder, {DEEPEST_FOLDER} folders deep",
         beyond="refused; give the folder that holds the runs",
     ),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpureport import regular_files
+from gpureport.errors import SourceError
+from gpureport.importers.reading.folders import find_logs_in_folder
 from gpureport.limits import DEEPEST_FOLDER, LIMITS, MOST_SETTINGS_BYTES
 from gpureport.regular_files import UnsafeFileError, read_regular_file, read_small_text, walk_folder
 
@@ -102,3 +104,10 @@ def test_each_limit_says_what_to_expect() -> None:
     """No row of the table is empty, none is there twice."""
     assert len({each.what for each in LIMITS}) == len(LIMITS)
     assert all(each.most and each.beyond for each in LIMITS)
+
+
+def test_folders_of_logs_are_searched_only_so_deep(tmp_path: Path) -> None:
+    """The error names where, and what to do."""
+    tmp_path.joinpath(*["d"] * (DEEPEST_FOLDER + 1)).mkdir(parents=True)
+    with pytest.raises(SourceError, match=f"nested more than {DEEPEST_FOLDER} deep; give the folder in it"):
+        find_logs_in_folder(tmp_path)

@@ -89,6 +89,14 @@ class ExportedRun:
     @property
     def fault(self) -> SourceError | None:
         """Why it cannot be read whole; None if it can."""
+        if not self.rows.faults:
+            try:
+                _ = self._attributes
+            except SourceError as error:
+                self.rows.faults.append(error)
+            except (OverflowError, ValueError) as error:
+                # a time that Python has no date for
+                self.rows.faults.append(export_files.damaged_error(next(iter(self.rows.groups)), error))
         return next(iter(self.rows.faults), None)
 
     def outline(self) -> RunOutline:

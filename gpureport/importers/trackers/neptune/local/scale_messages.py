@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gpureport.importers.trackers.neptune.local import protobuf_wire
 from gpureport.importers.trackers.neptune.run_content import Scalar
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 _SNAPSHOT, _CREATE = 0, 1
 _TABLES = {"metadata", "run_operations"}
@@ -76,6 +77,8 @@ def _snapshot(done: ScaleRunData, message: bytes) -> None:
                 done.scalars[path] = scalar
         elif number == 8:  # noqa: PLR2004 - as above
             appended.append(_entry(value))
+    if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
+        raise ValueError("an operation has a time that is no date, or a step that is no count")
     done.last = moment if done.last is None else max(done.last, moment)
     for path, scalar in appended:
         if isinstance(scalar, int | float) and not isinstance(scalar, bool):
