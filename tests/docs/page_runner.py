@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.recorder.stand_in import install_stand_in
 
 ROOT = Path(__file__).resolve().parents[2]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "-- the next block --"
 _SHELL = ("sh", "bash")
 _SQL = "import sys, duckdb; print(duckdb.sql(sys.stdin.read().strip().rstrip(';')))"

@@ -20,6 +20,7 @@ from gpureport.findings import Threshold
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.reading.oddities import ODDITIES, Oddity
+from gpureport.limits import LIMITS
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
 
@@ -87,6 +88,20 @@ A clean log of `nvidia-smi --query-gpu=timestamp,index,uuid,... --format=csv` is
 below is a stage of reading that a log enters only where its sign is met; what a stage leaves out is counted, with the
 reason. [Rows out of order](../explanation/rows-out-of-order.md) tells how rows are placed whose stamps run backwards.
 """
+
+
+_LIMITS = f"""# Limits
+
+{_MADE}
+What is read is bounded, so that a broken or hostile file costs little. Each limit lies far above what a recording
+needs. An error is one line that says the limit and what to do.
+"""
+
+
+def limits_page() -> str:
+    """Return docs/reference/limits.md."""
+    rows = [(each.what, each.most, each.beyond) for each in LIMITS]
+    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows)])
 
 
 def oddities_page() -> str:

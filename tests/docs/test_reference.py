@@ -29,6 +29,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "../images/rooms.svg": draw_rooms,
     "cli.md": pages.cli_page,
     "kinds.md": pages.kinds_page,
+    "limits.md": pages.limits_page,
     "metrics.md": pages.metrics_page,
     "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,

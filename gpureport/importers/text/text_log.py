@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import Problem, SourceError
-from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
+from gpureport.importers.decoding.pieces import Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
 from gpureport.importers.devices.column_values import Values
@@ -26,6 +26,7 @@ from gpureport.importers.recorders.damaged_identities import DamagedIdentities
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
+from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
