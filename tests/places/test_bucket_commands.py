@@ -78,7 +78,7 @@ def test_site(gpureport: Program, bucket: RemotePath, logs: RemotePath, monkeypa
     assert f"{logs}/none: no such file" in missing.err
     (bucket / "theirs/index.html").write_bytes(b"<title>Photos</title>")
     refused = gpureport("nightly", "--store", f"{bucket}/store", "--site", f"{bucket}/theirs")
-    assert (refused.code, "gpureport did not make this page" in refused.err) == (2, True)
+    assert (refused.code, "is no page of gpureport" in refused.err) == (2, True)
     assert objects(bucket / "theirs") == ["index.html"]
 
 

@@ -78,7 +78,7 @@ def test_a_page_of_somebody_else_is_refused(page: str, tmp_path: Path) -> None:
     folder, name = tmp_path / "theirs", page.replace("FIGURE", figure)
     put(folder, {name: "<!doctype html><title>Photos of gpureport</title>"})
     before = read(folder)
-    with pytest.raises(RenderError, match="gpureport did not make this page") as raised:
+    with pytest.raises(RenderError, match="is no page of gpureport") as raised:
         build(folder)
     assert (raised.value.where, read(folder)) == (str(folder / name), before)
     assert raised.value.hint == "choose another folder with --site, or move it away if nobody needs it"
@@ -88,6 +88,6 @@ def test_a_first_page_of_somebody_else_is_refused_in_a_site(tmp_path: Path) -> N
     """The marker says that the folder was ours, not that a page put there since is."""
     build(tmp_path)
     put(tmp_path, {"index.html": "<title>Photos</title>"})
-    with pytest.raises(RenderError, match="gpureport did not make this page"):
+    with pytest.raises(RenderError, match="is no page of gpureport"):
         build(tmp_path)
     assert (tmp_path / "index.html").read_text() == "<title>Photos</title>"

@@ -77,12 +77,21 @@ def _snapshot(done: ScaleRunData, message: bytes) -> None:
                 done.scalars[path] = scalar
         elif number == 8:  # noqa: PLR2004 - as above
             appended.append(_entry(value))
-    if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
-        raise ValueError("an operation has a time that is no date, or a step that is no count")
+    _check_place(moment, step)
     done.last = moment if done.last is None else max(done.last, moment)
     for path, scalar in appended:
         if isinstance(scalar, int | float) and not isinstance(scalar, bool):
             done.points.setdefault(path, []).append((moment, float(scalar), step))
+
+
+def _check_place(moment: int, step: int) -> None:
+    """Refuse a time or step that no run can have.
+
+    Raises:
+        ValueError: saying so.
+    """
+    if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
+        raise ValueError("an operation has a time that is no date, or a step that is no count")
 
 
 def _step(message: bytes) -> int:
