@@ -133,10 +133,10 @@ class _Module:
                 yield name, [[value]]
             case ast.For(target=ast.Tuple(elts=names), iter=ast.Name(id=rows)) if rows in self._constants:
                 table = [row for (value,) in self._constants[rows] for row in getattr(value, "elts", ())]
-                for place, name in enumerate(names):
+                for place, target in enumerate(names):
                     cells = [row.elts[place] for row in table if isinstance(row, ast.Tuple)]
-                    if isinstance(name, ast.Name):
-                        yield name.id, [cells]
+                    if isinstance(target, ast.Name):
+                        yield target.id, [cells]
 
     def _read_function(self, function: ast.FunctionDef) -> Iterator[Message]:
         returns_problem = function.returns is not None and _PROBLEM in ast.unparse(function.returns)
