@@ -17,6 +17,8 @@ _ENDINGS = ("token", "key", "pwd", "auth")
 _WORDS = {"pass", "cred", "creds", "cookie", "signature", "sig", "sas", "dsn", "jwt", "bearer", "otp", "pat"}
 _SHORTEST_CREDENTIAL = 16
 """Letters from which a word after `Bearer` or `Basic` is no word of a sentence."""
+_PLACEHOLDER = "VALUE"
+"""What `KEY=VALUE` of our own messages and help stands for."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _CHECKSUM_WORDS = {"commit", "revision", "sha", "hash", "checksum", "ref", "id", "uuid", "digest", "md5", "fingerprint"}
 _MODEL_WORDS = {
@@ -119,7 +121,7 @@ def _name_parts(name: str) -> list[str]:
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a name says that its value is a secret; `max_tokens=2048` and `key_dim=64` are settings."""
     parts = _name_parts(name)
-    if not parts or value == "":
+    if not parts or value in {"", _PLACEHOLDER}:
         return False
     if _ANYWHERE.search("".join(parts)):
         return True
