@@ -9,7 +9,7 @@ from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from gpureport.importers.trackers.mlflow.mlflow_run import PUBLISHED_PREFIX
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
-from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore, import_mlflow
 from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 
@@ -134,7 +134,7 @@ def _refuse_migration(store: SqliteStore) -> None:
         SourceError: when the database is of another version than the client, or there is no client.
     """
     try:
-        import mlflow  # noqa: PLC0415 - an extra
+        mlflow = import_mlflow()
         from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
