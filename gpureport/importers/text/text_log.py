@@ -97,9 +97,12 @@ def columns_from_records(records: Sequence[Record]) -> dict[str, Values]:
 
 
 def _column(name: str, cells: list[Any]) -> Values:
+    dtype = np.dtype(BY_NAME[name].dtype) if name in BY_NAME else None
+    if dtype is not None and dtype.kind in "iu":
+        # a sum of counters may be larger than a counter can be: no reading
+        cells = [cell if cell is not None and cell <= np.iinfo(dtype).max else None for cell in cells]
     valid = np.array([cell is not None for cell in cells], dtype=np.bool_)
-    if name in BY_NAME:
-        dtype = np.dtype(BY_NAME[name].dtype)
+    if dtype is not None:
         return Values(np.array([0 if cell is None else cell for cell in cells], dtype=dtype), valid)
     places: dict[str, int] = {}
     codes = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]

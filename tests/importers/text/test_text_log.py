@@ -11,7 +11,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.protocol.importer import ReadOptions
-from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, make_chunk
+from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, columns_from_records, make_chunk
 
 
 class Pairs:
@@ -68,3 +68,10 @@ def test_gpus_that_were_not_asked_for_are_counted(tmp_path: Path) -> None:
     extraction, rows = read(tmp_path / "log", "0 1000000 0.5\n1 1000000 0.25\n", ReadOptions(gpus=(1,)))
     assert [row["device"] for row in rows] == ["gpu:1"]
     assert [(entry.reason, entry.rows) for entry in extraction.outcome().quality.rejected] == [("GPU not selected", 1)]
+
+
+def test_a_number_larger_than_its_column_is_no_reading() -> None:
+    """A sum of two counters of nvidia-smi -q can leave the range of a counter."""
+    records = [Record(number=1, time=0, values={"gpu_ecc_corrected_total": count}) for count in (7, 2**63)]
+    column = columns_from_records(records)["gpu_ecc_corrected_total"]
+    assert column.valid.tolist() == [True, False]

@@ -188,5 +188,7 @@ def _integers(held: "array[int]", count: int) -> IntArray:
 
 def _values(name: str, column: "array[float]", count: int) -> Values:
     held = np.array(column[:count], dtype=np.float64)
-    valid = ~np.isnan(held)
-    return Values(np.where(valid, held, 0).astype(BY_NAME[name].dtype), valid)
+    dtype = np.dtype(BY_NAME[name].dtype)
+    # a number that its column cannot hold is no reading
+    valid = np.abs(held) < float(np.iinfo(dtype).max) if dtype.kind in "iu" else ~np.isnan(held)
+    return Values(np.where(valid, held, 0).astype(dtype), valid)

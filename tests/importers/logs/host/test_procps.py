@@ -155,6 +155,17 @@ def test_top_of_other_countries_is_read(tmp_path: Path) -> None:
     assert values(found, "process_memory_used_bytes") == [1.5 * 2**30] * 3
 
 
+def test_memory_larger_than_any_machine_is_no_reading(tmp_path: Path) -> None:
+    """A damaged number that its column cannot hold is absent, and costs no warning."""
+    head = "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND"
+    row = "    1 root      20   0   48132   {}   6412 S  99,0   0,1   0:38.02 python"
+    parts = [(f"10:00:0{second}", size) for second, size in enumerate(("1,5g", "99999999999999999999999t", "1,5g"))]
+    found = text(
+        tmp_path, lines(*(line for time, size in parts for line in (TOP.format(time), "", head, row.format(size), "")))
+    )
+    assert values(found, "process_memory_used_bytes") == [1.5 * 2**30, None, 1.5 * 2**30]
+
+
 def test_several_summaries_a_second_are_rows_of_their_own() -> None:
     """`top` prints whole seconds."""
     found = read(CAPTURES / "top.txt")
