@@ -7,20 +7,22 @@ import json
 import os
 import resource
 import select
-import signal
 import subprocess
 import sys
-import time
+import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
+
+from tests.faults.fault import Fault, arm_fault, set_clock_back, stop_clock
 
 ROOT = Path(__file__).parents[2]
 ROW_GROUP = 400
 """Rows of a row group there: few, so that a small log is written in many steps."""
-_STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,33 +31,42 @@ class Order:
 
     Attributes:
         arguments: its command line.
-        kill_after: seconds after which it is killed.
-        kill_at: number of the step (file opened, renamed, removed, …) before which it is killed.
         file_size: largest file it may write, in bytes.
+        folder: where it runs, with `tmp` in it for temporary files.
+        fault: what goes wrong at its system calls in that folder, for which the library of faults is needed.
+        log: file that lists these calls.
+        clock: seconds since 1970 at which its clock stands still, for which that library is needed as well.
+        clock_back: by how many seconds its clock is set back, and after how many looks at it.
+        is_forked: whether it is a process of its own.
     """
 
     arguments: Sequence[str]
-    kill_after: float | None = None
-    kill_at: int | None = None
     file_size: int | None = None
+    folder: str = ""
+    fault: Fault | None = None
+    log: str = ""
+    clock: int | None = None
+    clock_back: tuple[float, int] = (0.0, 0)
+    is_forked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a process ended: its exit code (negative: the signal), what it printed, and how long it took."""
+    """How a process ended: its exit code (negative: the signal), and what it printed."""
 
     code: int
     out: str
     err: str
-    seconds: float
 
 
 class Forks:
     """The process that forks, and what is asked of it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start it in a folder."""
+    def __init__(self, folder: Path, library: Path | None = None) -> None:
+        """Start it in a folder, with the library of faults where it is given."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        if library is not None:
+            environment |= {"LD_PRELOAD": str(library), "MPLBACKEND": "agg"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.store.forking"],
             cwd=folder,
@@ -87,6 +98,13 @@ class Forks:
         (ended,) = self.result()
         return ended
 
+    def warm_up(self, folder: Path, *commands: Sequence[str]) -> None:
+        """Let the process that forks run commands itself, so that what they import is imported."""
+        orders = [Order(arguments=command, folder=str(folder), is_forked=False) for command in commands]
+        self.begin(*orders)
+        for order, ended in zip(orders, self.result(), strict=True):
+            assert ended.code == 0, (order, ended)
+
     def close(self) -> None:
         """End it."""
         assert self._process.stdin is not None
@@ -99,11 +117,14 @@ class Forks:
 def _child(order: Order, out: int, err: int) -> NoReturn:
     from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
 
+    # what a library prints by itself is seen as well
+    os.dup2(out, 1)
+    os.dup2(err, 2)
     sys.stdout, sys.stderr = os.fdopen(out, "w"), os.fdopen(err, "w")
+    sys.argv = ["gpureport", *order.arguments]
     if order.file_size is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_size, order.file_size))
-    if order.kill_at is not None:
-        _kill_before(order.kill_at)
+    _set_scene(order)
     code: Any = 70
     try:
         main([*order.arguments])
@@ -117,18 +138,17 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
         os._exit(code if isinstance(code, int) else 0)
 
 
-def _kill_before(step: int) -> None:
-    taken = 0
-
-    def count(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal taken
-        if event not in _STEPS or (event == "open" and arguments[1] == "r"):
-            return
-        if taken == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        taken += 1
-
-    sys.addaudithook(count)
+def _set_scene(order: Order) -> None:
+    """Go to the folder of an order, and let happen what is to go wrong there."""
+    if order.folder:
+        os.chdir(order.folder)
+        tempfile.tempdir = str(Path(order.folder, "tmp"))
+    if order.clock is not None:
+        stop_clock(order.clock)
+    if order.clock_back[0]:
+        set_clock_back(*order.clock_back)
+    if order.fault is not None:
+        arm_fault(order.fault, Path(order.folder), Path(order.log))
 
 
 def _fork(order: Order) -> tuple[int, int, int]:
@@ -142,19 +162,35 @@ def _fork(order: Order) -> tuple[int, int, int]:
     return pid, out[0], err[0]
 
 
+def _run_here(order: Order) -> Ended:
+    from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
+
+    os.chdir(order.folder)
+    out, err = StringIO(), StringIO()
+    code: Any = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main([*order.arguments])
+        except SystemExit as left:
+            code = left.code
+    return Ended(code=code, out=out.getvalue(), err=err.getvalue())
+
+
 def _run(orders: Sequence[Order]) -> list[Ended]:
-    begin = time.perf_counter()
+    if not all(order.is_forked for order in orders):
+        return [_run_here(order) for order in orders]
     children = [_fork(order) for order in orders]
     results = []
-    for order, (pid, out, err) in zip(orders, children, strict=True):
-        if order.kill_after is not None:
-            time.sleep(order.kill_after)
-            os.kill(pid, signal.SIGKILL)
+    for pid, out, err in children:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        seconds = time.perf_counter() - begin
         with os.fdopen(out) as one, os.fdopen(err) as other:
-            results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
+            results.append(Ended(code=code, out=one.read(), err=other.read()))
     return results
+
+
+def _read_order(entry: dict[str, Any]) -> Order:
+    fault = entry.pop("fault")
+    return Order(**entry, fault=None if fault is None else Fault(**fault))
 
 
 def serve() -> None:
@@ -166,7 +202,7 @@ def serve() -> None:
     del importers, ingest, runs
     series_file.ROW_GROUP = ROW_GROUP
     for line in sys.stdin:
-        results = _run([Order(**entry) for entry in json.loads(line)])
+        results = _run([_read_order(entry) for entry in json.loads(line)])
         sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")
         sys.stdout.flush()
 

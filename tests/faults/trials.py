@@ -1,0 +1,153 @@
+"""Trials: a command in which one system call goes wrong, and what must hold of the folder and of its last words."""
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.fault import CHANGES, Call, Fault, list_faults, read_log
+from tests.faults.scenarios import COMPARE, Scenario, reset, write_logs
+from tests.faults.states import State, age_leftovers, read_state
+from tests.store.forking import Ended, Forks, Order
+
+_CLOCK = 1_773_500_000
+"""When every command runs, so that two runs of it write the same bytes."""
+_KILLED = -9
+_REFERENCE = re.compile(r'(?:href|src)="(?!#|[a-z]+:)([^"#]+)')
+
+
+@dataclass(slots=True)
+class Stage:
+    """A scenario on a stage: its folder, what it begins with, and what it is to end with.
+
+    Attributes:
+        folder: where its command runs.
+        calls: the calls that change files when nothing goes wrong.
+        old: what the folder holds before.
+        new: what it holds after.
+        code: exit code when nothing goes wrong.
+    """
+
+    scenario: Scenario
+    forks: Forks
+    folder: Path
+    calls: list[Call] = field(init=False)
+    old: State = field(init=False)
+    new: State = field(init=False)
+    code: int = field(init=False)
+    _seen: set[object] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Make what it begins with, and run it once without a fault."""
+        write_logs(self.folder)
+        if "comparison.json" in self.scenario.arguments:
+            (self.folder / "comparison.json").write_text(self.run(COMPARE).out)
+        for command in self.scenario.prepare:
+            ended = self.run(command)
+            assert ended.code == 0, ended
+        shutil.copytree(self.folder, self._template)
+        self.old = read_state(self.folder)
+        ended = self.run(self.scenario.arguments, Fault(kind="none"))
+        assert "gpureport: " not in ended.err, ended
+        self.code, self.calls, self.new = ended.code, read_log(self._log), read_state(self.folder)
+        assert self.new.leftovers == self.old.leftovers == ()
+        assert self.old.units != self.new.units
+
+    @property
+    def _template(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-template")
+
+    @property
+    def _log(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-calls")
+
+    def run(self, arguments: "tuple[str, ...] | list[str] | object", fault: Fault | None = None) -> Ended:
+        """Run a command in the folder."""
+        return self.forks.run(
+            Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)  # type: ignore[arg-type]
+        )
+
+    def faults(self) -> Iterator[tuple[Call, Fault]]:
+        """Yield all that can go wrong at each call."""
+        for at, call in enumerate(self.calls):
+            for fault in list_faults(call.name, at):
+                yield call, fault
+
+    def try_fault(self, fault: Fault) -> bool:
+        """Run the command with a fault, and check what must hold; return whether the fault was met."""
+        reset(self.folder, self._template)
+        ended = self.run(self.scenario.arguments, fault)
+        met = any(call.is_faulty for call in read_log(self._log))
+        state = read_state(self.folder)
+        self._check_state(state)
+        if fault.action.startswith("kill") and met:
+            assert ended.code == _KILLED, ended
+        else:
+            self._check_ending(ended, state, met=met)
+        if state.key() not in self._seen:
+            self._seen.add(state.key())
+            self._check_later_commands()
+        return met
+
+    def _check_state(self, state: State) -> None:
+        """Check that every run, baseline and file is as it was, or as it is to be."""
+        for name in self.old.units.keys() | self.new.units.keys() | state.units.keys():
+            known = (self.old.units.get(name), self.new.units.get(name))
+            assert state.units.get(name) in known, f"{name} is neither old nor new"
+        for page in (self.folder / "site").rglob("[!.]*.html"):
+            for target in _REFERENCE.findall(page.read_text()):
+                assert (page.parent / target).exists(), f"{page.name} leads to {target}, which is not there"
+
+    def _check_ending(self, ended: Ended, state: State, *, met: bool) -> None:
+        """Check the last words of a command that was not killed: done, or one line that says what went wrong."""
+        if ended.code == self.code and "gpureport: " not in ended.err:
+            assert state.units == self.new.units, ("it says that all is done", ended)
+            return
+        assert met, ended
+        assert ended.code in {2, 3}, ended
+        errors = [line for line in ended.err.splitlines() if line.startswith("gpureport: ")]
+        assert len(errors) == 1, ended
+        assert re.fullmatch(r"gpureport: .+: .+; .+", errors[0]), ended
+        assert "Traceback" not in ended.err
+
+    def _check_later_commands(self) -> None:
+        """Check that what is there can be read, and that the same command then ends as it should."""
+        if (self.folder / ".gpureport").is_dir():
+            listed = self.run(("runs", "list"))
+            assert (listed.code, listed.err) == (0, ""), listed
+            for run in (line.split()[0] for line in listed.out.splitlines()[1:]):
+                pass
+        age_leftovers(self.folder)
+        again = self.run(self.scenario.arguments)
+        state = read_state(self.folder)
+        self._check_again(again, state)
+
+    def _check_again(self, again: Ended, state: State) -> None:
+        removes = "rm" in self.scenario.arguments
+        if removes and again.code != self.code:
+            assert again.code in {2, 3}, again
+        else:
+            assert (again.code, "gpureport: " in again.err) == (self.code, False), again
+        assert state.units == self.new.units, ("after another try", again)
+        if self.scenario.clears is not None and state.leftovers:
+            assert self.run(self.scenario.clears).code == 0
+            assert read_state(self.folder).leftovers == ()
+
+
+def run_trials(stage: Stage, every: int = 1, first: int = 0) -> Counter[tuple[str, str]]:
+    """Try every so manieth fault; return how many there were by call and kind."""
+    tried: Counter[tuple[str, str]] = Counter()
+    for number, (call, fault) in enumerate(stage.faults()):
+        if number % every == first:
+            try:
+                met = stage.try_fault(fault)
+            except AssertionError as error:
+                error.add_note(f"{stage.scenario.name}: {fault.kind} at call {fault.at}, {call.name} {call.path}")
+                raise
+            tried[call.name, fault.kind if met else "not met"] += 1
+    return tried
+
+
+__all__ = ["CHANGES", "Stage", "run_trials"]
