@@ -27,7 +27,7 @@ def copy_to_folder(file: Path, folder: Place) -> str:
         raise SourceError(str(file), "it is there already", "name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=folder)
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=folder)
         os.close(handle)
         part = Path(name)
         try:

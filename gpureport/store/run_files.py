@@ -4,7 +4,7 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gpureport.errors import StoreError
+from gpureport.errors import DamagedRunError, StoreError
 from gpureport.places import Place, RemotePath
 from gpureport.store import run_json
 
@@ -53,10 +53,16 @@ def read_stored_run(folder: Place) -> run_json.StoredRun:
     """Return what the `run.json` of a folder says.
 
     Raises:
-        StoreError: when it is missing or damaged.
+        DamagedRunError: when it is missing or damaged.
+        StoreError: when it cannot be read.
     """
     path = folder / RUN_FILE
     try:
         return run_json.load_run(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(str(path), "damaged", "ingest the run again") from error
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise DamagedRunError(str(path), "missing", "ingest the run again") from error
+        what = f"cannot be read ({error.strerror})"
+        raise StoreError(str(path), what, "check its permissions and the disk") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedRunError(str(path), "damaged", "ingest the run again") from error

@@ -1,15 +1,17 @@
 """Commands that write, and the folders they write to."""
 
+import gzip
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, folder, monitored, run_id
+import pyarrow as pa
+
+from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
+from tests.importers.written_logs import stamp
 from tests.store.runs import noisy
 
-Run = Callable[..., str]
-"""Runs a command in the folder; returns what it prints."""
 _NIGHT = ("--site", "site", "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 99%")
 _TEXT_FORMATS = ("html", "json", "md", "prom", "txt", "xml", "svg")
 
@@ -52,6 +54,14 @@ def write_logs(place: Path) -> None:
             )
         )
     folder(place / "mlruns", runs)
+    database(place / "mlflow.db", runs)
+    text = noisy(3, rows=2000).encode()
+    (place / "packed.csv.gz").write_bytes(gzip.compress(text, mtime=0))
+    (place / "packed.csv.zst").write_bytes(pa.compress(text, "zstd", asbytes=True))
+    (place / "recorded").mkdir()
+    (place / "recorded" / "gpu.csv").write_text(noisy(4, rows=2000, gpus=1))
+    host = [f"{stamp(second)},{second % 100}.0,8" for second in range(2000)]
+    (place / "recorded" / "host.csv").write_text("\n".join(["timestamp,cpu_percent,cpu_count", *host, ""]))
 
 
 OLD = ("ingest", "old.csv", "--name", "old", "--step", "a", "--tag", "by=hand")
@@ -99,6 +109,30 @@ SCENARIOS = (
     Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns")),
     Scenario(name="fleet", arguments=("fleet", "-o", "fleet.html"), prepare=(OLD, _STORE)),
 )
+READERS = (
+    Scenario(name="ingest, log", arguments=("ingest", "new.csv"), prepare=(OLD,)),
+    Scenario(name="ingest, gzip", arguments=("ingest", "packed.csv.gz"), prepare=(OLD,)),
+    Scenario(name="ingest, zstd", arguments=("ingest", "packed.csv.zst"), prepare=(OLD,)),
+    Scenario(name="ingest, recording", arguments=("ingest", "recorded"), prepare=(OLD,)),
+    Scenario(name="ingest, MLflow folder", arguments=("ingest", _COMPARED[0]), prepare=(OLD,)),
+    Scenario(name="ingest, MLflow database", arguments=("ingest", f"mlflow:mlflow.db#{run_id(1)}"), prepare=(OLD,)),
+    Scenario(name="ingest, known run", arguments=("ingest", "old.csv", "--tag", "seen=yes"), prepare=(OLD,)),
+    Scenario(name="ingest, replaced run", arguments=("ingest", "old.csv", "--force", "--step", "b"), prepare=(OLD,)),
+    Scenario(name="label", arguments=("runs", "step", "old", "b"), prepare=(OLD,)),
+    Scenario(name="runs list", arguments=("runs", "list"), prepare=(OLD, _STORE)),
+    Scenario(name="analyze, stored run", arguments=("analyze", "old", "--format", "json"), prepare=(OLD,)),
+    Scenario(name="compare, stored runs", arguments=("compare", "old", "third"), prepare=(OLD, _STORE)),
+    Scenario(name="baseline set", arguments=_SET, prepare=(OLD,)),
+    Scenario(name="check, baseline", arguments=("check", "third.csv", "--baseline", "main"), prepare=(OLD, _SET)),
+    Scenario(
+        name="nightly, second",
+        arguments=("nightly", "new.csv", *_NIGHT, "--date", "2026-03-15", "--baseline", "main"),
+        prepare=(_NIGHT_1, _SET),
+    ),
+    Scenario(name="fleet", arguments=("fleet",), prepare=(OLD, _STORE, ("fleet",), ("ingest", "new.csv"))),
+    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns")),
+)
+"""Commands that read what may not be read whole."""
 COMPARE = ("compare", *_COMPARED, "--format", "json")
 """Its output is `comparison.json`."""
 

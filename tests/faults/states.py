@@ -1,5 +1,6 @@
 """What a folder holds, as far as anybody reads it: files by their names, without what writers leave half done."""
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -38,8 +39,17 @@ def read_state(folder: Path) -> State:
         if _LEFTOVER.search(name):
             leftovers.append(re.sub(r"-\d+-[0-9a-f]{8}|\.\w{8}\.part", "-", name))
         else:
-            units.setdefault(find_unit(name), []).append((name, sha256(path.read_bytes()).hexdigest()))
+            units.setdefault(find_unit(name), []).append((name, _hash_file(path)))
     return State(units={name: tuple(files) for name, files in units.items()}, leftovers=tuple(sorted(leftovers)))
+
+
+def _hash_file(path: Path) -> str:
+    """Return the hash of what a file says; what its tracker held need not be known of a run, as it is read again then."""
+    content = path.read_bytes()
+    if path.name == "run.json":
+        said = {key: value for key, value in json.loads(content).items() if key not in {"source_state", "sha256"}}
+        content = json.dumps(said).encode()
+    return sha256(content).hexdigest()
 
 
 def find_unit(name: str) -> str:
