@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpureport.api import Analysis, Comparison, Recording, analyze, compare, read, report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "compare", "read", "report"]
 
 

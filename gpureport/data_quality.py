@@ -6,6 +6,8 @@ Times are integer microseconds since 1970-01-01, on the time base of the recordi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpureport.redaction import redact_text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
@@ -121,6 +123,14 @@ class Quality:
     imputed_points: int = 0
     coverage_ratio: float | None = None
     notes: tuple[str, ...] = ()
+
+    def redacted(self) -> "Quality":
+        """Return the same without secrets in the texts of notes and events."""
+        return replace(
+            self,
+            notes=tuple(map(redact_text, self.notes)),
+            log_events=tuple(replace(each, text=redact_text(each.text)) for each in self.log_events),
+        )
 
     @property
     def accounted(self) -> bool:

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
+from gpureport.redaction import redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _PACKAGE = Path(__file__).parent
+Problem = tuple[str, str]
+"""What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
@@ -21,7 +24,7 @@ class GpureportError(Exception):
 
     def __init__(self, where: str, what: str, hint: str) -> None:
         """Keep the three parts; their joined form is the exception's text. Copies are named by their URLs."""
-        where, what, hint = name_by_url(where), name_by_url(what), name_by_url(hint)
+        where, what, hint = (redact_text(name_by_url(text)) for text in (where, what, hint))
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what
@@ -85,7 +88,7 @@ class InternalError(GpureportError):
         """The traceback of the exception."""
         import traceback  # noqa: PLC0415 - only with --debug
 
-        return "".join(traceback.format_exception(self._error))
+        return redact_text("".join(traceback.format_exception(self._error)))
 
 
 def _in_one_line(error: Exception) -> str:

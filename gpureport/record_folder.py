@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpureport.regular_files import read_regular_file
+
 GPU_LOG = "gpu.csv"
 """Rows of `nvidia-smi --query-gpu`."""
 DMON_LOG = "dmon.log"
@@ -16,8 +18,6 @@ RUN_FILE = "run.json"
 LABEL_FILE = "labels.json"
 """What a person says of the runs of any folder of logs; the recorder writes none."""
 LOGS = (GPU_LOG, DMON_LOG, HOST_LOG)
-_LONGEST = 2**20
-"""Characters of a run file at most; a longer one was not written by the recorder."""
 
 SCHEMA = "gpureport.record/1"
 
@@ -88,14 +88,13 @@ def parse_run_file(text: str) -> RecordedRun | None:
             tags=tuple((str(name), str(value)) for name, value in content.get("tags", {}).items()),
             notes=tuple(map(str, content["notes"])),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
 
 
 def read_run_file(folder: Path) -> RecordedRun | None:
     """Return what the run file of a folder says; None where there is none, or it is damaged."""
     try:
-        with (folder / RUN_FILE).open(encoding="utf-8") as file:
-            return parse_run_file(file.read(_LONGEST))
+        return parse_run_file(read_regular_file(folder / RUN_FILE).decode("utf-8"))
     except (OSError, ValueError):
         return None

@@ -4,13 +4,14 @@ Times are integer microseconds since 1970-01-01. With `Run.timezone` set they ar
 local time of the recording machine stored as if it were UTC, and are printed without an offset.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
+from gpureport.redaction import redact_pairs, redact_text
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.series_table import arrange_series, empty_training, local_times
 
@@ -131,6 +132,21 @@ class Run:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
+
+    def __post_init__(self) -> None:
+        """Replace secrets in every text, so that nothing that is made from a run can show one; its id stays."""
+        sources = tuple(replace(each, locator=redact_text(each.locator)) for each in self.sources)
+        texts = {
+            "name": redact_text(self.name),
+            "step": self.step and redact_text(self.step),
+            "sources": sources,
+            "stages": tuple(replace(each, name=redact_text(each.name)) for each in self.stages),
+            "params": redact_pairs(self.params),
+            "tags": redact_pairs(self.tags),
+            "quality": self.quality.redacted(),
+        }
+        for name, value in texts.items():
+            object.__setattr__(self, name, value)
 
     @property
     def tracked(self) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
+from gpureport.regular_files import UnsafeFileError, read_small_text
 
 FILE = "gpureport.toml"
 
@@ -138,11 +139,12 @@ def read_settings(path: Path | None) -> Settings:
         return Settings()
     chosen = path or Path(FILE)
     try:
-        text = chosen.read_text(encoding="utf-8")
+        text = read_small_text(chosen)
         settings = Settings(file=str(chosen), content=tomllib.loads(text), text=text)
     except OSError as error:
-        raise SettingsError(str(chosen), error.strerror or "cannot be read", "check the path") from error
-    except ValueError as error:
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
+        raise SettingsError(str(chosen), error.strerror or "cannot be read", hint) from error
+    except (ValueError, RecursionError) as error:
         raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
     return check_sections(settings)
 

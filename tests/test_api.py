@@ -10,6 +10,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
+from tests.importers.written_logs import log as written_log
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
@@ -274,3 +275,15 @@ def test_a_notebook_escapes_names() -> None:
     html = gpureport.analyze(recording)._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_a_report_never_replaces_its_log(tmp_path: Path) -> None:
+    """Whatever the log is called, and by whatever name it is reached."""
+    (tmp_path / "gpu.txt").write_text(written_log(90))
+    (tmp_path / "link.txt").symlink_to("gpu.txt")
+    (recording,) = gpureport.read(tmp_path / "gpu.txt")
+    run = gpureport.analyze(recording)
+    for name in ("gpu.txt", "link.txt"):
+        with pytest.raises(RenderError, match="this is a source, not a place to write to"):
+            gpureport.report(run, tmp_path / name)
+    assert (tmp_path / "link.txt").read_text() == written_log(90)

@@ -14,10 +14,12 @@ import click
 
 from gpureport import __version__
 from gpureport.cli.messages import internal_errors
-from gpureport.cli.messages.internal_errors import InternalError
+from gpureport.cli.messages.internal_errors import OUT_OF_MEMORY, InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
+from gpureport.redaction import redact_text
+from gpureport.regular_files import UnsafeFileError
 
 COMMANDS = {
     "record": "Record GPUs and machine while a job runs.",
@@ -36,7 +38,7 @@ COMMANDS = {
     "completion": "Complete commands and options in the shell.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
-_BROKEN, _USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 1, 2, 3, 130, 143
+_BROKEN, _USAGE, _SOURCE, _HUNG_UP, _INTERRUPTED, _TERMINATED = 1, 2, 3, 129, 130, 143
 _RUBBISH = 50_000
 """New objects after which Python collects garbage; its own default is 700."""
 
@@ -111,6 +113,7 @@ def main(args: list[str] | None = None) -> None:
 
     The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
     """
+    _replace_closed_streams()
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -143,7 +146,10 @@ def main(args: list[str] | None = None) -> None:
     except OSError as error:
         _trace(debug=debug)
         where = error.filename or "standard output"
-        _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
+        _fail(f"{where}: {error.strerror}; {hint}", _SOURCE)
+    except MemoryError:
+        _fail(f"{_called(rest).removeprefix('gpureport ')}: {OUT_OF_MEMORY}", _SOURCE)
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
         _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
@@ -163,6 +169,29 @@ def _called(arguments: list[str]) -> str:
     return " ".join(names)
 
 
+def _replace_closed_streams() -> None:
+    """Put something in the place of standard streams that are closed, so that no file is opened in their place.
+
+    Reading such an input and writing such an output is the same error as on a closed one; what would be said on a
+    closed standard error is lost.
+    """
+    for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
+    if sys.stdout is None:
+        sys.stdout = _open_unbuffered(1)
+    if sys.stderr is None:
+        sys.stderr = _open_unbuffered(2)
+
+
+def _open_unbuffered(number: int) -> io.TextIOWrapper:
+    """Return a stream of a descriptor in which nothing is left that cannot be written when Python ends."""
+    raw: Any = io.FileIO(number, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+
+
 def _prepare() -> None:
     """Handle SIGTERM like Ctrl-C, so that no file is left half-written, and replace what a terminal cannot print.
 
@@ -176,6 +205,9 @@ def _prepare() -> None:
     # with huge pages Arrow's allocator clears 2 MB at a time: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    # a closed terminal; nohup has the signal ignored
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(_HUNG_UP))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -185,7 +217,7 @@ def _trace(*, debug: bool) -> None:
     if debug:
         import traceback  # noqa: PLC0415 - only with --debug
 
-        traceback.print_exc()
+        click.echo(redact_text(traceback.format_exc()), err=True, nl=False)
 
 
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:

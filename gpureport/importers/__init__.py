@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpureport.importers.reading.folders import (
         find_training_logs,
         identify_training_logs,
+        is_readable,
         list_unused_files,
         recognise_companion,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "find_tracker",
     "find_training_logs",
     "identify_training_logs",
+    "is_readable",
     "join_attached_logs",
     "lengthen_equal_names",
     "list_unused_files",
@@ -63,7 +65,13 @@ _HOMES = {
     "reading.attachments": ("join_attached_logs",),
     "reading.run_names": ("lengthen_equal_names", "make_names_distinct"),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading"),
-    "reading.folders": ("identify_training_logs", "find_training_logs", "list_unused_files", "recognise_companion"),
+    "reading.folders": (
+        "identify_training_logs",
+        "find_training_logs",
+        "is_readable",
+        "list_unused_files",
+        "recognise_companion",
+    ),
     "reading.run_sources": ("assign_training_logs", "find_run_logs", "find_source_runs"),
     "reading.sources": ("find_runs", "names_run", "find_tracker"),
     "reading.time_window": ("CutReading", "Window", "cut_recording"),

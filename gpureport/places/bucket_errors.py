@@ -5,7 +5,7 @@ The clients of the clouds report errors as long texts. Words of them tell the fe
 
 import re
 
-from gpureport.errors import PlaceError
+from gpureport.errors import PlaceError, Problem
 
 _LOGIN = {
     "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
@@ -18,7 +18,7 @@ _NETWORK = {
     "az": "check the network and AZURE_STORAGE_ACCOUNT, and run it again",
 }
 DENIED = "access is denied"
-NO_BUCKET = "there is no such bucket", "create it, or check its name"
+NO_BUCKET: Problem = "there is no such bucket", "create it, or check its name"
 """What to say of a bucket that is not there, and what to do about it."""
 _REGION = dict.fromkeys(_LOGIN, "set AWS_REGION to the region of the bucket")
 _NO_LOGIN = (

@@ -17,6 +17,12 @@ def is_bucket_url(text: str) -> bool:
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
+def is_place(text: str) -> bool:
+    """Return whether a text can be a place: a path, or the URL of something in a bucket."""
+    url = _URL.fullmatch(text)
+    return url is None or (url[1] in SCHEMES and bool(url[2].strip("/")))
+
+
 def parse_place(text: str) -> Place:
     """Return the place that a text names: a path, unless it is a URL.
 

@@ -7,8 +7,27 @@ from gpureport.places import Place, RemotePath, parse_place
 from gpureport.places.fetching import fetch
 from gpureport.publishing import folder_copy
 
+_MLFLOW = "mlflow:"
 
-def publish(files: Sequence[Place], target: str, *, skip_missing: bool = False) -> list[str]:
+
+def check_folders(files: Sequence[Place], targets: Sequence[str]) -> None:
+    """Refuse folders that files cannot be put into, before the first is put anywhere.
+
+    Args:
+        files: the files.
+        targets: as `publish` takes them; runs and stores of MLflow are not looked at.
+
+    Raises:
+        SettingsError: when a target is a URL of an unknown scheme.
+        SourceError: when a file is there already, another one would be lost, or a folder belongs to somebody else.
+    """
+    folders = [parse_place(target) for target in targets if not target.startswith(_MLFLOW)]
+    folder_copy.check_copies(files, folders)
+
+
+def publish(
+    files: Sequence[Place], target: str, *, skip_missing: bool = False, follow_artifact_uri: bool = False
+) -> list[str]:
     """Put files somewhere; return what was done, a line each.
 
     Args:
@@ -16,6 +35,8 @@ def publish(files: Sequence[Place], target: str, *, skip_missing: bool = False) 
             artifact of each of them.
         target: a folder of this machine or of a bucket, `mlflow:STORE#RUN` or `mlflow:STORE`.
         skip_missing: whether runs of a comparison that the store lacks are left out.
+        follow_artifact_uri: whether artifacts are put where a store of MLflow says that they lie, outside its own
+            folder too.
 
     Raises:
         PlaceError: when a bucket cannot be reached, or refuses.
@@ -26,17 +47,20 @@ def publish(files: Sequence[Place], target: str, *, skip_missing: bool = False) 
     for file in copies:
         if not file.is_file():
             raise SourceError(str(file), "no such file", "write a report first: gpureport report RUN -o report.html")
-    if target.startswith("mlflow:"):
+    if target.startswith(_MLFLOW):
         from gpureport.publishing import mlflow_runs  # noqa: PLC0415 - loads numpy and pyarrow
 
-        return mlflow_runs.publish_to_mlflow(copies, target, skip_missing=skip_missing)
+        return mlflow_runs.publish_to_mlflow(
+            copies, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri
+        )
     if "#" in target:
         from gpureport.importers import names_run  # noqa: PLC0415 - as above
 
         if names_run(target):
             raise SourceError(target, "a run of a store, and no folder", f"give mlflow:{target} for a run of MLflow")
+    check_folders(files, [target])
     folder = parse_place(target)
     return [folder_copy.copy_to_folder(file, folder) for file in copies]
 
 
-__all__ = ["publish"]
+__all__ = ["check_folders", "publish"]

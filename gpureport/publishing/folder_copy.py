@@ -3,11 +3,31 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gpureport.errors import SourceError
+from gpureport.errors import RenderError, SourceError
 from gpureport.places import Place, RemotePath
+from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
+
+
+def check_copies(files: Sequence[Place], folders: Sequence[Place]) -> None:
+    """Refuse copies that would replace what is published, another copy, or what somebody else keeps.
+
+    Raises:
+        SourceError: naming the file or the folder; nothing is copied then.
+    """
+    copies = [(file, folder / file.name) for folder in folders for file in files]
+    for file, copy in copies:
+        if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
+            raise SourceError(str(file), "it is there already", "name another folder")
+    try:
+        refuse_taken_paths(
+            [WrittenPath(place=copy) for _, copy in copies], [ReadPath(place=each, name="published") for each in files]
+        )
+    except RenderError as error:
+        raise SourceError(error.where, error.what, error.hint) from error
 
 
 def copy_to_folder(file: Path, folder: Place) -> str:
@@ -23,8 +43,6 @@ def copy_to_folder(file: Path, folder: Place) -> str:
         (folder / file.name).write_bytes(file.read_bytes())
         return str(folder / file.name)
     target = folder / file.name
-    if target.exists() and target.samefile(file):
-        raise SourceError(str(file), "it is there already", "name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=folder)

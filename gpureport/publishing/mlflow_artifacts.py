@@ -18,17 +18,33 @@ TAG = f"{PUBLISHED_PREFIX}report"
 _SERVED = "mlflow-artifacts"
 
 
-def put_artifact(store: RunStore, run: RunInfo, file: Path) -> str:
+def put_artifact(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False) -> str:
     """Put a file among the artifacts of a run; return where it is then.
 
-    A database and a file store stay as they are: the file is copied to where their artifacts lie.
+    A database and a file store stay as they are: the file is copied to where their artifacts lie. Whoever wrote the
+    store chose that folder, so that one outside the store is written to only when a person says so.
+
+    Args:
+        store: the store.
+        run: the run.
+        file: the file.
+        follow_artifact_uri: whether artifacts may be put outside the folder of the store.
 
     Raises:
         SourceError: when the file cannot be put there.
     """
     if isinstance(store, SqliteStore | FileStore):
-        return folder_copy.copy_to_folder(file, _artifact_folder(store, run) / ARTIFACT_FOLDER)
-    return _send_to_server(store, run, file)
+        folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
+        root = store.path.resolve().parent if isinstance(store, SqliteStore) else store.root.resolve()
+        if not follow_artifact_uri and not folder.resolve().is_relative_to(root):
+            raise _build_outside_error(store.where, folder)
+        return folder_copy.copy_to_folder(file, folder)
+    return _send_to_server(store, run, file, follow_artifact_uri=follow_artifact_uri)
+
+
+def _build_outside_error(where: str, folder: Path) -> SourceError:
+    what = f"it keeps artifacts outside its own folder, in {folder.parent}"
+    return SourceError(where, what, "add --follow-artifact-uri if you trust it to name that folder")
 
 
 def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
@@ -48,7 +64,7 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _send_to_server(store: RunStore, run: RunInfo, file: Path) -> str:
+def _send_to_server(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> str:
     name = f"{ARTIFACT_FOLDER}/{file.name}"
     parts = urlsplit(run.artifact_uri)
     if isinstance(store, RestStore) and parts.scheme == _SERVED:
@@ -61,6 +77,8 @@ def _send_to_server(store: RunStore, run: RunInfo, file: Path) -> str:
         and (here := parse_folder_uri(run.artifact_uri)) is not None
         and here.parent.is_dir()
     ):
+        if not follow_artifact_uri:
+            raise _build_outside_error(store.where, here / ARTIFACT_FOLDER)
         folder_copy.copy_to_folder(file, here / ARTIFACT_FOLDER)
         store.tag(run, TAG, name)
         return f"{store.where}#{run.id}, {name}"

@@ -10,7 +10,7 @@ from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from gpureport.importers.trackers.mlflow.mlflow_run import PUBLISHED_PREFIX
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
-from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore, import_mlflow
 from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
 from gpureport.store import atomic_writes
@@ -48,6 +48,10 @@ class FolderWriter:
 
     def _file(self, run: RunInfo, part: str, key: str) -> Path:
         folder = self._store.home(run) / part
+        if not (folder / key).resolve().is_relative_to(self._store.root.resolve()):
+            raise SourceError(
+                str(folder / key), "a link leads out of the store", "replace the link by what it leads to"
+            )
         folder.mkdir(exist_ok=True)
         return folder / key
 
@@ -147,7 +151,7 @@ def _refuse_migration(store: SqliteStore) -> None:
         SourceError: when the database is of another version than the client, or there is no client.
     """
     try:
-        import mlflow  # noqa: PLC0415 - an extra
+        mlflow = import_mlflow()
         from alembic.script import ScriptDirectory  # noqa: PLC0415 - comes with it
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"

@@ -13,31 +13,43 @@ from gpureport.publishing.mlflow_figures import publish_figures
 from gpureport.publishing.published_figures import is_comparison
 
 
-def publish_to_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool) -> list[str]:
+def publish_to_mlflow(
+    files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool = False
+) -> list[str]:
     """Put files among the artifacts of the run that is named, or a comparison on each of its runs.
 
     Args:
         files: the files.
         target: `mlflow:STORE#RUN`, or `mlflow:STORE` for a comparison.
         skip_missing: whether runs of the comparison that the store lacks are left out.
+        follow_artifact_uri: whether artifacts may be put outside the folder of the store.
 
     Raises:
         SourceError: when there is no such store or run, or it cannot be written to.
     """
     store, named = open_store(target)
     if named is None:
-        return _publish_comparison(store, files, target, skip_missing=skip_missing)
+        return _publish_comparison(
+            store, files, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri
+        )
     (run,), _ = select_runs(store, named, Selection())
-    return [put_artifact(store, run, file) for file in files]
+    return [put_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri) for file in files]
 
 
-def _publish_comparison(store: RunStore, files: Sequence[Path], target: str, *, skip_missing: bool) -> list[str]:
+def _publish_comparison(
+    store: RunStore, files: Sequence[Path], target: str, *, skip_missing: bool, follow_artifact_uri: bool
+) -> list[str]:
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
         what = "it names no run" if not comparisons else "two comparisons, of which a run gets one"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint)
     runs, changed = publish_figures(store, comparisons[0], skip_missing=skip_missing)
-    artifacts = [put_artifact(store, run, file) for run in runs for file in files if file not in comparisons]
+    artifacts = [
+        put_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri)
+        for run in runs
+        for file in files
+        if file not in comparisons
+    ]
     named = ", ".join(run.name or run.id for run in runs)
     return [f"figures of {named} to {store.where}: {changed} of {len(runs)} runs changed", *artifacts]

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from gpureport.label_tags import read_environment_labels
-from gpureport.recorder.secrets import HIDDEN, hide_secret_value, hide_secrets
+from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets
 
 Params = Iterator[tuple[str, str]]
 

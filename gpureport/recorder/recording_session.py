@@ -19,14 +19,16 @@ from gpureport.recorder.job_process import SIGNAL_BASE, JobProcess
 from gpureport.recorder.line_file import LineFile
 from gpureport.recorder.logged_program import LoggedProgram
 from gpureport.recorder.recording_loop import RecordingLoop
-from gpureport.recorder.secrets import hide_secrets
 from gpureport.recorder.signals import SignalPipe
+from gpureport.redaction import hide_secrets
 
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
 _AFTERWARDS = 1.2
 """Seconds, or intervals where these are longer, that are recorded after the job, so that its end is in the logs."""
 _HEADER_AND_ROW = 2
+_PART = ".part"
+"""Suffix of the run file while it is written."""
 _LOCALTIME = Path("/etc/localtime")
 _ZONES = "zoneinfo/"
 
@@ -161,7 +163,7 @@ class RecordingSession:
     def _write_run_file(self) -> None:
         """Replace the run file whole."""
         path = self._plan.folder / record_folder.RUN_FILE
-        part = path.with_suffix(".part")
+        part = path.with_suffix(_PART)
         try:
             part.write_text(format_run_file(self.run), encoding="utf-8")
             part.replace(path)
@@ -187,8 +189,11 @@ def _make_folder(folder: Path) -> None:
     Raises:
         SettingsError: when it holds a recording, or cannot be made.
     """
-    names = (record_folder.RUN_FILE, record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG)
-    taken = next((name for name in names if (folder / name).exists()), None)
+    run_file = Path(record_folder.RUN_FILE)
+    logs = (record_folder.GPU_LOG, record_folder.DMON_LOG, record_folder.HOST_LOG)
+    names = (run_file.name, run_file.with_suffix(_PART).name, *logs)
+    # a link that leads nowhere is taken too: writing would go through it
+    taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
         raise SettingsError(str(folder), f"it holds a recording already ({taken})", "name another folder with -o")
     try:

@@ -52,12 +52,13 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         goals: what a person says of training metrics; nothing when None.
         noise: what repetitions in a store differ by, where that was measured.
     """
+    from gpureport.redaction import redact_text  # noqa: PLC0415 - beside what it is used with
     from gpureport.report.sections import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
 
     return builder.build(
         runs,
-        title=title,
-        command=command,
+        title=title and redact_text(title),
+        command=redact_text(command),
         gpu_hour_price=gpu_hour_price,
         version=version,
         rules=rules,

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -16,6 +17,8 @@ from gpureport.places.sending import replace_folder
 from gpureport.store import folder_swap
 
 _STALE = 86_400
+_OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
+"""Names of files and folders that writers make; another that begins like them belongs to a person."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -116,14 +119,28 @@ def remove_folder(folder: Place, last: str) -> None:
     shutil.rmtree(gone)
 
 
-def remove_stale_files(runs: Place) -> None:
-    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name."""
+def remove_stale_files(runs: Place, targets: str = "") -> None:
+    """Remove files that killed writers left a day ago or longer; in a bucket they leave none that need a name.
+
+    Args:
+        runs: folder of the runs, or any other that files are written to.
+        targets: expression that the whole name of the file to write must match, for a folder that others write to as
+            well; there no folder is removed.
+    """
     if isinstance(runs, RemotePath):
         return
     for left in runs.glob(".tmp-*"):
         with suppress(OSError):
-            if _last_written(left) < time.time() - _STALE:
+            if _is_own(left, targets) and _last_written(left) < time.time() - _STALE:
                 _remove(left)
+
+
+def _is_own(path: Path, targets: str) -> bool:
+    """Return whether a writer made a file or folder; the rest as `remove_stale_files` takes it."""
+    match = _OWN_NAME.fullmatch(path.name)
+    if match is None or not targets:
+        return match is not None
+    return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
 
 
 def _last_written(path: Path) -> float:

@@ -3,13 +3,18 @@
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpureport.errors import DamagedRunError, StoreError
+from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath
+from gpureport.regular_files import UnsafeFileError, check_regular_file
 from gpureport.store import run_json
 
 RUN_FILE = "run.json"
 """File that makes a folder a run."""
+_DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+"""What reading a damaged `run.json` raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,17 @@ def _list_remote_files(runs: RemotePath) -> dict[str, FileStamp]:
     return dict(sorted(found.items()))
 
 
+def read_stored_file(path: Place, most: int | None = None) -> bytes:
+    """Return the content of a file of a store.
+
+    Raises:
+        OSError: when it cannot be read, is no regular file, or is larger than `most` bytes.
+    """
+    if isinstance(path, Path):
+        check_regular_file(path, most=most)
+    return path.read_bytes()
+
+
 def read_stored_run(folder: Place) -> run_json.StoredRun:
     """Return what the `run.json` of a folder says.
 
@@ -58,11 +74,9 @@ def read_stored_run(folder: Place) -> run_json.StoredRun:
     """
     path = folder / RUN_FILE
     try:
-        return run_json.load_run(path.read_text(encoding="utf-8"))
+        return run_json.load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
+    except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
+        raise DamagedRunError(str(path), "damaged", "ingest the run again") from error
     except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise DamagedRunError(str(path), "missing", "ingest the run again") from error
         what = f"cannot be read ({error.strerror})"
         raise StoreError(str(path), what, "check its permissions and the disk") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedRunError(str(path), "damaged", "ingest the run again") from error

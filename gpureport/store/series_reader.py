@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import file_digest, sha256
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,15 @@ from pyarrow import parquet
 
 from gpureport import columns
 from gpureport.places import Place
+from gpureport.regular_files import check_regular_file
 from gpureport.series_table import TRAINING_SCHEMA, arrange_series, empty_training
+from gpureport.store.run_files import read_stored_file
 
 
 def hash_file(path: Place) -> str:
     """Return the sha256 of a file."""
+    if isinstance(path, Path):
+        check_regular_file(path)
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -160,7 +165,7 @@ def _read_verified(path: Place, expected: str | None) -> bytes:
         OSError: when it cannot be read.
         ValueError: when it is another than expected.
     """
-    content = path.read_bytes()
+    content = read_stored_file(path)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"{path} does not have the sha256 {expected}"
         raise ValueError(msg)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import StoreError
+from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
@@ -16,7 +17,7 @@ from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.readable_run import ReadableRun
-from gpureport.store.run_files import RUN_FILE, list_run_files, read_stored_run
+from gpureport.store.run_files import RUN_FILE, list_run_files, read_stored_file, read_stored_run
 from gpureport.store.run_index import RunIndex
 from gpureport.store.run_json import StoredRun
 from gpureport.store.run_lookup import RunLookup, may_hold_sources
@@ -68,8 +69,8 @@ class Store:
     @staticmethod
     def _check(marker: Place) -> None:
         try:
-            version = int(json.loads(marker.read_text(encoding="utf-8"))["format"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            version = int(json.loads(read_stored_file(marker, MOST_SETTINGS_BYTES))["format"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreError(str(marker), "cannot be read", "restore it or ingest into a new store") from error
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")

@@ -5,7 +5,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.places import Place
+from gpureport.regular_files import read_regular_file
 
 FOLDER = ".gpureport"
 """Folder of a store."""
@@ -40,9 +42,9 @@ def list_stored_names(store: Path) -> list[StoredName]:
     found = []
     for path in store.glob("runs/[!.]*/run.json"):
         try:
-            run = json.loads(path.read_text(encoding="utf-8"))["run"]
+            run = json.loads(read_regular_file(path, most=MOST_RECORD_BYTES))["run"]
             found.append(StoredName(id=str(run["id"]), name=str(run["name"]), started=int(run["started"])))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return sorted(found, key=lambda each: (each.started, each.id))
 

@@ -8,23 +8,19 @@ from typing import Any
 import click
 
 import gpureport as api
-from gpureport.analysis import RULES
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.step import Step
 from gpureport.analysis.advice.steps_by_loss import PATHS
-from gpureport.analysis.engine import selection
-from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.main import gpureport
-from gpureport.findings import Threshold
 from gpureport.importers.protocol.importer import DescribedSource
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.importers.reading.oddities import ODDITIES, Oddity
+from gpureport.limits import LIMITS
 from gpureport.metrics import METRICS, Metric, Scope
 from gpureport.report.sections.findings.advice_steps import name_frameworks
 
-_MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
-_UNITS = {"1": "", "": "", "s": " s", "Cel": " °C", "W": " W", "By": " bytes", "Hz": " Hz"}
+MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
 
 
 def row(*cells: str) -> str:
@@ -46,7 +42,7 @@ def _metric_row(metric: Metric) -> tuple[str, ...]:
 def metrics_page() -> str:
     """Return docs/reference/metrics.md."""
     header = ("column", "unit", "kind", "recorded by", "one value covers", "meaning", "OpenTelemetry")
-    parts = ["# Metrics\n", _MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
+    parts = ["# Metrics\n", MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
     for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
         rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
         parts += [f"## {title}\n", table(header, rows)]
@@ -55,7 +51,7 @@ def metrics_page() -> str:
 
 _SOURCES = f"""# Sources
 
-{_MADE}
+{MADE}
 A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
 recognised. [Read logs of any form](../how-to/read-logs.md) tells more of each.
 """
@@ -82,11 +78,25 @@ def _source_row(source: DescribedSource) -> tuple[str, ...]:
 
 _ODDITIES = f"""# Oddities of logs
 
-{_MADE}
+{MADE}
 A clean log of `nvidia-smi --query-gpu=timestamp,index,uuid,... --format=csv` is read without any of this. Each row
 below is a stage of reading that a log enters only where its sign is met; what a stage leaves out is counted, with the
 reason. [Rows out of order](../explanation/rows-out-of-order.md) tells how rows are placed whose stamps run backwards.
 """
+
+
+_LIMITS = f"""# Limits
+
+{MADE}
+What is read is bounded, so that a broken or hostile file costs little. Each limit lies far above what a recording
+needs. An error is one line that says the limit and what to do.
+"""
+
+
+def limits_page() -> str:
+    """Return docs/reference/limits.md."""
+    rows = [(each.what, each.most, each.beyond) for each in LIMITS]
+    return "\n".join([_LIMITS, table(("what", "at most", "beyond it"), rows)])
 
 
 def oddities_page() -> str:
@@ -101,50 +111,9 @@ def _one_line(oddity: Oddity) -> str:
     return (header + oddity.example).replace("\0", "\\0")
 
 
-def amount(threshold: Threshold) -> str:
-    """Return a limit with its unit."""
-    return f"{threshold.value:g}{_UNITS.get(threshold.unit, ' ' + threshold.unit)}"
-
-
-def _rule_section(rule: Rule) -> Iterator[str]:
-    first, *others = rule.kinds
-    yield f"## {first}\n"
-    yield inspect.getdoc(type(rule)) or ""
-    yield ""
-    limits = [
-        (f"`{name}`", amount(limit), limit.provenance.value, limit.source)
-        for name, limit in selection.list_thresholds(rule).items()
-    ]
-    if limits:
-        yield table(("limit", "default", "kind of source", "source"), limits)
-        names = ", ".join(f"`{name}`" for name in selection.list_settings(rule))
-        which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
-        yield f"Set in `gpureport.toml` under `[rules.{rule.name}]`{which}.\n"
-    needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))
-    if needs:
-        yield f"Needs {needs}.\n"
-    for other in others:
-        yield f"## {other}\n"
-        yield f"Judged together with [{first}](#{first}), by what is said there.\n"
-
-
-def _required(rule: Rule) -> list[str]:
-    return sorted({"|".join(group) for group in rule.requires})
-
-
-def kinds_page() -> str:
-    """Return docs/reference/kinds.md."""
-    parts = ["# Kinds of findings\n", _MADE]
-    parts.append("A kind that lacks what it needs is listed as not assessed, with what to record.\n")
-    parts.append("[How a kind is added](../explanation/adding-a-kind.md).\n")
-    for rule in RULES:
-        parts += _rule_section(rule)
-    return "\n".join(parts).rstrip("\n") + "\n"
-
-
 _ADVICE = f"""# Advice
 
-{_MADE}
+{MADE}
 What practitioners are told to do about GPU time that is lost, as a catalogue of steps. A finding points to those of
 its kind and cause, the most promising first: beneath it in the HTML report and in the text of
 `gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND --detail full`.
@@ -232,7 +201,7 @@ def _usage(name: str, command: click.Command) -> str:
 
 
 _CLI = """Every command takes `--help`. `gpureport` alone says which recordings and logs this folder holds, and what
-to do next.
+to do next. [Error messages](messages.md) lists every error with its remedy.
 
 One line lets Tab complete commands, options, checks, stored runs, baselines and files:
 
@@ -246,7 +215,7 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 
 def cli_page() -> str:
     """Return docs/reference/cli.md."""
-    parts = ["# Command line\n", _MADE, _CLI]
+    parts = ["# Command line\n", MADE, _CLI]
     for name, command in commands(gpureport, "gpureport"):
         options = [_option_row(each) for each in command.params if isinstance(each, click.Option)]
         parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
@@ -256,7 +225,7 @@ def cli_page() -> str:
 
 _PYTHON = f"""# Python
 
-{_MADE}
+{MADE}
 `import gpureport` loads no library. NumPy and pyarrow are loaded by the first call, pandas where a frame is made.
 
 ```python

@@ -243,7 +243,7 @@ def test_github_jobs_that_push_at_once(bench: Bench) -> None:
 def test_pull_request(bench: Bench, tmp_path: Path) -> None:
     """It is checked against the baseline on the branch; an old recording never speaks for a run that has none."""
     (recipe,) = blocks(RECIPES.parent / "gates.md", "bash")
-    lines = "".join(blocks(RECIPES.parent / "gates.md", "")).splitlines()
+    lines = "".join(blocks(RECIPES.parent / "gates.md", "sh")).splitlines()
     (baseline,) = (line.split() for line in lines if line.startswith("gpureport baseline set"))
     folder, good = tmp_path / "workspace", [f"good-{number}" for number in (1, 2, 3)]
     for number, name in enumerate(good):

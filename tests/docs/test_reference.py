@@ -1,5 +1,6 @@
 """Every command, kind and metric is documented, and the page says what the code says."""
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -19,17 +20,25 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.data_quality import Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
-from tests.docs import pages
+from tests.docs import kinds_page, llms_index, man_page, pages
+from tests.docs.kind_pictures import PICTURES, draw_kind
+from tests.docs.kind_signs import SIGNS
+from tests.docs.rooms_picture import draw_rooms
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: dict[str, Callable[[], str]] = {
     "../explanation/advice.md": pages.advice_page,
+    "../images/rooms.svg": draw_rooms,
     "cli.md": pages.cli_page,
-    "kinds.md": pages.kinds_page,
+    "kinds.md": kinds_page.kinds_page,
+    "limits.md": pages.limits_page,
     "metrics.md": pages.metrics_page,
     "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,
     "sources.md": pages.sources_page,
+    "../gpureport.1": man_page.man_page,
+    # takes its sentences from the pages above
+    "../llms.txt": llms_index.llms_index,
 }
 
 
@@ -43,12 +52,33 @@ def test_reference_page_is_what_the_code_says(name: str, *, update_golden: bool)
     assert page.read_text(encoding="utf-8") == made
 
 
+def test_index_names_every_page() -> None:
+    """llms.txt, and with it the navigation of the site, names each page but the decisions, which have an index."""
+    docs = REFERENCE.parent
+    pages_of_docs = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    expected = {name for name in pages_of_docs if not name.startswith("decisions/0")}
+    assert set(re.findall(r"\]\(([^)]+\.md)\)", llms_index.llms_index())) == expected
+
+
 def test_every_kind_has_a_section_and_a_condition() -> None:
     """Each kind of finding has a heading, and its rule states the condition in words."""
-    headings = {line[3:] for line in pages.kinds_page().splitlines() if line.startswith("## ")}
+    headings = {line[3:] for line in kinds_page.kinds_page().splitlines() if line.startswith("## ")}
     kinds = {kind for rule in RULES for kind in rule.kinds}
     assert kinds == headings
     assert [type(rule).__name__ for rule in RULES if not type(rule).__doc__] == []
+
+
+def test_every_kind_has_a_sign_and_a_picture() -> None:
+    """The handbook says how each kind shows: a line in kind_signs.py; kind_pictures.py draws its series."""
+    assert set(SIGNS) == {kind for rule in RULES for kind in rule.kinds}
+    assert {path.stem for path in PICTURES.iterdir()} == set(SIGNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SIGNS)
+def test_pictures_show_the_samples(kind: str) -> None:
+    """A picture is what the script draws from the sample of today."""
+    assert (PICTURES / f"{kind}.svg").read_text(encoding="utf-8") == draw_kind(kind)
 
 
 def test_every_part_of_an_analysis_is_described() -> None:

@@ -37,7 +37,7 @@ class Fault:
         kind: what it is, as tables of trials name it.
         calls: names of the calls that are counted.
         at: number of the call, from 0; -1 for none.
-        action: one of `kill`, `kill in half` (half of the bytes are written), `error`, `half` (as many bytes are moved).
+        action: `kill`, `kill in half` (half of the bytes are written), `error`, or `half` (half are moved).
         error: name of the error.
         fails: names of the calls that fail.
         lasts: whether those after it fail as well.

@@ -42,7 +42,9 @@ def write_logs(place: Path) -> None:
     runs = []
     for number in range(2):
         shift = 400_000 * number
-        hardware = monitored([shift + tick for tick in ticks], HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 40 * number})
+        hardware = monitored(
+            [shift + tick for tick in ticks], HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 40 * number}
+        )
         speed = {"samples_per_second": [(START + shift + tick, 100.0 * (number + 1), tick) for tick in ticks]}
         runs.append(
             Made(

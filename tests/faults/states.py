@@ -44,7 +44,7 @@ def read_state(folder: Path) -> State:
 
 
 def _hash_file(path: Path) -> str:
-    """Return the hash of what a file says; what its tracker held need not be known of a run, as it is read again then."""
+    """Return the hash of a file; of `run.json` without the state of the source, which is read again where unknown."""
     content = path.read_bytes()
     if path.name == "run.json":
         said = {key: value for key, value in json.loads(content).items() if key not in {"source_state", "sha256"}}

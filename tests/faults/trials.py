@@ -64,11 +64,10 @@ class Stage:
     def _log(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}-calls")
 
-    def run(self, arguments: "tuple[str, ...] | list[str] | object", fault: Fault | None = None) -> Ended:
+    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Ended:
         """Run a command in the folder."""
-        return self.forks.run(
-            Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)  # type: ignore[arg-type]
-        )
+        order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
+        return self.forks.run(order)
 
     def faults(self) -> Iterator[tuple[Call, Fault]]:
         """Yield all that can go wrong at each call."""
@@ -141,7 +140,7 @@ class Stage:
 
 
 def run_trials(stage: Stage, every: int = 1, first: int = 0) -> Counter[tuple[str, str]]:
-    """Try every so manieth fault; return how many there were by call and kind."""
+    """Try each `every`th fault from the one numbered `first` on; return how many were tried by call and kind."""
     tried: Counter[tuple[str, str]] = Counter()
     for number, (call, fault) in enumerate(stage.faults()):
         if number % every == first:
@@ -152,6 +151,3 @@ def run_trials(stage: Stage, every: int = 1, first: int = 0) -> Counter[tuple[st
                 raise
             tried[call.name, fault.kind if met else "not met"] += 1
     return tried
-
-
-__all__ = ["CHANGES", "Stage", "run_trials"]

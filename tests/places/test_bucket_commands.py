@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpureport import api
+from gpureport.nightly.site.site_files import MARKER
 from gpureport.places import RemotePath
 from gpureport.places.fetching import fetch
 from tests.cli.program import Outcome, Program
@@ -67,6 +68,7 @@ def test_site(gpureport: Program, bucket: RemotePath, logs: RemotePath, monkeypa
     files = {path.relative_to("here").as_posix(): path.read_bytes() for path in Path("here").rglob("*.html")}
     pages = {name: (bucket / "site" / name).read_bytes() for name in objects(bucket / "site")}
     assert len([name for name in pages if name.startswith("nights/")]) == 2
+    assert pages.pop(MARKER) == Path("here", MARKER).read_bytes()
     assert pages == files
     first = min(name for name in pages if name.startswith("nights/"))
     (bucket / "site" / first).write_bytes(b"kept")
@@ -74,6 +76,10 @@ def test_site(gpureport: Program, bucket: RemotePath, logs: RemotePath, monkeypa
     assert (bucket / "site" / first).read_bytes() == b"kept"
     missing = gpureport("nightly", f"{logs}/none", *place)
     assert f"{logs}/none: no such file" in missing.err
+    (bucket / "theirs/index.html").write_bytes(b"<title>Photos</title>")
+    refused = gpureport("nightly", "--store", f"{bucket}/store", "--site", f"{bucket}/theirs")
+    assert (refused.code, "is no page of gpureport" in refused.err) == (2, True)
+    assert objects(bucket / "theirs") == ["index.html"]
 
 
 def test_sources_and_files(gpureport: Program, bucket: RemotePath, logs: RemotePath, tmp_path: Path) -> None:

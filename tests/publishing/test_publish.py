@@ -1,19 +1,25 @@
 """A report put where people look: whole, and with everything else as it was."""
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from gpureport.errors import SourceError
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.publishing import publish
+from gpureport.publishing.mlflow_figures import FolderWriter
 from tests.cli.program import Program, program
 from tests.importers.trackers.mlflow.servers import Reply, answering
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, read
 from tests.importers.trackers.mlflow.test_safety import state
 
+EXPERIMENT = "mlruns/900000000000000000"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(TICKS))
 
 
@@ -100,7 +106,7 @@ def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
         ("mlflow:{source}", "it names no run; give mlflow:STORE#RUN"),
         ("mlflow:{source}#nobody", "no run 'nobody'"),
         ("mlflow:{source}.absent#x", "no MLflow database or mlruns folder here"),
-        ("{report}", "File exists"),
+        ("{report}", "no folder"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -125,12 +131,109 @@ def test_a_report_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 def test_artifacts_that_lie_elsewhere_need_the_server(report: Path, tmp_path: Path) -> None:
     """A database whose artifacts lie in a bucket."""
-    import sqlite3  # noqa: PLC0415 - only here
-
     source = database(tmp_path / "mlflow.db", [RUN])
-    connection = sqlite3.connect(source)
-    connection.execute("update runs set artifact_uri = 's3://bucket/1'")
-    connection.commit()
-    connection.close()
+    put_artifacts(source, "s3://bucket/1")
     with pytest.raises(SourceError, match="the artifacts of its runs lie in s3; give the URL of its server"):
         publish([report], f"mlflow:{source}#baseline")
+
+
+def put_artifacts(source: Path, uri: str | Path) -> None:
+    """Say in a database where the artifacts of its runs lie."""
+    with closing(sqlite3.connect(source)) as connection, connection:
+        connection.execute("update runs set artifact_uri = ?", (str(uri),))
+
+
+@pytest.mark.parametrize(
+    "uri", ["{home}/theirs", "file://{home}/theirs", "../theirs", "{home}/theirs/new/run", "{link}"]
+)
+def test_artifacts_outside_a_store_need_a_word(uri: str, report: Path, tmp_path: Path, gpureport: Program) -> None:
+    """Whoever wrote a database says where artifacts lie, which may be a folder of somebody else."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/link").symlink_to(tmp_path / "theirs")
+    source = database(tmp_path / "store/mlflow.db", [RUN])
+    put_artifacts(source, uri.format(home=tmp_path, link=tmp_path / "store/link"))
+    before = state(tmp_path)
+    command = ("publish", str(report), "--to", f"mlflow:{source}#baseline")
+    done = gpureport(*command)
+    assert (done.code, done.out, done.err.count("\n")) == (3, "", 1)
+    assert "it keeps artifacts outside its own folder, in " in done.err
+    assert "add --follow-artifact-uri" in done.err
+    assert state(tmp_path) == before
+    assert gpureport(*command, "--follow-artifact-uri").code == 0
+    (found,) = (tmp_path / "theirs").rglob("report.html")
+    assert found.read_bytes() == report.read_bytes()
+
+
+def test_a_server_names_no_folder_of_this_machine(report: Path, tmp_path: Path) -> None:
+    """A server that says it keeps artifacts in a folder here gets nothing written there without a word."""
+    (tmp_path / "theirs").mkdir()
+
+    def answer(_: str, path: str, __: dict[str, str]) -> Reply:
+        info = {"run_id": RUN.id, "experiment_id": "1", "status": "FINISHED", "artifact_uri": f"{tmp_path}/theirs/run"}
+        return Reply(200, {"run": {"info": info, "data": {}}} if "runs/get" in path else {})
+
+    with answering(answer) as url:
+        with pytest.raises(SourceError, match="add --follow-artifact-uri"):
+            publish([report], f"mlflow:{url}#{RUN.id}")
+        assert list((tmp_path / "theirs").iterdir()) == []
+        publish([report], f"mlflow:{url}#{RUN.id}", follow_artifact_uri=True)
+    assert (tmp_path / "theirs/run/gpureport/report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("out/report.html", "other/report.html", "--to", "site"), "site/report.html: two outputs of this command"),
+        (("out/report.html", "--to", "site", "--to", "site/."), "site/report.html: two outputs of this command"),
+        (("out/report.html", "other/index.html", "--to", "other"), "other/index.html: it is there already"),
+        (
+            ("out/report.html", "link/index.html", "--to", "site", "--to", "other"),
+            "link/index.html: it is there already",
+        ),
+        (
+            ("out/report.html", "--to", "site", "--to", "kept/runs"),
+            "kept/runs/report.html: it lies in a store of gpure",
+        ),
+        (
+            ("out/report.html", "--to", "site", "--to", EXPERIMENT),
+            f"{EXPERIMENT}/report.html: it lies in an MLflow store",
+        ),
+        (("out/report.html", "--to", "site", "--to", "taken"), "taken/report.html: this is a folder, not a file"),
+        (("out/report.html", "--to", "site", "--to", "mistyped://x"), "mistyped://x: mistyped:// is not supported"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_stops_all(
+    words: tuple[str, ...], expected: str, report: Path, tmp_path: Path, gpureport: Program
+) -> None:
+    """Nothing is put anywhere when a later target is somebody else's, or a file would be lost."""
+    for name in ("other/report.html", "other/index.html", "kept/runs/x", "taken/report.html/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "kept/store.json").write_text('{"format": 1}')
+    (tmp_path / "link").symlink_to("other")
+    folder(tmp_path / "mlruns", [RUN])
+    assert report.is_file()
+    before = state(tmp_path)
+    done = gpureport("publish", *words)
+    assert (done.out, done.err.count("\n"), done.err.startswith(f"gpureport: {expected}")) == ("", 1, True), done.err
+    assert done.code in {2, 3}
+    assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])
+def test_figures_go_through_no_link_out_of_a_store(link: str, tmp_path: Path) -> None:
+    """A store that somebody else made leads to no file of this machine."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/file").write_text("mine")
+    store = FileStore(folder(tmp_path / "mlruns", [RUN]), "mlruns")
+    run = store.run(RUN.id)
+    assert run is not None
+    path = store.home(run) / link
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.symlink_to(tmp_path / "theirs" / ("file" if "/" in link else ""))
+    with pytest.raises(SourceError, match="a link leads out of the store"):
+        FolderWriter(store).log_figures(run, {"gpureport.lost_ratio": 0.1}, {"gpureport.step": "base"}, 1)
+    assert [(each.name, each.read_text()) for each in (tmp_path / "theirs").iterdir()] == [("file", "mine")]

@@ -7,9 +7,11 @@ import json
 import os
 import resource
 import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -23,6 +25,7 @@ from tests.faults.fault import Fault, arm_fault, set_clock_back, stop_clock
 ROOT = Path(__file__).parents[2]
 ROW_GROUP = 400
 """Rows of a row group there: few, so that a small log is written in many steps."""
+_STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +34,20 @@ class Order:
 
     Attributes:
         arguments: its command line.
+        kill_after: seconds after which it is killed.
+        kill_at: number of the step (file opened, renamed, removed, …) before which it is killed.
         file_size: largest file it may write, in bytes.
         folder: where it runs, with `tmp` in it for temporary files.
         fault: what goes wrong at its system calls in that folder, for which the library of faults is needed.
         log: file that lists these calls.
-        clock: seconds since 1970 at which its clock stands still, for which that library is needed as well.
-        clock_back: by how many seconds its clock is set back, and after how many looks at it.
-        is_forked: whether it is a process of its own.
+        clock: seconds since 1970 at which its clock stands still; this needs that library as well.
+        clock_back: by how many seconds its clock is set back, and after how many readings of it; needs it too.
+        is_forked: whether it is a process of its own, rather than the one that forks.
     """
 
     arguments: Sequence[str]
+    kill_after: float | None = None
+    kill_at: int | None = None
     file_size: int | None = None
     folder: str = ""
     fault: Fault | None = None
@@ -52,11 +59,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a process ended: its exit code (negative: the signal), and what it printed."""
+    """How a process ended: its exit code (negative: the signal), what it printed, and how long it took."""
 
     code: int
     out: str
     err: str
+    seconds: float = 0.0
 
 
 class Forks:
@@ -124,6 +132,8 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
     sys.argv = ["gpureport", *order.arguments]
     if order.file_size is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_size, order.file_size))
+    if order.kill_at is not None:
+        _kill_before(order.kill_at)
     _set_scene(order)
     code: Any = 70
     try:
@@ -136,6 +146,20 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)
+
+
+def _kill_before(step: int) -> None:
+    taken = 0
+
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal taken
+        if event not in _STEPS or (event == "open" and arguments[1] == "r"):
+            return
+        if taken == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        taken += 1
+
+    sys.addaudithook(count)
 
 
 def _set_scene(order: Order) -> None:
@@ -179,12 +203,17 @@ def _run_here(order: Order) -> Ended:
 def _run(orders: Sequence[Order]) -> list[Ended]:
     if not all(order.is_forked for order in orders):
         return [_run_here(order) for order in orders]
+    begin = time.perf_counter()
     children = [_fork(order) for order in orders]
     results = []
-    for pid, out, err in children:
+    for order, (pid, out, err) in zip(orders, children, strict=True):
+        if order.kill_after is not None:
+            time.sleep(order.kill_after)
+            os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        seconds = time.perf_counter() - begin
         with os.fdopen(out) as one, os.fdopen(err) as other:
-            results.append(Ended(code=code, out=one.read(), err=other.read()))
+            results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
     return results
 
 

@@ -180,15 +180,16 @@ def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
 
 
 def test_old_leftovers_are_swept(tmp_path: Path) -> None:
-    """What a killed writer left a day ago goes with the next write; what another writer is at stays."""
+    """What a killed writer left a day ago goes with the next write; what another writer or a person has stays."""
     store = Store(tmp_path / "store")
     stored(store, tmp_path / "a")
     runs = tmp_path / "store" / "runs"
-    for name in ("old", "new"):
+    for name in ("run-1-0123abcd", "0123456789abcdef-old", "new-1-0123abcd", "mine"):
         (runs / f".tmp-{name}").mkdir()
-    os.utime(runs / ".tmp-old", (1, 1))
+        if not name.startswith("new"):
+            os.utime(runs / f".tmp-{name}", (1, 1))
     stored(store, tmp_path / "b", log(30))
-    assert [path.name for path in runs.glob(".tmp-*")] == [".tmp-new"]
+    assert sorted(path.name for path in runs.glob(".tmp-*")) == [".tmp-mine", ".tmp-new-1-0123abcd"]
 
 
 def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:

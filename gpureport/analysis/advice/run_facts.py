@@ -72,6 +72,7 @@ def gather_facts(
 ) -> RunFacts:
     """Return the facts of a run."""
     scopes = {device.id: device.scope for device in run.devices}
+    models = {device.id: device.model for device in run.devices}
     gpus_of = [one for one in statistics if scopes[one.device] is Scope.GPU]
     hosts = [one for one in statistics if scopes[one.device] is Scope.HOST]
     kinds = {finding.kind for finding in findings}
@@ -96,7 +97,8 @@ def gather_facts(
         setup=core_count.add_counted_cores(read_setup(labels), _count_cores(hosts)),
         framework=find_framework(labels),
         reduced_links=reduced,
-        full_links=frozenset(one.device for one in gpus_of if _has_full_link(run, one, findings)) - reduced,
+        full_links=frozenset(one.device for one in gpus_of if _has_full_link(models[one.device], one, findings))
+        - reduced,
     )
 
 
@@ -111,14 +113,13 @@ def _precision(said: tuple[str, bool] | None) -> Setting | None:
     return None if said is None else Setting(text=said[0], value=float(not said[1]))
 
 
-def _has_full_link(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
+def _has_full_link(model: str | None, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
     """Whether a PCIe link ran at its best: at the highest logged, else with 16 lanes of the model's generation.
 
     Where only the highest was logged, copies that fill more than half of it show this: no lesser link carries them.
     """
     names = ("pcie_link_generation", "pcie_link_width")
     seen, possible = ([_find_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
-    model = next(device.model for device in run.devices if device.id == gpu.device)
     known = gpus.find_gpu(model)
     generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
     wanted = (possible[0] or generation, possible[1] or _LANES)

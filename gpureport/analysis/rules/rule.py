@@ -47,6 +47,7 @@ class Context:
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
     # no argument, so that `replace` makes it anew
     _index: list[FindingIndex] = field(default_factory=list, init=False, repr=False, compare=False)
+    _recorded: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cached(self, key: object, make: Callable[[], T]) -> T:
         """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
@@ -87,7 +88,9 @@ class Context:
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
-        return any(one.is_recorded(metric) for one in self.series.values())
+        if metric not in self._recorded:
+            self._recorded[metric] = any(one.is_recorded(metric) for one in self.series.values())
+        return self._recorded[metric]
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""

@@ -12,8 +12,8 @@ from gpureport.cli.messages.verbosity import print_details
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
-from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.options.written_paths import Export, WritingCommand
 from gpureport.cli.results import gate as gates
 from gpureport.cli.runs import gate_sources, named_runs, run_sampling
 from gpureport.cli.runs.analyses import analyze_runs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Recording
 
 
-@click.command()
+@click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, required=True, shell_complete=complete_sources)
 @gate_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")

@@ -7,8 +7,8 @@ import click
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.options.label_options import LabelOptions
-from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions
+from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, step_grouping
 from gpureport.comparison.study.factors import parse_factors
@@ -23,12 +23,12 @@ _WORK = (32768.0, "images")
 """What each of the 15 runs did, as the README beside them says."""
 
 
-@click.command()
+@click.command(cls=WritingCommand)
 @click.option(
     "-o",
     "--output",
     "outputs",
-    type=PLACE,
+    type=OUTPUT,
     multiple=True,
     metavar="FILE",
     help="Also write the report of the five steps (repeatable).",

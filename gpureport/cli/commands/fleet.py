@@ -8,9 +8,9 @@ import click
 from gpureport.cli.options.analysis_options import config_option, price_option
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.option_values import GpuHourPrice, LabelNames
-from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import report_output
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpureport.store.run_selection import RunSelection
 
 
-@click.command()
+@click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, shell_complete=complete_sources)
 @click.option("--by", "labels", type=LabelNames(), help="Group by these labels (default: user,project,job,node).")
 @click.option(
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     "outputs",
-    type=PLACE,
+    type=OUTPUT,
     multiple=True,
     metavar="FILE",
     help="File to write; its extension names the format (repeatable).",

@@ -13,8 +13,8 @@ from gpureport.cli.options import night_date
 from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_options
 from gpureport.cli.options.completion import complete_sources
 from gpureport.cli.options.gate_options import GateOptions, gate_options
-from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.options.written_paths import OutputType, WritingCommand
 from gpureport.cli.results import gate as gates
 from gpureport.cli.results import report_output
 from gpureport.cli.results.captured_night import measure_runs, read_night
@@ -22,7 +22,9 @@ from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses
 from gpureport.cli.sources import source_names
 from gpureport.errors import SettingsError
+from gpureport.nightly.site import site_files
 from gpureport.places import RemotePath
+from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +34,17 @@ if TYPE_CHECKING:
     from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.places import Place
 
+_SITE = OutputType(
+    is_folder=True,
+    files=(site_files.INDEX, site_files.NIGHTS, site_files.MARKER),
+    folders=(site_files.REPORTS, site_files.FIGURES),
+)
+"""The folder of the pages; those who write other files there keep away from the names of its own."""
 
-@click.command()
+
+@click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, shell_complete=complete_sources)
-@click.option("--site", type=PLACE, required=True, metavar="DIR", help="Folder for the pages.")
+@click.option("--site", type=_SITE, required=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--label", default="", metavar="NAME", help="Another name for the night, such as a commit or a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
 @click.option(
@@ -75,6 +84,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     date, now = night_date.parse_night(night), night_date.now()
     if isinstance(site, RemotePath):
         site.check_bucket()
+    site_files.check_site(site)
     rules = gates.read_rules(gate, analysis.config)
     store = source_names.find_store(options)
     history = History(store.folder)
@@ -193,7 +203,7 @@ def _night(date: str, label: str, parts: "Sequence[NightlyRun]", now: int) -> "N
 
     return NightlyRecord(
         date=date,
-        label=label,
+        label=redact_text(label),
         command=report_output.typed_command(),
         version=__version__,
         runs=tuple(parts),

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     "runs (mlflow:STORE); repeatable.",
 )
 @click.option("--skip-missing", is_flag=True, help="Leave out runs of the comparison that the store does not have.")
-def publish(*, files: "tuple[Place, ...]", targets: tuple[str, ...], skip_missing: bool) -> None:
+@click.option(
+    "--follow-artifact-uri",
+    is_flag=True,
+    help="Write to the folder that a store of MLflow names for artifacts, even if it lies outside the store.",
+)
+def publish(
+    *, files: "tuple[Place, ...]", targets: tuple[str, ...], skip_missing: bool, follow_artifact_uri: bool
+) -> None:
     """Put reports and figures where people look.
 
     Example: gpureport publish report.html --to mlflow:mlruns#RUN
@@ -34,8 +41,10 @@ def publish(*, files: "tuple[Place, ...]", targets: tuple[str, ...], skip_missin
     its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing the same again
     changes nothing.
     """
-    from gpureport.publishing import publish as publish_files  # noqa: PLC0415 - loads the readers of trackers
+    from gpureport.publishing import check_folders  # noqa: PLC0415 - loads the readers of trackers
+    from gpureport.publishing import publish as publish_files  # noqa: PLC0415 - as above
 
+    check_folders(files, targets)
     for target in targets:
-        for line in publish_files(files, target, skip_missing=skip_missing):
+        for line in publish_files(files, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri):
             print_note(f"published {line}")

@@ -8,12 +8,12 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.options.place_type import PlaceType
+from gpureport.cli.options.written_paths import OutputType, WritingCommand
 
 _FINEST, _COARSEST = 0.1, 60.0
 
 
-class _RecordCommand(click.Command):
+class _RecordCommand(WritingCommand):
     """A command whose job begins after `--`: an option between the words of a job would be taken for one of ours."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -35,7 +35,7 @@ class _RecordCommand(click.Command):
     "-o",
     "--output",
     "folder",
-    type=PlaceType(local="a job is recorded on this machine"),
+    type=OutputType(local="a job is recorded on this machine", is_folder=True),
     metavar="DIR",
     help="New folder for the logs; without it, recording-DATE-TIME is made here.",
 )

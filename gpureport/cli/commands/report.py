@@ -9,9 +9,9 @@ from gpureport.cli.options.analysis_options import AnalysisOptions, analysis_opt
 from gpureport.cli.options.completion import complete_baseline_sources
 from gpureport.cli.options.gate_options import fail_on_option
 from gpureport.cli.options.option_values import Detail
-from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import selection_options
 from gpureport.cli.options.source_options import SourceOptions, source_options
+from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
 from gpureport.cli.runs.step_grouping import StepOptions, read_steps, select_steps, step_options
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gpureport.places import Place
 
 
-@click.command()
+@click.command(cls=WritingCommand)
 @click.argument("source", nargs=-1, shell_complete=complete_baseline_sources)
 @click.option(
     "-o",
     "--output",
     "outputs",
-    type=PLACE,
+    type=OUTPUT,
     multiple=True,
     required=True,
     metavar="FILE",

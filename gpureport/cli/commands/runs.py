@@ -7,8 +7,8 @@ import click
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.completion import complete_runs
-from gpureport.cli.options.place_type import PLACE
 from gpureport.cli.options.selection_options import tag_selection_options
+from gpureport.cli.options.written_paths import OUTPUT, WritingCommand
 from gpureport.cli.results import run_list
 from gpureport.cli.runs.chosen_store import open_store, store_option
 from gpureport.cli.runs.stored_runs import select_stored_runs
@@ -78,9 +78,9 @@ def rename(*, store: "Place | None", run: str, name: str) -> None:
     _relabel(store, run, name=name)
 
 
-@runs.command()
+@runs.command(cls=WritingCommand)
 @click.argument("run", shell_complete=complete_runs)
-@click.option("-o", "--output", type=PLACE, required=True, metavar="FILE", help="Parquet file.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE", help="Parquet file.")
 @store_option
 def export(*, store: "Place | None", run: str, output: "Place") -> None:
     """Copy the series of a run to a Parquet file."""

@@ -8,6 +8,7 @@ import textwrap
 import click
 
 from gpureport.fetched_copies import name_by_url
+from gpureport.redaction import redact_text
 
 _TABLE = re.compile(r"\S {2,}\S")
 """Columns of a table."""
@@ -15,8 +16,8 @@ _NARROW = 40
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, copies named by their URLs, without characters that would steer a terminal."""
-    spaced = (" " if character.isspace() else character for character in name_by_url(text))
+    """Return text on one line, copies named by their URLs, without secrets or characters that steer a terminal."""
+    spaced = (" " if character.isspace() else character for character in redact_text(name_by_url(text)))
     return "".join(character for character in spaced if character.isprintable())
 
 

@@ -8,7 +8,7 @@ import click
 
 from gpureport.cli.options.completion import complete_baseline_sources, complete_limits
 from gpureport.cli.options.option_groups import Command, add_options, take_values
-from gpureport.cli.options.place_type import PLACE
+from gpureport.cli.options.written_paths import OUTPUT
 
 if TYPE_CHECKING:
     from gpureport.places import Place
@@ -35,9 +35,9 @@ _OPTIONS = (
         "--policy", type=_FILE, metavar="FILE", help="File with the rules (default: [[policy]] of the settings)."
     ),
     fail_on_option,
-    click.option("--junit", type=PLACE, metavar="FILE", help="Write what became of each rule as JUnit XML."),
+    click.option("--junit", type=OUTPUT, metavar="FILE", help="Write what became of each rule as JUnit XML."),
     click.option(
-        "--summary", type=PLACE, metavar="FILE", help="Write what became of each rule as Markdown, for a job summary."
+        "--summary", type=OUTPUT, metavar="FILE", help="Write what became of each rule as Markdown, for a job summary."
     ),
 )
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from gpureport.cli.options.param_type import ParamType
 from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
-from gpureport.places import Place, parse_place
 
 _FINEST, _COARSEST = 0.001, 86_400.0
 
 
-class Pair(click.ParamType[tuple[str, str]]):
+class Pair(ParamType[tuple[str, str]]):
     """`KEY=VALUE`."""
 
     name = "key=value"
@@ -35,7 +35,7 @@ def parse_amount(text: str) -> tuple[float, str] | None:
     return (amount, unit) if 0 < amount < float("inf") and unit else None
 
 
-class Amount(click.ParamType[tuple[float, str]]):
+class Amount(ParamType[tuple[float, str]]):
     """`N:UNIT`."""
 
     name = "n:unit"
@@ -50,7 +50,7 @@ class Amount(click.ParamType[tuple[float, str]]):
         return found
 
 
-class Direction(click.ParamType[tuple[str, bool]]):
+class Direction(ParamType[tuple[str, bool]]):
     """`NAME=higher` or `NAME=lower`."""
 
     name = "name=higher|lower"
@@ -63,7 +63,7 @@ class Direction(click.ParamType[tuple[str, bool]]):
         return found
 
 
-class Target(click.ParamType[QualityTarget]):
+class Target(ParamType[QualityTarget]):
     """`NAME=VALUE`."""
 
     name = "name=value"
@@ -76,7 +76,7 @@ class Target(click.ParamType[QualityTarget]):
         return found
 
 
-class Indices(click.ParamType[tuple[int, ...]]):
+class Indices(ParamType[tuple[int, ...]]):
     """Comma-separated whole numbers."""
 
     name = "0,2,…"
@@ -91,7 +91,7 @@ class Indices(click.ParamType[tuple[int, ...]]):
         return tuple(sorted({int(part) for part in parts}))
 
 
-class JobNumber(click.ParamType[int]):
+class JobNumber(ParamType[int]):
     """The number of a job, from 1, or `each`, which is 0."""
 
     name = "n|each"
@@ -106,7 +106,7 @@ class JobNumber(click.ParamType[int]):
         return int(text)
 
 
-class Fields(click.ParamType[tuple[str, ...]]):
+class Fields(ParamType[tuple[str, ...]]):
     """Comma-separated query fields."""
 
     name = "field,…"
@@ -121,7 +121,7 @@ class Fields(click.ParamType[tuple[str, ...]]):
         return fields
 
 
-class LabelNames(click.ParamType[tuple[str, ...]]):
+class LabelNames(ParamType[tuple[str, ...]]):
     """Comma-separated names of labels."""
 
     name = "label,…"
@@ -136,7 +136,7 @@ class LabelNames(click.ParamType[tuple[str, ...]]):
         return names
 
 
-class Seconds(click.ParamType[float]):
+class Seconds(ParamType[float]):
     """A time above 0, in seconds."""
 
     name = "seconds"
@@ -152,7 +152,7 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
-class Detail(click.ParamType[int | None]):
+class Detail(ParamType[int | None]):
     """`full`, `auto`, or whole seconds."""
 
     name = "full|auto|seconds"
@@ -168,7 +168,7 @@ class Detail(click.ParamType[int | None]):
         return int(text)
 
 
-class Price(click.ParamType[float]):
+class Price(ParamType[float]):
     """A number from 0 on."""
 
     name = "price"
@@ -192,7 +192,7 @@ class GpuHourPrice:
     currency: str
 
 
-class MoneyPrice(click.ParamType[GpuHourPrice]):
+class MoneyPrice(ParamType[GpuHourPrice]):
     """A price with or without its currency: `2.49`, `2.49 EUR`, `EUR 2.49`, `$2.49`."""
 
     name = "price"
@@ -211,7 +211,7 @@ class MoneyPrice(click.ParamType[GpuHourPrice]):
         return GpuHourPrice(amount=amount, currency=currency)
 
 
-class GpuModel(click.ParamType[str]):
+class GpuModel(ParamType[str]):
     """A GPU model that gpureport knows, as nvidia-smi or a person writes it."""
 
     name = "name"
@@ -230,19 +230,3 @@ class GpuModel(click.ParamType[str]):
             hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
             self.fail(f"{name!r} is not a known GPU model; {hint}", param, ctx)
         return name
-
-
-class Export(click.ParamType[tuple[str, Place]]):
-    """`FORMAT=FILE`."""
-
-    name = "format=file"
-    formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Place]:  # noqa: ANN401 - click's signature
-        """Take format and file apart."""
-        if isinstance(value, tuple):
-            return value
-        form, _, file = str(value).partition("=")
-        if form not in self.formats or not file:
-            self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
-        return form, parse_place(file)

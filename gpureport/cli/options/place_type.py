@@ -6,12 +6,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gpureport.cli.options.param_type import ParamType
 from gpureport.errors import SettingsError
 from gpureport.places import Place, RemotePath, parse_place
 from gpureport.places.fetching import fetch
 
 
-class PlaceType(click.ParamType[Place]):
+class PlaceType(ParamType[Place]):
     """A path of this machine, or the URL of something in a bucket. Whoever reads or writes it says what is wrong."""
 
     name = "path"

@@ -14,6 +14,7 @@ from gpureport import __version__
 from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.errors import RenderError
+from gpureport.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from gpureport.cli.runs.analyses import AnalysedRuns
@@ -40,7 +41,7 @@ def typed_command() -> str:
             next(arguments, None)
         elif argument != "--open" and not argument.startswith(("-o=", "--output=")):
             words.append(argument)
-    return shlex.join(["gpureport", *words])
+    return shlex.join(["gpureport", *hide_secrets(words)])
 
 
 def build_report(  # noqa: PLR0913 - each option of a report is given by name
@@ -116,7 +117,7 @@ def measure_output() -> tuple[int, bool]:
 
 def check_outputs(
     paths: "Sequence[Place]",
-    sources: Sequence[str | Path] = (),
+    sources: Sequence[str] = (),
     templates: Path | None = None,
     detail: int | None = None,
 ) -> None:
@@ -125,14 +126,12 @@ def check_outputs(
     Raises:
         RenderError: naming the file.
     """
-    from gpureport.report.formats.output import check_detail, check_templates  # noqa: PLC0415 - as above
+    from gpureport.report.formats.output import check_detail, check_templates, refuse_sources  # noqa: PLC0415 - as above
     from gpureport.report.formats.output import check_path as check_one  # noqa: PLC0415 - loads the report
 
-    read = {Path(source).resolve() for source in sources}
     for path in paths:
         check_one(path)
-        if path.resolve() in read if isinstance(path, Path) else str(path) in sources:
-            raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
+    refuse_sources(paths, sources)
     if templates is not None:
         check_templates(templates, paths)
     if detail is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpureport.cli.options.option_values import parse_amount
 from gpureport.errors import SettingsError
+from gpureport.regular_files import read_small_text
 
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value} and '
@@ -41,8 +42,8 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
         SettingsError: when it cannot be read, or is not of the form.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        content = tomllib.loads(read_small_text(path))
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(str(path), f"cannot be read: {error}", _FORM) from error
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not entries:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpureport.cli.messages.verbosity import print_note
+from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.runs import named_runs, step_file, stored_runs
 from gpureport.cli.sources.skipped_sources import list_names
 from gpureport.comparison.study.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, parse_factors
@@ -34,7 +35,7 @@ _FEWEST = 2
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class By(click.ParamType[tuple[Factor, ...]]):
+class By(ParamType[tuple[Factor, ...]]):
     """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`; two of the last three with a comma between them."""
 
     name = "step|folder|gpu|param:KEY|tag:KEY"

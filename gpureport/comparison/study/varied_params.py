@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison.study.factors import Factor
 from gpureport.recording import Run
+from gpureport.redaction import HIDDEN
 
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
 """Names of params that tell repetitions apart."""
@@ -33,7 +34,10 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
         runs: all of a study.
         by: the settings that make the groups.
     """
-    keys = sorted({key for run in runs for key, _ in run.params} - {each.key for each in by if each.kind == "param"})
+    keys = sorted(
+        {key for run in runs for key, value in run.params if HIDDEN not in value}
+        - {each.key for each in by if each.kind == "param"}
+    )
     differing = [Factor(kind="param", key=key) for key in keys]
     if all(factor.kind != "gpu" for factor in by):
         differing.append(Factor(kind="gpu"))

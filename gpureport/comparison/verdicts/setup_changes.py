@@ -9,6 +9,7 @@ from gpureport.comparison.steps import recorded_setup
 from gpureport.comparison.steps.recorded_setup import Value
 from gpureport.comparison.steps.steps import Step
 from gpureport.recording import Run
+from gpureport.redaction import HIDDEN
 
 _HARDWARE: tuple[tuple[str, Callable[[Step], Value]], ...] = (
     ("gpu_models", recorded_setup.models),
@@ -81,7 +82,7 @@ def _labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     keys = {key for side in (base, step) for analysis in side.analyses for key, _ in _pairs(analysis.run, kind)}
     for key in sorted(keys):
         before, after = _values(base, kind, key), _values(step, kind, key)
-        if _shares(before) != _shares(after):
+        if _shares(before) != _shares(after) and not _hides_both(before, after):
             yield SetupChange(
                 base=base.label,
                 step=step.label,
@@ -104,6 +105,12 @@ def _values(step: Step, kind: str, key: str) -> tuple[SettingValue, ...]:
     counts = Counter(dict(_pairs(analysis.run, kind)).get(key) for analysis in step.analyses)
     order = sorted(counts.items(), key=lambda each: (-each[1], each[0] or ""))
     return tuple(SettingValue(text=text, runs=runs) for text, runs in order)
+
+
+def _hides_both(before: Sequence[SettingValue], after: Sequence[SettingValue]) -> bool:
+    """Return whether a redacted value is compared with another: nobody knows whether the two differ."""
+    texts = [value.text or "" for value in (*before, *after)]
+    return all(any(value.text for value in side) for side in (before, after)) and any(HIDDEN in each for each in texts)
 
 
 def _shares(values: Sequence[SettingValue]) -> dict[str | None, float]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.limits import MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 _CHUNK, _FINE = 64 * 1024, 256
 _XZ_MEMORY = 256 * 2**20
@@ -176,6 +177,9 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
     try:
         for block in method(file.blocks(_CHUNK), size, 0):
             done += len(block)
+            if done > max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size):
+                what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
+                raise SourceError(str(file.path), what, "unpack it, and give the log in it")
             yield block
     except _TrailingError:
         file.account.trailing = True

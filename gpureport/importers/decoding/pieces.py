@@ -12,13 +12,12 @@ import numpy as np
 
 from gpureport.importers.decoding import cleaning, compression, encoding, quoting
 from gpureport.importers.decoding.raw_file import BLOCK, Account, RawFile
+from gpureport.limits import LONGEST_LINE
 
 PIECE_BYTES = 5 * 2**20
 """Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
 _HEAD_BLOCKS = 256
 _NEWLINE = ord("\n")
-LONGEST_LINE = 2**20
-"""A line longer than this is no line of a log."""
 _KEPT = 64 * 1024
 """Bytes that are kept of such a line."""
 

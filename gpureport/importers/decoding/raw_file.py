@@ -115,8 +115,9 @@ def raise_source_errors(path: Path) -> Iterator[None]:
 class RawFile:
     """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
 
-    What cannot be read is a `SourceError`. Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
-    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
+    What cannot be read is a `SourceError`. Whatever is read for the first time is hashed. The hash can be asked for
+    before the end: then the rest is read for it at once, and again when it is parsed; `settle` makes sure that both
+    saw the same.
     """
 
     def __init__(self, path: Path) -> None:

@@ -14,6 +14,7 @@ from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
+from gpureport.redaction import redact_text
 
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
@@ -82,10 +83,10 @@ class Tally:
         entry[1] = min(entry[1], line)
 
     def _keep(self, lines: Iterable[NonDataLine]) -> None:
-        """Keep rejected lines as they were, compressed."""
+        """Keep rejected lines, compressed: as they were, but for secrets."""
         # a third of what json.dumps takes, which is most of what a line costs that is no row
         entries = [
-            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
+            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(redact_text(line.text))}}}\n'
             for line in lines
         ]
         if entries:

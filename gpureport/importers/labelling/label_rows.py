@@ -16,6 +16,7 @@ from gpureport.importers.decoding import compression, encoding
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.labelling.node_lists import expand_node_list
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
+from gpureport.regular_files import UnsafeFileError, read_small_text
 
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 """The command that prints such a table; `-S` and `-E` choose the days."""
@@ -93,8 +94,12 @@ def _read_text(path: Path) -> str:
     file = RawFile(path)
     try:
         # of a pipe the size is not known
-        blocks = compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([path.read_bytes()])
+        blocks = (
+            compression.decompressed_blocks(file, _BLOCK) if path.is_file() else iter([read_small_text(path).encode()])
+        )
         text = b"".join(encoding.utf8(blocks, file.account)).decode(errors="replace").removeprefix("\ufeff")
+    except UnsafeFileError as error:
+        raise SettingsError(str(path), str(error.strerror), error.hint) from error
     except OSError as error:
         raise SettingsError(str(path), error.strerror or "cannot be read", f"give what this prints: {SACCT}") from error
     if file.account.damage:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
+from math import prod
 
 _PART = re.compile(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -27,9 +28,11 @@ def shorten_node(name: str) -> str:
 def _expand_part(part: str) -> Iterator[str]:
     # what the pattern splits by stands at the odd places
     pieces = _BRACKETS.split(part)
-    yield from map(
-        "".join, product(*([piece] if place % 2 == 0 else _list_range(piece) for place, piece in enumerate(pieces)))
-    )
+    choices = [[piece] if place % 2 == 0 else _list_range(piece) for place, piece in enumerate(pieces)]
+    if prod(map(len, choices)) > _MOST:
+        yield part
+    else:
+        yield from map("".join, product(*choices))
 
 
 def _list_range(text: str) -> list[str]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
+from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.regular_files import UnsafeFileError, read_small_text
 from gpureport.units import UNITS
 
 ISO = "iso"
@@ -18,7 +20,6 @@ _CLEAR = {"", "W", "Cel", "J"}
 """Base units that tables are written in unless they say otherwise."""
 _DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
-_MOST_GPUS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +78,10 @@ def read_column_map(path: Path) -> Mapping:
         SettingsError: when it is missing, no TOML, or says what cannot be.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_small_text(path))
     except OSError as error:
-        raise SettingsError(str(path), error.strerror or "cannot be read", "check the path") from error
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
+        raise SettingsError(str(path), error.strerror or "cannot be read", hint) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(str(path), f"not TOML ({error})", "see docs/how-to/read-logs.md") from error
     return _Map(str(path)).mapping(content)
@@ -143,7 +145,7 @@ class _Map:
 
     def _gpu(self, heading: str, device: str, *, by_row: bool) -> int | None:
         index = device.removeprefix("gpu:")
-        if device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < _MOST_GPUS:
+        if device.startswith("gpu:") and index.isascii() and index.isdigit() and int(index) < MOST_GPUS:
             return int(index)
         if device or not by_row:
             what = f"which GPU is column {heading!r} of?"

@@ -9,10 +9,14 @@ from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
-from gpureport.importers.reading.sources import read_head, recognise, spool
+from gpureport.importers.reading.piped_sources import spool
+from gpureport.importers.reading.sources import find_tracker, read_head, recognise
+from gpureport.limits import DEEPEST_FOLDER
 from gpureport.recording_advice import RECORDS_ONE
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
+_SHOWN = 200
+"""Characters of a long path that are shown."""
 _NEPTUNE = ".neptune"
 """Folder in which Neptune's client keeps runs, where it was started."""
 
@@ -37,6 +41,9 @@ def _find_host_recording(folder: Path) -> Iterator[Input]:
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below; a link back to a folder above is not followed."""
     above |= {folder.resolve()}
+    if len(above) > DEEPEST_FOLDER + 1:
+        what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
+        raise SourceError(str(folder)[:_SHOWN], what, "give the folder in it that holds the logs")
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
@@ -93,6 +100,19 @@ def recognise_companion(path: Path) -> str | None:
     if recognise(file, head, HOST_IMPORTERS) is not None:
         return "host"
     return "training" if TrainingLog().is_training_log(head) else None
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file is a log of any kind, or the store of a tracker, by its content."""
+    try:
+        return find_tracker(str(path)) is not None or _is_log(path)
+    except SourceError:
+        return False
+
+
+def _is_log(path: Path) -> bool:
+    file = RawFile(path)
+    return recognise(file, read_head(file), IMPORTERS) is not None or recognise_companion(path) is not None
 
 
 def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:

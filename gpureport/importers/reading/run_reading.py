@@ -20,6 +20,7 @@ from gpureport.importers.reading.run_files import read_run_files
 from gpureport.importers.reading.run_names import name_copies_by_url
 from gpureport.importers.reading.sources import compute_run_id, name_after_log
 from gpureport.label_tags import merge_pairs, override_pairs
+from gpureport.limits import MOST_GPUS
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source
 from gpureport.series_table import collect_series, empty_training
@@ -254,6 +255,9 @@ class Reading:
             key=lambda device: (device.scope is Scope.HOST, device.node or "", device.index or 0),
         )
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
+        if len(gpus) > MOST_GPUS:
+            what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
+            raise SourceError(self.locator, what, "give a part of them with --gpus, or a log a node")
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, stated = self.labels, self.file_labels

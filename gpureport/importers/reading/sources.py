@@ -1,10 +1,5 @@
 """Finds the runs that a source holds: the importer of each file, the tracker of a store; their names and ids."""
 
-import atexit
-import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from os.path import commonpath
@@ -19,6 +14,7 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, ReadOptions
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
+from gpureport.importers.reading.piped_sources import spool
 from gpureport.importers.text.distinct_lines import thinned
 from gpureport.places import is_bucket_url
 from gpureport.recording import Source
@@ -102,20 +98,6 @@ def recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Impo
         return found
     searched = thinned(read_head(file, SEARCHED_BYTES))
     return next((each for each in importers if each.identify(searched)), None)
-
-
-def spool(source: str, path: Path) -> Path:
-    """Return a file with the content of a pipe or of standard input, which can be read only once."""
-    handle, name = tempfile.mkstemp(prefix="gpureport-")
-    atexit.register(Path(name).unlink, missing_ok=True)
-    # a buffer would go on waiting for more without looking whether the process was asked to end
-    with os.fdopen(handle, "wb") as spool:
-        if source == "-":
-            shutil.copyfileobj(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), spool)
-        else:
-            with path.open("rb", buffering=0) as pipe:
-                shutil.copyfileobj(pipe, spool)
-    return Path(name)
 
 
 def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:

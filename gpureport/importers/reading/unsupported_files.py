@@ -3,7 +3,7 @@
 import json
 import re
 
-from gpureport.errors import SourceError
+from gpureport.errors import Problem, SourceError
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.note_text import format_columns_option
@@ -33,7 +33,7 @@ _MOST_CELLS = 50
 """Cells of a line of numbers that may be a query without its header."""
 
 
-def _recognise_other_file(text: str) -> tuple[str, str] | None:
+def _recognise_other_file(text: str) -> Problem | None:
     """Return what a text that is not a GPU log is, and what to do about it; None when that is unknown.
 
     Args:
@@ -52,7 +52,7 @@ def _recognise_other_file(text: str) -> tuple[str, str] | None:
     return _recognise_script_output(first, text)
 
 
-def _recognise_script_output(first: str, text: str) -> tuple[str, str] | None:
+def _recognise_script_output(first: str, text: str) -> Problem | None:
     """Return what a table or JSON that a script wrote is."""
     from gpureport.importers.logs.training import TrainingLog  # noqa: PLC0415 - most logs are known
 

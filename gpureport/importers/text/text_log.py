@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.errors import SourceError
-from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
+from gpureport.errors import Problem, SourceError
+from gpureport.importers.decoding.pieces import Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import NonDataLine
 from gpureport.importers.devices.column_values import Values
@@ -26,6 +26,7 @@ from gpureport.importers.recorders.damaged_identities import DamagedIdentities
 from gpureport.importers.timebase import zones
 from gpureport.importers.timebase.placed_rows import PlacedRows
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
+from gpureport.limits import LONGEST_LINE
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
@@ -258,7 +259,7 @@ class FormExtraction:
         again = FormExtraction(self._file.again(), self._options, self._make, self._longest)
         return survey_log(again._rows(), self._row_placement.zone, sure=lambda: again._devices.sure)
 
-    def _nothing(self) -> tuple[str, str]:
+    def _nothing(self) -> Problem:
         rejected = self._tally.rejected
         if NO_TIME in rejected:
             return f"its rows ({self._form.name}) have no time", INTERVAL

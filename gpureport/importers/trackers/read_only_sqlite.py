@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import SourceError
+from gpureport.limits import MOST_VALUE_BYTES
+from gpureport.regular_files import check_regular_file
 
 _MAGIC = b"SQLite format 3\0"
 _WAL = 2
@@ -16,12 +18,16 @@ _WAL_BYTE = 18
 _PATIENCE = 10.0
 """Seconds to wait for a writer; MLflow itself waits 20."""
 _ATTEMPTS = 3
+_STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
+"""Steps of SQLite's machine between two looks, and those a connection has: a point takes about 1 a byte (measured)."""
 
 
 def is_database(path: Path) -> bool:
     """Return whether a file is a SQLite database, by its first bytes; false where it cannot be read."""
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    with suppress(OSError):
+        check_regular_file(path)
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
     return False
 
 
@@ -37,6 +43,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
         OSError: when a file cannot be read.
         sqlite3.Error: when it is no database, damaged, or locked for long.
     """
+    check_regular_file(path)
     options = "mode=ro"
     if _in_wal_mode(path):
         if _size(_log_of(path)):
@@ -44,7 +51,22 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
         else:
             options += "&immutable=1"
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=_PATIENCE)) as connection:
+        _distrust(connection, path.stat().st_size)
         yield connection
+
+
+def _distrust(connection: sqlite3.Connection, size: int) -> None:
+    """Bound what a hostile schema can do: functions it calls, the size of a value, and the work of a query.
+
+    Text that is not UTF-8 is read as well.
+    """
+    left = iter(range((_FREE_STEPS + _STEPS_PER_BYTE * size) // _STEPS_AT_ONCE))
+    # the end of the steps interrupts the query
+    connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
+    connection.execute("pragma trusted_schema = off")
+    connection.execute("pragma query_only = on")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+    connection.text_factory = lambda text: text.decode(errors="replace")
 
 
 def _in_wal_mode(path: Path) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.values.day_first import WIDTHS, year_first
 from gpureport.importers.values.numbers import letters, text_bytes
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
 _MICROSECOND = timedelta(microseconds=1)
@@ -60,7 +61,7 @@ def _minutes(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     good = np.logical_and.reduce([part[1] for part in parts])
     good &= _is_either(text[4], ("/", "-")) & (text[7] == text[4]) & _is_either(text[10], (" ", "T"))
     good &= text[13] == ord(":")
-    good &= (year >= 1970) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60)  # noqa: PLR2004 - the calendar
+    good &= (year >= 1970) & (year < 9999) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60)  # noqa: PLR2004 - the calendar
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] - ((month == 2) & ~leap)  # noqa: PLR2004 - February
     return (_days(year, month, day) * 1440 + hour * 60 + minute) * 60_000_000, good
@@ -119,7 +120,7 @@ def read(text: str) -> int | None:
     except ValueError:
         return None
     since = (moment - _EPOCH) // _MICROSECOND
-    return since if since >= 0 else None
+    return since if FIRST_MICROSECOND <= since < LAST_MICROSECOND else None
 
 
 def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:

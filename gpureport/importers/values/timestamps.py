@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from gpureport.importers.values.quantities import parse_number
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 _ISO = re.compile(
     r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
@@ -12,8 +13,6 @@ _ISO = re.compile(
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = 253_402_300_800 * 1_000_000
-"""End of the year 9999."""
 EPOCHS = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 10**-3}
 """Microseconds in the units that seconds since 1970 are counted in."""
 _SMALLEST = 10**8
@@ -44,7 +43,7 @@ def parse_iso_time(text: str) -> Moment | None:
     except (ValueError, OverflowError):
         return None
     micros += int((fraction or "0").ljust(6, "0")[:6]) + leap * 1_000_000
-    return Moment(micros, zone is not None) if 0 <= micros < _LAST else None
+    return Moment(micros, zone is not None) if FIRST_MICROSECOND <= micros < LAST_MICROSECOND else None
 
 
 def parse_epoch_time(cell: object, unit: str | None = None) -> Moment | None:
@@ -61,7 +60,7 @@ def parse_epoch_time(cell: object, unit: str | None = None) -> Moment | None:
     if unit is None:
         return None
     micros = count * EPOCHS[unit]
-    return Moment(round(micros), utc=True) if micros < _LAST else None
+    return Moment(round(micros), utc=True) if micros < LAST_MICROSECOND else None
 
 
 def _unit(count: float) -> str | None:

@@ -12,18 +12,14 @@ from gpureport.nightly.changes.change_events import group_changes, judge_events
 from gpureport.nightly.changes.trend import Trend
 from gpureport.nightly.history.nightly_record import NightlyRecord
 from gpureport.nightly.site import night_wording, page_building
+from gpureport.nightly.site.site_files import FIGURES, INDEX, NIGHTS, REPORTS, claim_site
 from gpureport.places import Place
 from gpureport.places.sending import stage_folder
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes
 
-REPORTS = "nights"
-"""Folder of the reports."""
-
 BACK = "../index.html"
 """The first page, as seen from a report."""
-
-_FIGURES, _INDEX = "figures", "index.html"
 
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
 """Returns the report of a night as a page; None where its runs are kept no longer."""
@@ -43,7 +39,7 @@ def write_site(site: Place, nights: Sequence[NightlyRecord], trends: Sequence[Tr
         RenderError: when a page cannot be written.
     """
     try:
-        with stage_folder(site, _INDEX) as folder:
+        with stage_folder(site, INDEX) as folder:
             _write_pages(site, folder, nights, trends, report)
     except OSError as error:
         hint = "choose a folder that can be written with --site"
@@ -54,9 +50,7 @@ def _write_pages(
     site: Place, folder: Path, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer
 ) -> None:
     """Write the pages of a site to a folder, which is the site, or whose files are sent there."""
-    for each in (folder, folder / REPORTS, folder / _FIGURES):
-        each.mkdir(parents=True, exist_ok=True)
-    atomic_writes.remove_stale_files(folder)
+    claim_site(site, folder, _list_names(nights, trends))
     present = {path.name for path in (site / REPORTS).iterdir()}
     measured = [night for night in nights if night.measured_runs]
     reports = {
@@ -64,6 +58,13 @@ def _write_pages(
     }
     for name, content in _render_pages(nights, trends, reports):
         _write_page(folder, name, content.encode())
+
+
+def _list_names(nights: Sequence[NightlyRecord], trends: Sequence[Trend]) -> list[str]:
+    """Return the names of all pages there may be."""
+    figures = {night_wording.figure_page_name(trend.step, trend.model, trend.kind) for trend in trends}
+    reports = [f"{REPORTS}/{night.page}.html" for night in nights]
+    return [INDEX, NIGHTS, *reports, *(f"{FIGURES}/{name}.html" for name in sorted(figures))]
 
 
 def _make_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
@@ -98,7 +99,7 @@ def _render_pages(
     for trend in trends:
         content = page_building.build_figure_page(trend, verdicts, reports, addresses)
         name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
-        yield f"{_FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)
-    yield "nights.html", page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
+        yield f"{FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)
+    yield NIGHTS, page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
     # last, since it leads to all others
-    yield _INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
+    yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))

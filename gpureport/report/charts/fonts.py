@@ -34,7 +34,7 @@ def find_theme_fonts(templates: Path | None) -> tuple[Path, ...]:
     """Return the font files in a person's folder of templates, in the order of their names."""
     if templates is None or not templates.is_dir():
         return ()
-    return tuple(sorted(path for path in templates.iterdir() if path.suffix.lower() in _SUFFIXES))
+    return tuple(sorted(path for path in templates.iterdir() if path.suffix.lower() in _SUFFIXES and path.is_file()))
 
 
 def family_names(paths: Iterable[Path]) -> tuple[str, ...]:

@@ -34,9 +34,8 @@ _TONES = {"better": "good", "worse": "bad"}
 
 def template_environment(templates: Path | None = None) -> Environment:
     """Return the environment that finds templates in a person's folder first, then among those shipped."""
-    pages = Environment(
-        loader=themes.template_loader(templates),
-        autoescape=True,
+    pages = themes.make_environment(
+        templates,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

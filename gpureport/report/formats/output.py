@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, parse_place
+from gpureport.places.urls import is_place
+from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
 if TYPE_CHECKING:
     from gpureport.report.model.report_content import Report
@@ -68,10 +70,22 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
     if isinstance(path, RemotePath):
         path.check_bucket()
         return
-    folder = next((each for each in path.absolute().parents if each.exists()), Path("/"))
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        why = "no permission to write there" if folder.is_dir() else "no folder"
-        raise RenderError(str(path), f"cannot be written ({folder}: {why})", _ELSEWHERE)
+    if why := find_folder_obstacle(path):
+        raise RenderError(str(path), f"cannot be written ({why})", _ELSEWHERE)
+
+
+def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
+    """Refuse paths that are not the person's to write, such as those of logs that are read.
+
+    Args:
+        paths: what is to be written.
+        sources: locators of what is read; those of servers and trackers are not looked at.
+
+    Raises:
+        RenderError: naming the path.
+    """
+    read = [ReadPath(place=parse_place(each), name="a source") for each in sources if is_place(each)]
+    refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
 
 def check_templates(templates: Path, paths: Sequence[Place]) -> None:
@@ -161,6 +175,8 @@ def write(report: "Report", path: Place | str, *, templates: Path | None = None,
         return
     target = parse_place(path) if isinstance(path, str) else path
     check_path(target)
+    sources = (source.locator for run in report.timeline for source in run.recording.run.sources)
+    refuse_sources([target], sources)
     write_whole(target, render(report, _format_extension(target), templates, detail))
 
 

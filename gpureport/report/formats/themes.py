@@ -3,8 +3,9 @@
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from traceback import walk_tb
+from typing import Any
 
 from jinja2 import (
     BaseLoader,
@@ -19,6 +20,8 @@ from jinja2 import (
 
 from gpureport import resources
 from gpureport.errors import RenderError
+from gpureport.report.formats.theme_files import ThemeFileError, ThemeLoader, find_theme_file
+from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 
 SHIPPED = "shipped"
 """Prefix of template names that always means the shipped template, even where the theme has one of that name."""
@@ -34,7 +37,16 @@ _PICTURES = {
     ".gif": "gif",
     ".webp": "webp",
 }
-_MISTAKES = (TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_MISTAKES = (
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What a template can raise."""
 
 _HINT = "mend it, or take it out of the folder to use the one shipped"
@@ -43,17 +55,23 @@ _HINT = "mend it, or take it out of the folder to use the one shipped"
 def template_loader(templates: Path | None) -> BaseLoader:
     """Return the loader that looks for templates in the theme first, then among those shipped."""
     shipped = FileSystemLoader(resources.find_shipped_folder("templates"))
-    own = [] if templates is None else [FileSystemLoader(templates)]
+    own = [] if templates is None else [ThemeLoader(templates)]
     return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
+
+
+def make_environment(templates: Path | None, **options: Any) -> Environment:  # noqa: ANN401 - those of Jinja
+    """Return the environment that runs templates: in a sandbox where a person brings some of their own."""
+    kind = Environment if templates is None else ThemeEnvironment
+    return kind(loader=template_loader(templates), autoescape=True, **options)
 
 
 def picture_function(templates: Path | None) -> Callable[[str], str]:
     """Return the function that turns a picture of the theme into a data URL for templates."""
 
     def address(name: str) -> str:
-        path = (templates or resources.find_shipped_folder("templates")) / name
-        kind = _PICTURES.get(path.suffix.lower())
-        if kind is None or not path.is_file():
+        kind = _PICTURES.get(PurePath(name).suffix.lower())
+        path = find_theme_file(templates or resources.find_shipped_folder("templates"), name)
+        if kind is None or path is None:
             kinds = ", ".join(_PICTURES)
             message = f"no picture {name!r} in the folder of the theme (one of {kinds})"
             raise TemplateRuntimeError(message)
@@ -63,7 +81,7 @@ def picture_function(templates: Path | None) -> Callable[[str], str]:
 
 
 def check_theme(templates: Path) -> None:
-    """Refuse a theme that is not a folder, replaces no template, or holds a template that cannot be read.
+    """Refuse a theme that is not a folder, has neither template nor font, or holds a template that cannot be read.
 
     Raises:
         RenderError: naming the file, and the line where there is one.
@@ -73,22 +91,34 @@ def check_theme(templates: Path) -> None:
     shipped = resources.find_shipped_folder("templates")
     names = sorted(str(path.relative_to(shipped)) for path in shipped.rglob("*") if path.is_file())
     own = [name for name in names if (templates / name).is_file()]
-    if not own:
+    if not own and not _has_fonts(templates):
         raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")
-    environment = Environment(loader=template_loader(templates), autoescape=True)
+    environment = make_environment(templates)
     environment.filters |= dict.fromkeys(FILTERS, str)
     for name in own:
-        _check_text(templates / name)
+        _check_file(templates, name)
         with locate_template_errors(templates):
             environment.get_template(name)
 
 
-def _check_text(path: Path) -> None:
-    """Refuse a file that is not text as UTF-8.
+def _has_fonts(templates: Path) -> bool:
+    """Return whether the theme brings fonts for the PDF, which needs no template of its own."""
+    from gpureport.report.charts.fonts import find_theme_fonts  # noqa: PLC0415 - loads matplotlib
+
+    return bool(find_theme_fonts(templates))
+
+
+def _check_file(templates: Path, name: str) -> None:
+    """Refuse a file that leads out of the folder, or is not text as UTF-8.
 
     Raises:
-        RenderError: naming the line that does not.
+        RenderError: naming the file, and the line that is no text.
     """
+    path = templates / name
+    try:
+        find_theme_file(templates, name)
+    except ThemeFileError as error:
+        raise RenderError(str(path), str(error), _HINT) from error
     content = path.read_bytes()
     try:
         content.decode()
@@ -108,6 +138,8 @@ def locate_template_errors(templates: Path | None) -> Iterator[None]:
         yield
     except _MISTAKES as error:
         where = _template_line(error, templates) if templates is not None else None
+        if isinstance(error, ThemeFileError):
+            where = where or str(templates)
         if where is None:
             raise
         what = " ".join((getattr(error, "message", None) or str(error) or type(error).__name__).split())

@@ -21,11 +21,15 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts
 from gpureport.report.formats import pdf_figures
+from gpureport.report.formats.theme_files import ThemeFileError, find_theme_file
 
 _MODEL = "model.json"
 _FONTS = "fonts"
 _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 """Files of a person's folder that a template of theirs may name."""
+
+_TEMPLATE, _PACKAGES, _PACKAGE = ".typ", "packages", b"@preview/"
+"""Suffix of a template, folder of the packages, which is empty, and how a template asks for one from the network."""
 
 _LISTED = 20
 """Most characters without a glyph that are named."""
@@ -53,7 +57,7 @@ def set_document(
     """
     own = templates / name if templates else None
     template = own if own and own.is_file() else resources.find_shipped_folder("templates") / name
-    theme_fonts = fonts.find_theme_fonts(templates)
+    theme_fonts = [_check_theme_file(path.parent, path) for path in fonts.find_theme_fonts(templates)]
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _choose_date(ended)
     try:
@@ -96,11 +100,26 @@ def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) ->
             if path.suffix.lower() in suffixes and path.is_file():
                 target = folder / path.relative_to(source)
                 target.parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, target)
+                shutil.copyfile(path if source != templates else _check_theme_file(source, path), target)
     (folder / _FONTS).mkdir()
     for place, path in enumerate(paths):
         # Fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph.
         shutil.copyfile(path, folder / _FONTS / f"{place}{path.suffix}")
+
+
+def _check_theme_file(templates: Path, path: Path) -> Path:
+    """Return a file of a person's folder that typst may see.
+
+    Raises:
+        RenderError: when it leads out of the folder, is too large, or asks for a package, which would be fetched.
+    """
+    try:
+        find_theme_file(templates, str(path.relative_to(templates)))
+    except ThemeFileError as error:
+        raise RenderError(str(path), str(error), "or take it out of the folder") from error
+    if path.suffix.lower() == _TEMPLATE and _PACKAGE in path.read_bytes():
+        raise RenderError(str(path), "packages are not fetched", "copy the files of the package into the folder")
+    return path
 
 
 def _compile(folder: Path, name: str, template: Path, date: int) -> bytes:
@@ -110,6 +129,9 @@ def _compile(folder: Path, name: str, template: Path, date: int) -> bytes:
             root=folder,
             font_paths=[folder / _FONTS],
             ignore_system_fonts=True,
+            # neither this machine's packages nor those that an earlier document fetched
+            package_path=folder / _PACKAGES,
+            package_cache_path=folder / _PACKAGES,
             pdf_standards=["a-2a", "ua-1"],
             timestamp=date,
         )

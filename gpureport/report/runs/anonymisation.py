@@ -21,6 +21,15 @@ _SHAPES = (
     (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<address>"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "<address>"),
+    (re.compile(r"\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b", re.IGNORECASE), "<address>"),
+    (re.compile(r"(?<![\w:.])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])", re.IGNORECASE), "<address>"),
+    (
+        re.compile(
+            r"(?<![\w:])(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{0,4}::?(?<=::)(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{1,4}(?![\w:])",
+            re.IGNORECASE,
+        ),
+        "<address>",
+    ),
     (re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?"), "<path>"),
 )
 _KERNEL = (

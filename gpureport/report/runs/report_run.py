@@ -1,7 +1,7 @@
 """A run of the report: its label, the names of its devices, and times counted from its first sample."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,7 @@ class ReportRun:
     step: str
     recording: Recording
     analysis: Analysis
+    _by_id: dict[str, Device] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def run(self) -> Run:
@@ -49,7 +50,9 @@ class ReportRun:
 
     def device(self, device: str) -> str:
         """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""
-        known = next((entry for entry in self.run.devices if entry.id == device), None)
+        if not self._by_id:
+            self._by_id.update((entry.id, entry) for entry in self.run.devices)
+        known = self._by_id.get(device)
         return device_name(known) if known else display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gpureport.errors import SettingsError
+from gpureport.recorder.recording_session import RecordingPlan, RecordingSession
 from tests.recorder.recorded import read_run_file, run_record
 
 _JOB = "import sys; print('out'); print('err', file=sys.stderr); sys.stdin.read(); sys.exit(3)"
@@ -25,6 +27,18 @@ def test_job_keeps_its_exit_code_and_its_streams(tmp_path: Path) -> None:
     assert run["ended"] > run["started"]
     assert sorted(path.name for path in folder.iterdir()) == ["dmon.log", "gpu.csv", "host.csv", "run.json"]
     assert all(path.read_bytes().endswith(b"\n") for path in folder.iterdir())
+
+
+def test_links_of_a_foreign_folder_are_not_written_through(tmp_path: Path) -> None:
+    """Neither to a file that is there, nor to one that is not."""
+    (tmp_path / "mine").write_text("mine")
+    for name, target in (("run.part", "mine"), ("gpu.csv", "nothing"), ("run.json", "nothing")):
+        folder = tmp_path / f"folder of {name}"
+        folder.mkdir()
+        (folder / name).symlink_to(tmp_path / target)
+        with pytest.raises(SettingsError, match=f"it holds a recording already .{name}."):
+            RecordingSession(RecordingPlan(folder=folder, host_only=True))
+    assert ((tmp_path / "mine").read_text(), (tmp_path / "nothing").exists()) == ("mine", False)
 
 
 def test_folder_with_a_recording_is_refused(tmp_path: Path) -> None:

@@ -140,3 +140,11 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     code, said = run(guided(tmp_path / "theme"), "r.md")
     assert code == 2
     assert "no file to be written is made from templates" in said
+
+
+def test_a_theme_of_fonts_alone_is_one(tmp_path: Path) -> None:
+    """A folder that brings a font for the PDF needs no template; one with neither is refused."""
+    with pytest.raises(RenderError, match="holds no template of a name that is used"):
+        themes.check_theme(tmp_path)
+    (tmp_path / "font.ttf").write_bytes(b"")
+    themes.check_theme(tmp_path)

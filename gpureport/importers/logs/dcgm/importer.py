@@ -3,12 +3,13 @@
 from typing import ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.pieces import LONGEST_LINE, head_text
 from gpureport.importers.decoding.pieces import head as text_head
+from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.dcgm import dmon, field_csv, prometheus
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.text.text_log import Form, FormExtraction
+from gpureport.limits import LONGEST_LINE
 
 _LINES = 20
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import ClassVar
 
-from gpureport.errors import SourceError
+from gpureport.errors import Problem, SourceError
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
@@ -80,7 +80,7 @@ class HostExtraction(FormExtraction):
         """Prepare to read; nothing is read yet."""
         super().__init__(file, ReadOptions(tz=options.tz), partial(form, options.around))
 
-    def _nothing(self) -> tuple[str, str]:
+    def _nothing(self) -> Problem:
         rejected = self._tally.rejected
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines ({self._form.name}) holds a value of a machine"

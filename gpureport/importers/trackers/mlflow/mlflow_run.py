@@ -20,7 +20,14 @@ from gpureport.importers.trackers.mlflow.device_reading import FIRST_VALUE, NOT_
 from gpureport.importers.trackers.mlflow.metric_names import PREFIX, parse_names
 from gpureport.importers.trackers.mlflow.monitors import Node, find_nodes
 from gpureport.importers.trackers.mlflow.neptune_runs import read_neptune_devices
-from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunInfo, RunLabels, RunStore
+from gpureport.importers.trackers.mlflow.run_store import (
+    HARDWARE_PREFIXES,
+    MetricSeries,
+    RunInfo,
+    RunLabels,
+    RunStore,
+    drop_impossible_values,
+)
 from gpureport.importers.trackers.training_metrics import TrainingMetric
 
 if TYPE_CHECKING:
@@ -81,7 +88,8 @@ class MlflowRun:
             SourceError: when it cannot be read, holds nothing, or holds no hardware series where they are required.
         """
         # figures that were published on the run are no measurements of it
-        series = [each for each in self.store.series(self.info) if not each.key.startswith(PUBLISHED_PREFIX)]
+        measured = [each for each in self.store.series(self.info) if not each.key.startswith(PUBLISHED_PREFIX)]
+        series = [drop_impossible_values(one) if one.key.startswith(HARDWARE_PREFIXES) else one for one in measured]
         labelled = self.store.labels(self.info)
         if not any(len(each) for each in series):
             raise SourceError(self.locator, "the run has no metrics", "name another one; --list shows the runs")

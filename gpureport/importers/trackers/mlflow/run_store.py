@@ -1,6 +1,6 @@
 """What every MLflow store holds, however it is read. Times are milliseconds of UTC, as in MLflow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
 from gpureport.errors import SourceError
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
+from gpureport.units import MOST
 
 HARDWARE_PREFIXES = ("system/", "monitoring/", "runtime/")
 """Prefixes of hardware series: MLflow's own, and those of runs that came from Neptune."""
 UNFINISHED_STATES = ("RUNNING", "SCHEDULED")
 """States of a run that has not ended, or whose process was killed."""
 _STORED_INFINITY = 1.7976931348623157e308
+_MS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,14 @@ class MetricSeries:
 
 
 def order_points(key: str, times: IntArray, values: FloatArray, steps: IntArray, torn: int = 0) -> MetricSeries:
-    """Return points in order. Databases store infinity as the largest number; it becomes infinity again."""
+    """Return points in order, without those whose time is no date, which are counted as torn.
+
+    Databases store infinity as the largest number; it becomes infinity again.
+    """
+    dated = (times >= FIRST_MICROSECOND // _MS) & (times < LAST_MICROSECOND // _MS)
+    if not dated.all():
+        torn += int((~dated).sum())
+        times, values, steps = times[dated], values[dated], steps[dated]
     forward, same = times[1:] > times[:-1], times[1:] == times[:-1]
     if not (forward | (same & (steps[1:] > steps[:-1]))).all():
         order = np.lexsort((values, steps, times))
@@ -101,6 +111,19 @@ def order_points(key: str, times: IntArray, values: FloatArray, steps: IntArray,
     if huge.any():
         values = np.where(huge, np.copysign(np.inf, values), values)
     return MetricSeries(key, times, values, steps, torn)
+
+
+def drop_impossible_values(series: MetricSeries) -> MetricSeries:
+    """Return hardware series with NaN for infinities and for values that no measurement reaches."""
+    possible = np.abs(series.values) < MOST
+    return series if possible.all() else replace(series, values=np.where(possible, series.values, np.nan))
+
+
+def keep_readable_time(milliseconds: int | None) -> int | None:
+    """Return a time that has a date, None for any other."""
+    if milliseconds is None or not FIRST_MICROSECOND <= milliseconds * _MS < LAST_MICROSECOND:
+        return None
+    return milliseconds
 
 
 class RunStore(Protocol):

@@ -106,7 +106,9 @@ def _correct_times(content: RunContent, stage: str | None, chosen: NameMap, tz: 
 
 
 def _sample(process: ProcessContent) -> ProcessContent:
-    series = process.content.series
+    series = {
+        path: points.possible() if process.hardware(path) else points for path, points in process.content.series.items()
+    }
     return process.sampled(
         sample_process(each, series, run_labels.find_node(process.content, each)) for each in process.spaces
     )

@@ -1,6 +1,5 @@
 """Which runs of a store are selected: by locator, id, name, pattern, experiment, or the latest."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,6 +12,7 @@ from gpureport.importers.trackers.neptune.local import client_folders, scale_dat
 from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunOutline
 from gpureport.importers.trackers.neptune_hardware import namespaces
 from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
+from gpureport.regular_files import UnsafeFileError, walk_folder
 
 PREFIX = "neptune:"
 _SERVER = "neptune://"
@@ -25,9 +25,9 @@ def list_files(source: Path) -> Iterable[Path]:
     if source.is_file():
         yield source
         return
-    for place, folders, names in os.walk(source):
+    for place, folders, names in walk_folder(source):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(names))
+        yield from (path for path in (place / name for name in sorted(names)) if path.is_file())
 
 
 def open_store(source: str, selection: Selection) -> tuple[str, list[NeptuneRun], bool]:
@@ -67,6 +67,8 @@ def _find_runs(path: Path) -> list[NeptuneRun]:
             *client_folders.find_local_runs(path),
             *scale_databases.find_scale_runs(path),
         ]
+    except UnsafeFileError as error:
+        raise SourceError(str(path), str(error.strerror), error.hint) from error
     except PermissionError as error:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
 

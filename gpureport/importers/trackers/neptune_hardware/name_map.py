@@ -10,6 +10,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.importers.trackers.neptune_hardware.series_meanings import SeriesMeaning
 from gpureport.metrics import BY_NAME
+from gpureport.regular_files import UnsafeFileError, read_small_text
 from gpureport.units import UNITS
 
 TABLE = "neptune"
@@ -46,9 +47,10 @@ def read_name_map(path: Path | None) -> NameMap:
     if path is None:
         return NameMap()
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_small_text(path))
     except OSError as error:
-        raise SettingsError(str(path), error.strerror or "cannot be read", "check the path") from error
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
+        raise SettingsError(str(path), error.strerror or "cannot be read", hint) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(str(path), f"not TOML ({error})", "see docs/how-to/neptune.md") from error
     table = _read_table(path, content.get(TABLE, {}), f"[{TABLE}]", {"namespaces", "series"})

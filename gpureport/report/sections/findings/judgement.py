@@ -127,11 +127,13 @@ def _remedy_key(entry: NotJudged) -> str | tuple[str | Scope, ...]:
 
 def _reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     """Yield each reason once: what was not recorded in one list, and others with the range of their amounts."""
-    absent = [entry for entry in entries if entry.metrics and entry.reason == _absence(entry)]
+    absent: list[NotJudged] = []
+    others: list[NotJudged] = []
+    for entry in entries:
+        (absent if entry.metrics and entry.reason == _absence(entry) else others).append(entry)
     names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
     if names:
         yield f"Not recorded: {display.join_words(list(names))}"
-    others = [entry for entry in entries if entry not in absent]
     by_reason = group_holders((entry.template or entry.reason, entry.amounts) for entry in others)
     for reason, amounts in by_reason.items():
         text = terms.humanize(display.clean_sentence(_with_ranges(reason, amounts)))

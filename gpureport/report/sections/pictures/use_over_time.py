@@ -91,7 +91,8 @@ def _gather_sums(run: ReportRun) -> list[CumulativeSums]:
 
 def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
     """Return the mean utilisation of GPUs between edges; NaN where none has a sample."""
-    means = np.array([each.means(edges) for each in sums])
+    # a run of a host alone has none
+    means = np.array([each.means(edges) for each in sums]).reshape(-1, len(edges) - 1)
     known = ~np.isnan(means)
     count = known.sum(axis=0)
     total = np.where(known, means, 0.0).sum(axis=0)

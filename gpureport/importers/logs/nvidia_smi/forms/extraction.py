@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpureport.errors import Problem
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table.drawn_tables import LACKS, LACKS_BESIDE
@@ -54,7 +55,7 @@ class MixedFormsExtraction(FormExtraction):
         self._events = self._events[len(before) :]
         self._messages.add(before, rows.lines[kept], placed.times[kept])
 
-    def _nothing(self) -> tuple[str, str]:
+    def _nothing(self) -> Problem:
         what, hint = super()._nothing()
         if hint != INTERVAL:
             return what, hint

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.data_quality import Quality
-from gpureport.errors import SourceError
+from gpureport.errors import Problem, SourceError
 from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
@@ -91,7 +91,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
         self._absolute = False
-        self._problem: unusable_log.Problem | None = None
+        self._problem: Problem | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one GPU each.
@@ -160,7 +160,7 @@ class QueryGpuExtraction:
             bad |= rows
         return section.select(~bad) if bad.any() else section
 
-    def _unusable_columns(self, layout: Layout) -> unusable_log.Problem | None:
+    def _unusable_columns(self, layout: Layout) -> Problem | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         if layout.holds(fields.METRICS):
             if self._stamped is None:

@@ -2,6 +2,7 @@
 
 from itertools import islice
 
+from gpureport.errors import Problem
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.devices.line_tally import Tally
@@ -17,8 +18,6 @@ _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is
 _TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
 """What people call a column of times."""
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
-Problem = tuple[str, str]
-"""What is wrong, and what to do about it."""
 
 
 def explain_unusable_columns(layout: Layout, *, stamped: bool, counted_times: bool, fractions: bool) -> Problem | None:

@@ -21,7 +21,7 @@ def is_file_store(folder: Path) -> bool:
     Something unreadable is not an error yet, since the folder may be anything.
     """
     with suppress(SourceError):
-        return any(map(_looks_like_experiment, _candidate_folders(folder)))
+        return any(_looks_like_experiment(path, folder) for path in _candidate_folders(folder))
     return False
 
 
@@ -31,17 +31,17 @@ def _candidate_folders(root: Path) -> Iterator[Path]:
         yield from list_folder(folder) if folder.is_dir() else ()
 
 
-def _looks_like_experiment(path: Path) -> bool:
+def _looks_like_experiment(path: Path, root: Path) -> bool:
     try:
-        return _read_experiment(path) is not None or _count_runs(path) > 0
+        return _read_experiment(path, root) is not None or _count_runs(path) > 0
     except SourceError:
         # it has what experiments have: opening the store says why that cannot be read
         return os.access(path / META, os.F_OK)
 
 
-def _read_experiment(path: Path) -> dict[str, str | None] | None:
+def _read_experiment(path: Path, root: Path) -> dict[str, str | None] | None:
     """Return the metadata of an experiment's folder; None if the folder is not an experiment."""
-    said = read_meta(path)
+    said = read_meta(path, root)
     if said is None or said.get("experiment_id") != path.name or "run_id" in said:
         return None
     return said
@@ -54,7 +54,7 @@ def find_experiments(root: Path) -> Iterator[tuple[Path, dict[str, str | None] |
     """
     for path in _candidate_folders(root):
         try:
-            said = _read_experiment(path)
+            said = _read_experiment(path, root)
         except SourceError as error:
             yield path, error
             continue
@@ -72,9 +72,9 @@ def _count_runs(path: Path) -> int:
     return 0
 
 
-def read_meta(folder: Path) -> dict[str, str | None] | None:
-    """Return the content of the `meta.yaml` of a folder; None without one."""
-    said = read_text(folder / META)
+def read_meta(folder: Path, root: Path) -> dict[str, str | None] | None:
+    """Return the content of the `meta.yaml` of a folder in a store; None without one."""
+    said = read_text(folder / META, root)
     return None if said is None else meta_yaml.parse_meta(said)
 
 

@@ -1,5 +1,6 @@
 """Reads MLflow's file store, a `mlruns` folder, without MLflow: newer versions of it refuse to."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -11,10 +12,18 @@ from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, metric_file
 from gpureport.importers.trackers.mlflow.local.experiment_folders import META, RUN_ID, find_experiments, read_meta
 from gpureport.importers.trackers.mlflow.local.text_files import list_folder, list_names, raise_unreadable, read_text
-from gpureport.importers.trackers.mlflow.run_store import HARDWARE_PREFIXES, MetricSeries, RunInfo, RunLabels
+from gpureport.importers.trackers.mlflow.run_store import (
+    HARDWARE_PREFIXES,
+    MetricSeries,
+    RunInfo,
+    RunLabels,
+    keep_readable_time,
+)
+from gpureport.limits import MOST_LABELS
 
 _UNREADABLE = "cannot be read"
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_COUNT = re.compile(r"\d{1,18}", re.ASCII)
 _PARENT, _NAME = "mlflow.parentRunId", "mlflow.runName"
 
 
@@ -84,7 +93,7 @@ class FileStore:
                 yield found
 
     def _run(self, path: Path, folder: Path, experiment: dict[str, str | None]) -> RunInfo | None:
-        meta = read_meta(path)
+        meta = read_meta(path, self.root)
         if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
             if RUN_ID.fullmatch(path.name) and path.is_dir():
                 raise _damaged_run_error(path, missing=meta is None)
@@ -93,7 +102,7 @@ class FileStore:
         status = meta.get("status") or ""
         return RunInfo(
             id=path.name,
-            name=meta.get("run_name") or read_text(path / "tags" / _NAME) or "",
+            name=meta.get("run_name") or read_text(path / "tags" / _NAME, self.root) or "",
             status=_STATUS.get(status, status),
             started=_parse_time(meta.get("start_time")),
             ended=_parse_time(meta.get("end_time")),
@@ -101,7 +110,7 @@ class FileStore:
             experiment=experiment.get("name") or folder.name,
             artifact_uri=meta.get("artifact_uri") or "",
             deleted="deleted" in {meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=read_text(path / "tags" / _PARENT),
+            parent=read_text(path / "tags" / _PARENT, self.root),
             hardware=tuple(list_names(path / "metrics", HARDWARE_PREFIXES)),
         )
 
@@ -119,7 +128,7 @@ class FileStore:
         """Return params, tags and last values of a run."""
         folder = self.home(run)
         params, tags = (
-            tuple((key, read_text(folder / part / key) or "") for key in list_names(folder / part))
+            tuple((key, read_text(folder / part / key, self.root) or "") for key in _list_labels(folder / part))
             for part in ("params", "tags")
         )
         return RunLabels(params=params, tags=tags, latest=tuple(self._latest(run)))
@@ -138,7 +147,7 @@ class FileStore:
         """
         folder = self.home(run) / "metrics"
         try:
-            return [metric_file.read_metric(folder / key, key) for key in list_names(folder)]
+            return [metric_file.read_metric(folder / key, key, self.root) for key in list_names(folder)]
         except OSError as error:
             raise_unreadable(error, folder)
 
@@ -187,5 +196,14 @@ def _unreadable_run(run_id: str, folder: Path, experiment: dict[str, str | None]
     )
 
 
+def _list_labels(folder: Path) -> list[str]:
+    names = list(list_names(folder))
+    if len(names) > MOST_LABELS:
+        what = f"it holds {len(names):,} {folder.name}; at most {MOST_LABELS:,} are read"
+        raise SourceError(str(folder), what, "leave the run out")
+    return names
+
+
 def _parse_time(text: str | None) -> int | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+    time = int(text) if text is not None and _COUNT.fullmatch(text) else None
+    return keep_readable_time(time)

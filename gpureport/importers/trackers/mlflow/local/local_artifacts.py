@@ -5,6 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from gpureport.errors import SourceError
+from gpureport.limits import DEEPEST_FOLDER
+from gpureport.regular_files import lies_within
+
 
 def find_artifact_folder(uri: str, beside: Iterable[Path]) -> Path | None:
     """Return the folder in which artifacts lie; None where they are not on this machine.
@@ -15,12 +19,24 @@ def find_artifact_folder(uri: str, beside: Iterable[Path]) -> Path | None:
     """
     said = parse_folder_uri(uri)
     places = [*([] if said is None else [said]), *beside]
-    return next((path for path in places if path.is_dir()), None)
+    return next((path for path in places if _is_folder(path)), None)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        # a name that is too long, or holds NUL
+        return False
 
 
 def parse_folder_uri(uri: str) -> Path | None:
     """Return the folder that a URI of artifacts names, there or not; None where it is of another kind, or relative."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        # no URI at all
+        return None
     said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
     return Path(said) if said and Path(said).is_absolute() else None
 
@@ -30,7 +46,11 @@ def resolve_relative_uri(uri: str, store: Path) -> list[Path]:
 
     MLflow takes such a URI as seen from wherever it was started, which is the folder of its store as a rule.
     """
-    return [store.parent / uri] if uri and not urlsplit(uri).scheme and not Path(uri).is_absolute() else []
+    try:
+        relative = bool(uri) and not urlsplit(uri).scheme and not Path(uri).is_absolute()
+    except ValueError:
+        return []
+    return [store.parent / uri] if relative else []
 
 
 def describe_files(*folders: Path | None) -> str:
@@ -38,6 +58,9 @@ def describe_files(*folders: Path | None) -> str:
     found = []
     for folder in filter(None, folders):
         for above, _, names in os.walk(folder):
+            if len(Path(above).parts) - len(folder.parts) > DEEPEST_FOLDER:
+                what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
+                raise SourceError(str(folder), what, "move them, or leave the run out")
             for path in (Path(above, name) for name in names):
                 state = path.stat()
                 found.append((folder.name, str(path.relative_to(folder)), state.st_size, state.st_mtime_ns))
@@ -48,4 +71,8 @@ def list_artifacts(root: Path | None, below: str) -> list[str]:
     """Return the names of the files in a folder of artifacts, sorted; none where there is no such folder."""
     if root is None or not (root / below).is_dir():
         return []
-    return sorted(f"{below}/{each.name}" for each in os.scandir(root / below) if each.is_file())
+    return sorted(
+        f"{below}/{each.name}"
+        for each in os.scandir(root / below)
+        if each.is_file() and lies_within(Path(each.path), root)
+    )

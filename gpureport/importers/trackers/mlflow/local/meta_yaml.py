@@ -8,6 +8,7 @@ _ESCAPES = {
     '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(\n *)|(.))", re.DOTALL)
+_SURROGATES, _LAST = range(0xD800, 0xE000), 0x10FFFF
 _BLANKS = " \t\n"
 _NULLS = {"", "~", "null", "Null", "NULL"}
 
@@ -58,7 +59,9 @@ def _unescape(text: str) -> str:
     def character(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
         if code:
-            return chr(int(code, 16))
+            number = int(code, 16)
+            # a half of a pair, and what Unicode does not have, cannot be written down
+            return chr(number) if number < _SURROGATES[0] or _SURROGATES[-1] < number <= _LAST else "\ufffd"
         return "" if match[4] else _ESCAPES.get(match[5], match[5])
 
     # a break that is escaped joins two lines as they are, any other one stands for a blank

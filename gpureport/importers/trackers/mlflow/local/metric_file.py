@@ -9,6 +9,8 @@ from pyarrow import csv
 
 from gpureport import columns
 from gpureport.importers.trackers.mlflow.run_store import MetricSeries, order_points
+from gpureport.limits import MOST_RECORD_BYTES
+from gpureport.regular_files import read_regular_file
 
 _FORMS = (
     ("time", "value", "step"),
@@ -16,17 +18,22 @@ _FORMS = (
     ("time", "value", "step", "dataset", "digest"),
 )
 """Columns by number of fields; the common one first."""
+_MOST_COUNT = 2**63
 _TYPES: dict[str, Any] = {"time": pa.int64(), "value": pa.float64(), "step": pa.int64()}
 
 
-def read_metric(path: Path, key: str) -> MetricSeries:
+def read_metric(path: Path, key: str, root: Path) -> MetricSeries:
     """Return the points of a metric; lines that are none are counted.
 
     Args:
         path: its file.
         key: its name.
+        root: the folder of the store.
+
+    Raises:
+        UnsafeFileError: when it is no regular file, lies outside the store, or is too large.
     """
-    content = path.read_bytes()
+    content = read_regular_file(path, root=root, most=MOST_RECORD_BYTES)
     fields = content.partition(b"\n")[0].count(b" ") + 1
     names = next((form for form in _FORMS if len(form) == fields), None)
     if names is not None and content.endswith(b"\n"):
@@ -71,6 +78,8 @@ def _parse_point(line: bytes) -> tuple[int, float, int] | None:
     if len(fields) not in {len(form) for form in _FORMS}:
         return None
     try:
-        return int(fields[0]), float(fields[1]), int(fields[2]) if len(fields) > 2 else 0  # noqa: PLR2004 - time, value
+        time, value, step = int(fields[0]), float(fields[1]), int(fields[2]) if len(fields) > 2 else 0  # noqa: PLR2004 - time, value
     except ValueError:
         return None
+    # larger ones are no counts of 64 bits
+    return (time, value, step) if max(abs(time), abs(step)) < _MOST_COUNT else None

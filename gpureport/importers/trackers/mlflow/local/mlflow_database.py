@@ -7,6 +7,8 @@ from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
+from gpureport.limits import MOST_VALUE_BYTES
+from gpureport.regular_files import UnsafeFileError
 
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
 
@@ -38,7 +40,8 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.Error as error:
         raise _explain(path, error) from error
     except OSError as error:
-        raise SourceError(str(path), error.strerror or "cannot be read", "check its permissions") from error
+        hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions"
+        raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
 
 
 def _explain(path: Path, error: sqlite3.Error) -> SourceError:
@@ -49,6 +52,10 @@ def _explain(path: Path, error: sqlite3.Error) -> SourceError:
         journal = f"{path.name}-journal"
         hint = f"copy it again with {journal} after the writer ends, or copy it with `sqlite3 {path.name} .backup`"
         return SourceError(str(path), "it was copied while being written", hint)
+    if name == "SQLITE_INTERRUPT":
+        return SourceError(str(path), "its queries take far longer than its size explains", "leave it out")
+    if name == "SQLITE_TOOBIG":
+        return SourceError(str(path), f"a value is larger than {MOST_VALUE_BYTES:,} bytes", "leave the run out")
     if name == "SQLITE_CANTOPEN":
         return SourceError(str(path), "the database cannot be opened", "check its permissions, or copy it")
     return SourceError(str(path), f"not an MLflow database ({error})", "give the mlflow.db of a tracking server")

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, mlflow_database
-from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunInfo, RunLabels, order_points
+from gpureport.importers.trackers.mlflow.run_store import (
+    MetricSeries,
+    RunInfo,
+    RunLabels,
+    keep_readable_time,
+    order_points,
+)
+from gpureport.limits import MOST_LABELS
 
 _POINT = np.dtype([("key", "i4"), ("time", "i8"), ("value", "f8"), ("nan", "i1"), ("step", "i8")])
 _RUNS = """
@@ -32,10 +39,17 @@ _HARDWARE = """
            or key >= 'runtime/' and key < 'runtime0')
       and (:run is null or run_uuid = :run)
 """
+# a column of SQLite holds values of any type, whatever its own
+_SOUND = """
+    typeof(key) = 'text' and typeof(timestamp) = 'integer' and typeof(step) = 'integer'
+    and typeof(value) in ('real', 'integer') and typeof(is_nan) = 'integer'
+"""
+_POINTS = f"select key, timestamp, value, is_nan, step from metrics where run_uuid = ? and {_SOUND}"  # noqa: S608 - made of constants
+_TORN = f"select key, count(*) from metrics where run_uuid = ? and not ({_SOUND}) group by key"  # noqa: S608 - as above
 _COUNT = "select count(*) from metrics where run_uuid = ?"
 _LATEST = "select key, value, timestamp, step, is_nan from latest_metrics where run_uuid = ? order by key"
-_PARAMS = "select key, value from params where run_uuid = ? order by key"
-_TAGS = "select key, coalesce(value, '') from tags where run_uuid = ? order by key"
+_PARAMS = "select key, value from params where run_uuid = ? order by key limit ?"
+_TAGS = "select key, coalesce(value, '') from tags where run_uuid = ? order by key limit ?"
 
 
 class SqliteStore:
@@ -75,7 +89,10 @@ class SqliteStore:
         """Return runs, the newest first; deleted ones too, unless a filter is given."""
         with self._opened() as connection:
             found = self._query_runs(connection)
-            known = {str(key): name for key, name in connection.execute("select experiment_id, name from experiments")}
+            known = {
+                _text(key): _text(name)
+                for key, name in connection.execute("select experiment_id, name from experiments")
+            }
         return run_filters.filter_runs(
             self, run_filters.select_experiment(self.where, found, known, experiment), wanted
         )
@@ -90,34 +107,48 @@ class SqliteStore:
     def _query_runs(connection: sqlite3.Connection, run_id: str | None = None) -> list[RunInfo]:
         hardware: dict[str, list[str]] = {}
         for holder, key in connection.execute(_HARDWARE, {"run": run_id}):
-            hardware.setdefault(holder, []).append(key)
+            hardware.setdefault(_text(holder), []).append(_text(key))
         return [_run_info(row, hardware) for row in connection.execute(_RUNS, {"run": run_id})]
 
     def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         with self._opened() as connection:
-            params, tags = (tuple(connection.execute(query, (run.id,))) for query in (_PARAMS, _TAGS))
+            params, tags = (
+                tuple((_text(key), _text(value)) for key, value in connection.execute(query, (run.id, MOST_LABELS + 1)))
+                for query in (_PARAMS, _TAGS)
+            )
             latest = connection.execute("select key, value, is_nan from latest_metrics where run_uuid = ?", (run.id,))
-            values = tuple((key, float("nan") if nan else value) for key, value, nan in latest)
+            values = tuple(
+                (_text(key), float("nan") if nan or not isinstance(value, int | float) else float(value))
+                for key, value, nan in latest
+            )
+        for name, labels in (("params", params), ("tags", tags)):
+            if len(labels) > MOST_LABELS:
+                what = f"run {run.id} has more than {MOST_LABELS:,} {name}"
+                raise SourceError(str(self.path), what, "leave the run out")
         return RunLabels(params=params, tags=tags, latest=values)
 
     def series(self, run: RunInfo) -> list[MetricSeries]:
         """Return all metrics of a run, by name; one pass, since older schemas have no index on both run and key."""
         keys: dict[str, int] = {}
         with self._opened() as connection:
-            rows = connection.execute(
-                "select key, timestamp, value, is_nan, step from metrics where run_uuid = ?", (run.id,)
-            )
             points = np.fromiter(
-                ((keys.setdefault(key, len(keys)), time, value, nan, step) for key, time, value, nan, step in rows),
+                (
+                    (keys.setdefault(key, len(keys)), time, value, nan, step)
+                    for key, time, value, nan, step in connection.execute(_POINTS, (run.id,))
+                ),
                 dtype=_POINT,
             )
-        return [_metric_series(key, points) for key, points in _split_by_key(points, keys)]
+            torn = {str(key): count for key, count in connection.execute(_TORN, (run.id,))}
+        for key in torn:
+            keys.setdefault(key, len(keys))
+        return [_metric_series(key, points, torn.get(key, 0)) for key, points in _split_by_key(points, keys)]
 
     def source_state(self, run: RunInfo, folder: str) -> str:
         """Return the number of points, the last one of each metric, params, tags, and the files of a run."""
         with self._opened() as connection:
-            found = [connection.execute(query, (run.id,)).fetchall() for query in (_COUNT, _LATEST, _PARAMS, _TAGS)]
+            found = [connection.execute(query, (run.id,)).fetchall() for query in (_COUNT, _LATEST)]
+            found += [connection.execute(query, (run.id, MOST_LABELS)).fetchall() for query in (_PARAMS, _TAGS)]
         artifacts = self.artifact_folder(run)
         return repr((found, local_artifacts.describe_files(artifacts and artifacts / folder)))
 
@@ -142,18 +173,29 @@ class SqliteStore:
 def _run_info(row: Sequence[Any], hardware: dict[str, list[str]]) -> RunInfo:
     run_id, name, status, started, ended, experiment_id, experiment, artifacts, deleted, parent = row
     return RunInfo(
-        id=run_id,
-        name=name,
-        status=status,
-        started=started,
-        ended=ended,
-        experiment_id=str(experiment_id),
-        experiment=experiment,
-        artifact_uri=artifacts or "",
+        id=_text(run_id),
+        name=_text(name),
+        status=_text(status),
+        started=_time(started),
+        ended=_time(ended),
+        experiment_id=_text(experiment_id),
+        experiment=_text(experiment),
+        artifact_uri=_text(artifacts),
         deleted=bool(deleted),
-        parent=parent,
-        hardware=tuple(hardware.get(run_id, ())),
+        parent=None if parent is None else _text(parent),
+        hardware=tuple(hardware.get(_text(run_id), ())),
     )
+
+
+def _text(value: object) -> str:
+    """Return a value of any type as text; nothing for null."""
+    if value is None:
+        return ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _time(value: object) -> int | None:
+    return keep_readable_time(value) if isinstance(value, int) else None
 
 
 def _split_by_key(points: npt.NDArray[Any], keys: dict[str, int]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -164,6 +206,6 @@ def _split_by_key(points: npt.NDArray[Any], keys: dict[str, int]) -> Iterator[tu
         yield key, points[order[bounds[code] : bounds[code + 1]]]
 
 
-def _metric_series(key: str, points: npt.NDArray[Any]) -> MetricSeries:
+def _metric_series(key: str, points: npt.NDArray[Any], torn: int) -> MetricSeries:
     values = np.where(points["nan"] != 0, np.nan, points["value"])
-    return order_points(key, points["time"].copy(), values, points["step"].copy())
+    return order_points(key, points["time"].copy(), values, points["step"].copy(), torn)

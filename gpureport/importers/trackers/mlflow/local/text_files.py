@@ -6,16 +6,22 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpureport.errors import SourceError
+from gpureport.limits import DEEPEST_FOLDER, MOST_FILES
+from gpureport.regular_files import UnsafeFileError, read_regular_file
 
 
-def read_text(path: Path) -> str | None:
-    """Return what a file holds, None where there is none.
+def read_text(path: Path, root: Path) -> str | None:
+    """Return what a file of a store holds, None where there is none.
+
+    Args:
+        path: the file.
+        root: the folder of the store.
 
     Raises:
-        SourceError: when it cannot be read.
+        SourceError: when it cannot be read, is no regular file, lies outside the store, or is too large.
     """
     try:
-        return path.read_bytes().decode("utf-8", errors="replace")
+        return read_regular_file(path, root=root).decode("utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -29,9 +35,13 @@ def list_folder(parent: Path) -> list[Path]:
         SourceError: when it cannot be listed.
     """
     try:
-        return sorted(parent.iterdir())
+        found = sorted(parent.iterdir())
     except OSError as error:
         raise_unreadable(error, parent)
+    if len(found) > MOST_FILES:
+        what = f"it holds {len(found):,} files and folders; at most {MOST_FILES:,} are read"
+        raise SourceError(str(parent), what, "move some of them out of the store")
+    return found
 
 
 def list_names(folder: Path, beginning: tuple[str, ...] = ("",)) -> Iterator[str]:
@@ -47,6 +57,9 @@ def list_names(folder: Path, beginning: tuple[str, ...] = ("",)) -> Iterator[str
     found = []
     for parent, below, files in os.walk(folder, onerror=_raise_unless_missing):
         here = Path(parent).relative_to(folder).as_posix()
+        if here.count("/") > DEEPEST_FOLDER:
+            what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
+            raise SourceError(str(folder), what, "move them, or leave the run out")
         prefix = "" if here == "." else f"{here}/"
         if not prefix:
             below[:] = [each for each in below if f"{each}/".startswith(beginning)]
@@ -66,4 +79,5 @@ def raise_unreadable(error: OSError, path: Path) -> NoReturn:
         SourceError: always; it names the path the system names, else this one.
     """
     where = str(error.filename or path)
-    raise SourceError(where, error.strerror or "cannot be read", "check its permissions, or copy it") from error
+    hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
+    raise SourceError(where, error.strerror or "cannot be read", hint) from error

@@ -1,6 +1,7 @@
 """Reads stores that need MLflow's own client: Databricks, and servers with signed requests."""
 
 import atexit
+import importlib
 import os
 import shutil
 import tempfile
@@ -27,6 +28,17 @@ _PAGE = 1_000
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 
 
+def import_mlflow() -> Any:  # noqa: ANN401 - the package need not be there
+    """Return MLflow, told before it starts to send nothing about its use.
+
+    Raises:
+        ImportError: when it is not installed.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    return importlib.import_module("mlflow")
+
+
 class ClientStore:
     """A store behind MLflow's client."""
 
@@ -49,13 +61,10 @@ class ClientStore:
         Raises:
             SourceError: when it is not installed.
         """
-        for name, value in _QUIET.items():
-            os.environ.setdefault(name, value)
         try:
-            from mlflow import MlflowClient  # noqa: PLC0415 - an extra
+            return import_mlflow().MlflowClient(self._uri)
         except ImportError as error:
             raise SourceError(self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'") from error
-        return MlflowClient(self._uri)
 
     def _call(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
         """Return what a method of the client returns.

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -21,11 +22,14 @@ from gpureport.importers.trackers.mlflow.run_store import (
     RunInfo,
     RunLabels,
     RunStore,
+    keep_readable_time,
     order_points,
 )
 from gpureport.importers.trackers.mlflow.server import server_settings
+from gpureport.importers.trackers.mlflow.server.connection_errors import not_mlflow_error
 from gpureport.importers.trackers.mlflow.server.server_answers import InvalidRequestError, MissingError
 from gpureport.importers.trackers.mlflow.server.transport import Transport
+from gpureport.limits import MOST_PAGES
 
 _API = "/api/2.0/mlflow"
 _PAGE = 25_000
@@ -76,15 +80,25 @@ class RestStore:
 
     def _pages(self, path: str, asked: dict[str, Any], what: str) -> Iterator[dict[str, Any]]:
         token = ""
-        while True:
+        for _ in range(MOST_PAGES):
             page = self.transport.post(path, asked | ({"page_token": token} if token else {}))
             yield from page.get(what, ())
             token = page.get("next_page_token", "")
             if not token:
                 return
+        raise self._endless_error(what)
+
+    def _endless_error(self, what: str) -> SourceError:
+        return SourceError(
+            self.where, f"its list of {what} does not end after {MOST_PAGES:,} pages", "check the server"
+        )
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return runs, the newest first; deleted ones too, unless a filter is given."""
+        with self._expect_fields():
+            return self._all_runs(experiment, wanted)
+
+    def _all_runs(self, experiment: str | None, wanted: str | None) -> list[RunInfo]:
         known = self._experiments
         ids = [key for key, each in known.items() if experiment in {None, key, each.get("name")}]
         if experiment is not None and not ids:
@@ -111,9 +125,18 @@ class RestStore:
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
         try:
-            return self._info(self._got(run_id))
+            with self._expect_fields():
+                return self._info(self._got(run_id))
         except MissingError:
             return None
+
+    @contextmanager
+    def _expect_fields(self) -> Iterator[None]:
+        """Say of an answer without the fields of MLflow, or with others in their place, that it is none of MLflow's."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise not_mlflow_error(self.where, f"an answer lacks what it must hold: {error!r}") from error
 
     def _got(self, run_id: str) -> dict[str, Any]:
         found: dict[str, Any] = self.transport.get(f"{_API}/runs/get", run_id=run_id)["run"]
@@ -141,6 +164,10 @@ class RestStore:
 
     def labels(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
+        with self._expect_fields():
+            return self._labels(run)
+
+    def _labels(self, run: RunInfo) -> RunLabels:
         data = self._got(run.id).get("data", {})
         params, tags = (
             tuple(sorted((each["key"], each.get("value", "")) for each in data.get(part, ())))
@@ -153,13 +180,14 @@ class RestStore:
         """Return all metrics of a run, by name."""
         keys = sorted(key for key, _ in self.labels(run).latest)
         try:
-            return _read_in_threads(lambda key: self._history(run.id, key), keys)
+            with self._expect_fields():
+                return _read_in_threads(lambda key: self._history(run.id, key), keys)
         finally:
             self.transport.close()
 
     def _history(self, run_id: str, key: str) -> MetricSeries:
         parts, token = [], ""
-        while True:
+        for _ in range(MOST_PAGES):
             asked: dict[str, str | int] = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
             page = self.transport.get(
                 f"{_API}/metrics/get-history", **asked, **({"page_token": token} if token else {})
@@ -177,6 +205,7 @@ class RestStore:
             if not token:
                 times, values, steps = (np.concatenate(part) for part in zip(*parts, strict=True))
                 return order_points(key, times, values, steps)
+        raise self._endless_error("points")
 
     def source_state(self, run: RunInfo, folder: str) -> str:
         """Return the last point of each metric, params, tags, and the sizes of the files of a run."""
@@ -232,4 +261,4 @@ def _read_in_threads(read: Callable[[str], T], keys: Iterable[str]) -> list[T]:
 
 def _parse_time(said: object) -> int | None:
     """Return a time; MLflow writes 0 for none."""
-    return int(str(said)) if said else None
+    return keep_readable_time(int(str(said))) if said else None

@@ -44,7 +44,7 @@ class Answer:
         """The message of an error of MLflow; None if it is no error of MLflow."""
         try:
             found = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(found, dict) or "error_code" not in found:
             return None

@@ -24,6 +24,7 @@ from gpureport.importers.trackers.mlflow.server.connection_errors import (
 )
 from gpureport.importers.trackers.mlflow.server.server_answers import OVERLOADED, Answer, check_answer
 from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT, ServerSettings
+from gpureport.limits import MOST_ANSWER_BYTES
 
 _HTTPS, _HTTP = 443, 80
 
@@ -111,7 +112,7 @@ class Transport:
         answer = self._request(method, path, content)
         try:
             found = json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise not_mlflow_error(self.where, f"no JSON on {path.partition('?')[0]}")
@@ -150,7 +151,7 @@ class Transport:
             try:
                 connection.request(method, self._prefix + path, content, self._headers)
                 answer = connection.getresponse()
-                body = answer.read()
+                body = answer.read(MOST_ANSWER_BYTES + 1)
                 if late.is_set():
                     raise TimeoutError
             except (OSError, http.client.HTTPException):
@@ -161,6 +162,11 @@ class Transport:
                 raise
             finally:
                 watch.cancel()
+            if len(body) > MOST_ANSWER_BYTES:
+                self._own.connection = None
+                connection.close()
+                what = f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes"
+                raise SourceError(self.where, what, "read fewer runs, by --run or --filter")
             return Answer(status=answer.status, headers=dict(answer.headers.items()), body=body)
 
     def _connection(self) -> http.client.HTTPConnection:

@@ -1,8 +1,7 @@
 """The Parquet files of neptune-exporter: found by their columns, and whether those of a run are complete."""
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
+from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
 """Columns by which a file is known as one of the exporter's."""
@@ -46,9 +46,9 @@ def list_parts(source: Path) -> list[Part]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in walk_folder(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _REGISTRY)
-        yield from (Path(place, name) for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
+        yield from (place / name for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
 
 
 def _parse_part(path: Path) -> Part:
@@ -59,6 +59,18 @@ def _parse_part(path: Path) -> Part:
     return Part(
         path=path, run=f"{path.parent}/{match['run']}", number=int(match["number"]), written=match["tmp"] is None
     )
+
+
+def find_unsafe(path: Path, source: Path) -> SourceError | None:
+    """Return why a file of an export is not opened: it is none, or a link out of the export; None if it can be."""
+    try:
+        check_regular_file(path, root=source if source.is_dir() else path.parent)
+    except UnsafeFileError as error:
+        return SourceError(str(path), str(error.strerror), error.hint)
+    except OSError:
+        # opening it says what is wrong
+        return None
+    return None
 
 
 def is_export_file(path: Path) -> bool:
@@ -92,10 +104,27 @@ def open_export(path: Path) -> parquet.ParquetFile:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
     except (OSError, pa.ArrowException) as error:
         raise damaged_error(path, error) from error
-    missing = [name for name in REQUIRED_COLUMNS if name not in file.schema_arrow.names]
+    schema = file.schema_arrow
+    missing = [name for name in REQUIRED_COLUMNS if name not in schema.names]
     if missing:
         raise SourceError(str(path), f"it lacks the column {missing[0]}", "export the run again, or leave the file out")
+    for name, fits in _TYPES.items():
+        if not fits(schema.field(name).type):
+            what = f"its column {name} is of type {schema.field(name).type}"
+            raise SourceError(str(path), what, "export the run again, or leave the file out")
     return file
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind.value_type if isinstance(kind, pa.DictionaryType) else kind)
+
+
+_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys((*sorted(SIGNATURE_COLUMNS), "attribute_type"), _is_text),
+    "timestamp": pa.types.is_timestamp,
+    "float_value": pa.types.is_floating,
+}
+"""What the columns that are computed with must be."""
 
 
 def damaged_error(path: Path, error: Exception) -> SourceError:

@@ -85,7 +85,9 @@ class PointCollector:
         while self._parts:
             name, parts = self._parts.popitem()
             columns_of = ((each.times, each.values, each.steps) for each in parts)
-            found[name] = parts[0] if len(parts) == 1 else Series(*map(np.concatenate, zip(*columns_of, strict=True)))
+            whole = parts[0] if len(parts) == 1 else Series(*map(np.concatenate, zip(*columns_of, strict=True)))
+            found[name] = whole.dated()
+            self.timeless += len(whole.times) - len(found[name].times)
         return found
 
 

@@ -28,11 +28,13 @@ from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutl
 def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:
     """Return the runs of an export, those that cannot be read with the reason."""
     named: dict[str, list[export_files.Part]] = defaultdict(list)
-    for part in export_files.list_parts(source):
-        if export_files.is_export_file(part.path):
-            named[part.run or str(part.path)].append(part)
     rows: dict[Key, RunRows] = defaultdict(RunRows)
     broken = []
+    for part in export_files.list_parts(source):
+        if (unsafe := export_files.find_unsafe(part.path, source)) is not None:
+            broken.append(BrokenRun(id=Path(part.run).name or part.path.name, fault=unsafe))
+        elif export_files.is_export_file(part.path):
+            named[part.run or str(part.path)].append(part)
     for stem, parts in named.items():
         faults = [fault for fault in [export_files.missing_part_error(parts)] if fault is not None]
         keys = survey_parts([part for part in parts if part.written], rows, faults)
@@ -87,6 +89,14 @@ class ExportedRun:
     @property
     def fault(self) -> SourceError | None:
         """Why it cannot be read whole; None if it can."""
+        if not self.rows.faults:
+            try:
+                _ = self._attributes
+            except SourceError as error:
+                self.rows.faults.append(error)
+            except (OverflowError, ValueError) as error:
+                # a time that Python has no date for
+                self.rows.faults.append(export_files.damaged_error(next(iter(self.rows.groups)), error))
         return next(iter(self.rows.faults), None)
 
     def outline(self) -> RunOutline:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from gpureport.errors import SourceError
+from gpureport.errors import Problem, SourceError
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.neptune.exports import exported_runs
 from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunContent, RunOutline
@@ -27,7 +27,7 @@ _LOADING = 60.0
 _SILENT = 30.0
 """Seconds without an answer after which a server is given up."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
-_HINTS = {
+_HINTS: dict[str, Problem] = {
     "NeptuneMissingApiTokenException": ("no API token", "set NEPTUNE_API_TOKEN to that of your server"),
     "NeptuneInvalidApiTokenException": ("the API token is not valid", "copy it again from your server"),
     "CannotResolveHostname": ("the server's name cannot be resolved", _SERVICE),

@@ -4,7 +4,6 @@ Files are opened for reading only. The client's own reader truncates and removes
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 from gpureport.importers.trackers.neptune.exports.attributes import EPOCH, run_name
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline, merge_outlines
+from gpureport.limits import FIRST_MICROSECOND
+from gpureport.regular_files import check_regular_file, read_regular_file, walk_folder
 
-_LOG = re.compile(r"data-(\d+)\.log")
+_LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
 _RUN = "run"
 _HEAD = 4096
 
@@ -35,6 +36,7 @@ def is_operation_log(path: Path) -> bool:
     if _LOG.fullmatch(path.name) is None:
         return False
     try:
+        check_regular_file(path)
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError:
@@ -46,8 +48,9 @@ def find_local_runs(source: Path) -> list["LocalRun"]:
     """Return the runs whose logs lie in a folder or below; other things the client keeps, such as models, are none."""
     folders = [source.parent if source.is_file() else source]
     if source.is_dir():
-        folders = [Path(place) for place, _, names in os.walk(source) if any(map(_LOG.fullmatch, names))]
-    found = [_ProcessFolder(folder) for folder in sorted(folders)]
+        folders = [place for place, _, names in walk_folder(source) if any(map(_LOG.fullmatch, names))]
+    root = source if source.is_dir() else source.parent
+    found = [_ProcessFolder(folder, root) for folder in sorted(folders)]
     by_id: dict[str, list[_ProcessFolder]] = {}
     for recorded in found:
         if recorded.kind == _RUN:
@@ -61,7 +64,16 @@ class LocalRun:
 
     id: str
     recorded: Sequence["_ProcessFolder"]
-    fault: SourceError | None = None
+
+    @cached_property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read; None if it can."""
+        try:
+            for each in self.recorded:
+                each.outline()
+        except SourceError as error:
+            return error
+        return None
 
     @property
     def key(self) -> str:
@@ -69,11 +81,9 @@ class LocalRun:
         return f"local {self.id}"
 
     def outline(self) -> RunOutline:
-        """Return what its single values say.
-
-        Raises:
-            SourceError: when a log cannot be read.
-        """
+        """Return what its single values say; only its id where a log cannot be read."""
+        if self.fault is not None:
+            return RunOutline(id=self.id, name=self.id, status="cannot be read")
         return merge_outlines([each.outline() for each in self.recorded])
 
     def contents(self) -> list[RunContent]:
@@ -86,16 +96,17 @@ class LocalRun:
 
 
 class _ProcessFolder:
-    def __init__(self, folder: Path) -> None:
-        """Take the folder; nothing is read yet."""
+    def __init__(self, folder: Path, root: Path) -> None:
+        """Take the folder, and the one in which all its files must lie; nothing is read yet."""
         self.folder = folder
+        self._root = root
 
     @cached_property
     def _about(self) -> dict[str, object]:
         """What the client wrote about the run when it made the folder."""
         try:
-            said = json.loads((self.folder / "metadata.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            said = json.loads(read_regular_file(self.folder / "metadata.json", root=self._root))
+        except (OSError, ValueError, RecursionError):
             return {}
         return said if isinstance(said, dict) else {}
 
@@ -127,7 +138,7 @@ class _ProcessFolder:
 
     @cached_property
     def _operations(self) -> Operations:
-        operations = Operations()
+        operations = Operations(self._root)
         for path in find_logs(self.folder).values():
             operations.read(path)
         return operations
@@ -154,7 +165,7 @@ class _ProcessFolder:
             when = datetime.fromisoformat(self._text("createdAt"))
         except ValueError:
             return None
-        return None if when.tzinfo is None else (when - EPOCH) // timedelta(microseconds=1)
+        return None if when.tzinfo is None else max((when - EPOCH) // timedelta(microseconds=1), FIRST_MICROSECOND)
 
     def content(self) -> RunContent:
         """Read it.
@@ -181,7 +192,7 @@ class _ProcessFolder:
 
     def _notes(self) -> Iterator[str]:
         done = self._operations
-        first, put = next(iter(find_logs(self.folder))), _read_number(self.folder / "last_put_version")
+        first, put = next(iter(find_logs(self.folder))), _read_number(self.folder / "last_put_version", self._root)
         if first > 1:
             yield f"the log begins with operation {first}: what was before it was uploaded and deleted"
         if done.copies:
@@ -193,10 +204,10 @@ class _ProcessFolder:
             yield f"{lost} when the process was killed: {put} were given, {done.newest} are in the log"
 
 
-def _read_number(path: Path) -> int | None:
+def _read_number(path: Path, root: Path) -> int | None:
     """Return the number in a file, 0 for an empty one; None where there is none."""
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = read_regular_file(path, root=root).decode().strip()
         return int(text or "0")
     except (OSError, ValueError):
         return None

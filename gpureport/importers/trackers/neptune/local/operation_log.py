@@ -9,11 +9,14 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS, Series
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_RECORD_BYTES
+from gpureport.regular_files import UnsafeFileError, read_regular_file
 
 if TYPE_CHECKING:
     from gpureport.importers.trackers.neptune.run_content import Scalar
 
-_SECOND = 1e6
+_SECOND, _MS = 1e6, 1000
+_MOST_COUNT = 2**62
 _REMEMBERED = 1_000
 """Lines that are held against those below: a buffer of 8 KiB has some fifty, and each worker writes it once."""
 _ASSIGNED = {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}
@@ -24,8 +27,9 @@ Point = tuple[float, float, float | None]
 class Operations:
     """What the operations of a run come to, in the order they were given."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, root: Path) -> None:
+        """Begin with nothing; no log is read that lies outside a folder."""
+        self._root = root
         self.scalars: dict[str, Scalar] = {}
         self.moments: dict[str, int] = {}
         self.tags: set[str] = set()
@@ -46,9 +50,10 @@ class Operations:
             SourceError: when it cannot be read, or a line before the last is no operation.
         """
         try:
-            data = path.read_bytes()
+            data = read_regular_file(path, root=self._root, most=MOST_RECORD_BYTES)
         except OSError as error:
-            raise SourceError(str(path), error.strerror or "cannot be read", "check its permissions") from error
+            hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions"
+            raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
         self.bytes += len(data)
         lines = data.rstrip(b"\r\n\0 ").split(b"\n")
         for number, line in enumerate(lines, 1):
@@ -70,8 +75,8 @@ class Operations:
             entry = json.loads(line)
             operation = entry["obj"]
             self._apply(operation["type"], "/".join(operation.get("path", ())), operation)
-            version, at = int(entry["version"]), entry.get("at")
-        except (ValueError, TypeError, KeyError) as error:
+            version, at = _version(entry["version"]), entry.get("at")
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             # a killed process leaves half a line, and only at the end
             if not last:
                 what = f"line {number} is no operation of Neptune's client"
@@ -79,19 +84,20 @@ class Operations:
             self.torn = number
             return
         self.newest = max(self.newest, version)
-        if isinstance(at, int | float):
+        if isinstance(at, int | float) and _is_dated(at):
             moment = round(at * _SECOND)
             self.first = moment if self.first is None else self.first
             self.last = moment if self.last is None else max(self.last, moment)
 
     def _apply(self, kind: str, path: str, operation: Mapping[str, Any]) -> None:
         if kind == "LogFloats":
-            points = [(float(each["ts"]), float(each["value"]), each.get("step")) for each in operation["values"]]
+            points = [_point(each) for each in operation["values"]]
             self.points.setdefault(path, []).extend(points)
         elif kind in _ASSIGNED:
-            self.scalars[path] = operation["value"]
+            self.scalars[path] = _scalar(operation["value"])
         elif kind == "AssignDatetime":
-            self.moments[path] = int(operation["value"]) * 1000
+            if _is_dated(operation["value"] / _MS):
+                self.moments[path] = int(operation["value"]) * _MS
         elif kind == "ConfigFloatSeries" and operation.get("max") is not None:
             self.highest[path] = float(operation["max"])
         elif kind == "ClearFloatLog":
@@ -99,9 +105,9 @@ class Operations:
         elif kind == "DeleteAttribute":
             self._delete(path)
         elif path == "sys/tags" and kind == "AddStrings":
-            self.tags |= set(operation["values"])
+            self.tags |= set(map(str, operation["values"]))
         elif path == "sys/tags" and kind == "RemoveStrings":
-            self.tags -= set(operation["values"])
+            self.tags -= set(map(str, operation["values"]))
 
     def _delete(self, path: str) -> None:
         held: tuple[dict[str, Any], ...] = (self.points, self.scalars, self.moments, self.highest)
@@ -111,6 +117,38 @@ class Operations:
     def series(self) -> dict[str, Series]:
         """Return the series of numbers by path."""
         return {path: _series(points) for path, points in self.points.items() if points}
+
+
+def _is_dated(seconds: float) -> bool:
+    """Return whether seconds since 1970 have a date; NaN has none."""
+    return FIRST_MICROSECOND <= seconds * _SECOND < LAST_MICROSECOND
+
+
+def _version(value: object) -> int:
+    number = int(value) if isinstance(value, int | float | str) else -1
+    if not 0 <= number < _MOST_COUNT:
+        raise ValueError("a version is no count")
+    return number
+
+
+def _scalar(value: object) -> "Scalar":
+    if not isinstance(value, str | int | float):
+        raise TypeError("a value is neither a text nor a number")
+    return value
+
+
+def _point(logged: Mapping[str, Any]) -> Point:
+    """Return a point.
+
+    Raises:
+        ValueError: when its time is no date, or its step no count; TypeError, KeyError: when it is no point.
+    """
+    time, value, step = float(logged["ts"]), float(logged["value"]), logged.get("step")
+    if not isinstance(step, int | float | None):
+        raise TypeError("a step is no number")
+    if not _is_dated(time) or not abs(step or 0) * STEP_UNITS < _MOST_COUNT:
+        raise ValueError("a point has no time, or no step")
+    return time, value, step
 
 
 def _series(points: list[Point]) -> Series:

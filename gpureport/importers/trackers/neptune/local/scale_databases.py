@@ -16,6 +16,7 @@ from gpureport.importers.trackers.neptune.local.scale_messages import ScaleRunDa
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
 from gpureport.importers.trackers.neptune_hardware.point_series import Series
 from gpureport.importers.trackers.read_only_sqlite import is_database, open_read_only
+from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 NAME = "run_operations.sqlite3"
 _VERSIONS = ("v3", "v4", "v5")
@@ -30,23 +31,27 @@ def is_scale_database(path: Path) -> bool:
 def find_scale_runs(source: Path) -> list["ScaleRun"]:
     """Return the runs whose databases lie in a folder or below."""
     if source.is_file():
-        return [ScaleRun(source)] if source.name == NAME else []
-    return [ScaleRun(Path(place, NAME)) for place, _, names in sorted(os.walk(source)) if NAME in names]
+        return [ScaleRun(source, source.parent)] if source.name == NAME else []
+    return [ScaleRun(place / NAME, source) for place, _, names in sorted(walk_folder(source)) if NAME in names]
 
 
 class ScaleRun:
     """One run in a database of its own."""
 
-    def __init__(self, path: Path) -> None:
-        """Take the file; nothing is read yet."""
+    def __init__(self, path: Path, root: Path) -> None:
+        """Take the file, and the folder that it must lie in; nothing is read yet."""
         self._path = path
+        self._root = root
 
     @cached_property
     def _read(self) -> ScaleRunData | SourceError:
         try:
+            check_regular_file(self._path, root=self._root)
             with open_read_only(self._path) as connection:
                 return read_operations(connection)
-        except (sqlite3.Error, ValueError, OSError) as error:
+        except UnsafeFileError as error:
+            return SourceError(str(self._path), str(error.strerror), error.hint)
+        except (sqlite3.Error, ValueError, TypeError, OverflowError, OSError) as error:
             return SourceError(str(self._path), f"not a database of neptune-scale ({error})", _HINT)
 
     @property

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from gpureport.importers.trackers.neptune.local import protobuf_wire
 from gpureport.importers.trackers.neptune.run_content import Scalar
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
+from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND
 
 _SNAPSHOT, _CREATE = 0, 1
+_TABLES = {"metadata", "run_operations"}
 
 
 @dataclass(slots=True)
@@ -31,6 +33,9 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     Raises:
         ValueError: when an operation is no message, or there is no run; `sqlite3.Error` when it is no such database.
     """
+    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+    if not tables >= _TABLES:
+        raise ValueError(f"no such table: {min(_TABLES - tables)}")
     about = connection.execute("select version, project, run_id from metadata").fetchone()
     if about is None:
         raise ValueError("it names no run")
@@ -38,6 +43,8 @@ def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     query = "select operation_type, operation from run_operations order by sequence_id"
     for kind, message in connection.execute(query):
         done.operations += 1
+        if not isinstance(message, bytes):
+            raise TypeError("an operation is no message")
         if kind == _CREATE:
             _create(done, message)
         elif kind == _SNAPSHOT:
@@ -70,10 +77,21 @@ def _snapshot(done: ScaleRunData, message: bytes) -> None:
                 done.scalars[path] = scalar
         elif number == 8:  # noqa: PLR2004 - as above
             appended.append(_entry(value))
+    _check_place(moment, step)
     done.last = moment if done.last is None else max(done.last, moment)
     for path, scalar in appended:
         if isinstance(scalar, int | float) and not isinstance(scalar, bool):
             done.points.setdefault(path, []).append((moment, float(scalar), step))
+
+
+def _check_place(moment: int, step: int) -> None:
+    """Refuse a time or step that no run can have.
+
+    Raises:
+        ValueError: saying so.
+    """
+    if not FIRST_MICROSECOND <= moment < LAST_MICROSECOND or not STEP_NOT_RECORDED <= step < -STEP_NOT_RECORDED:
+        raise ValueError("an operation has a time that is no date, or a step that is no count")
 
 
 def _step(message: bytes) -> int:

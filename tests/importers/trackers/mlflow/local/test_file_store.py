@@ -1,6 +1,7 @@
 """The file store's own files: YAML that is flat, and lines of metrics."""
 
 import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_more_than_flat_is_no_error() -> None:
 
 def _read(path: Path, text: str) -> MetricSeries:
     path.write_bytes(text.encode())
-    return metric_file.read_metric(path, "loss")
+    return metric_file.read_metric(path, "loss", path.parent)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +76,14 @@ def test_a_torn_line_is_in_the_account(tmp_path: Path) -> None:
 
 def _denied(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let no file of a name be read; the tests may be run by one who may read all."""
-    reading = Path.read_bytes
+    opening = os.open
 
-    def read_bytes(path: Path) -> bytes:
+    def open_file(path: Path, flags: int) -> int:
         if path.name == name:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return reading(path)
+        return opening(path, flags)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr("gpureport.regular_files.os.open", open_file)
 
 
 def _labelled(store: FileStore) -> RunLabels:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpureport.record_folder import RecordedRun, format_run_file, parse_run_file
 from gpureport.recorder.job_params import read_settings
-from gpureport.recorder.secrets import HIDDEN, hide_secrets
+from gpureport.redaction import HIDDEN, hide_secrets
 
 NAMES = st.sampled_from(
     [

@@ -1,11 +1,13 @@
-"""Secrets on a command line, replaced before it is written down.
+"""Secrets, replaced by `***`: on command lines, in params and tags, and in any text before it is written down.
 
-What only might be a secret is replaced too: a hidden value costs a reader less than a shown password.
+On a command line, what only might be a secret is replaced too: a hidden value costs a reader less than a shown
+password. In params and tags, words of machine learning (`pad_token`, `key_padding`) name settings.
 """
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 HIDDEN = "***"
 
@@ -13,26 +15,39 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ANYWHERE = re.compile(r"passw|passphrase|secret|credential|apikey|accesskey|privatekey|authoriz", re.IGNORECASE)
 _ENDINGS = ("token", "key", "pwd", "auth")
 _WORDS = {"pass", "cred", "creds", "cookie", "signature", "sig", "sas", "dsn", "jwt", "bearer", "otp", "pat"}
+_SHORTEST_CREDENTIAL = 16
+"""Letters from which a word after `Bearer` or `Basic` is no word of a sentence."""
+_PLACEHOLDER = "VALUE"
+"""What `KEY=VALUE` of our own messages and help stands for."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
-_CHECKSUM_WORDS = {"commit", "revision", "sha", "hash", "checksum", "ref"}
+_CHECKSUM_WORDS = {"commit", "revision", "sha", "hash", "checksum", "ref", "id", "uuid", "digest", "md5", "fingerprint"}
+_MODEL_WORDS = {
+    *("attention", "batch", "bos", "bucket", "cls", "count", "dim", "dropout", "embedding", "eos", "feature", "group"),
+    *("head", "heads", "image", "input", "label", "length", "mask", "max", "metric", "min", "mix", "mixing", "monitor"),
+    *("num", "output", "pad", "padding", "per", "query", "sep", "size", "sort", "special", "stop", "target", "text"),
+    *("train", "type", "unk", "value", "vocab"),
+}
+"""Words beside `token` or `key` that make a param a setting of a model, not a secret."""
 
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
-_INNER = re.compile(r"([A-Za-z_][\w.\-]*)(=)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
-_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]+)(?P=quote)\s*:\s*"
+_INNER = re.compile(r"([A-Za-z_][\w.\-]{0,100})(=)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]{1,100})(?P=quote)\s*:\s*"
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
 _JSON_CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>])+|[\"'\\]", re.DOTALL)
-_URL_USER = re.compile(r"://(?:[^\s/:]+:\S*|[^\s/]*)@")
+_URL_USER = re.compile(r"://(?:[^\s/:]{1,200}:\S{0,1000}|[^\s/]{0,1000})@")
 _SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)\S+", re.IGNORECASE)
 _FORMS = re.compile(
     r"hf_[A-Za-z0-9]{8,}|sk-[\w\-]{8,}|gh[opsur]_[A-Za-z0-9]{8,}|github_pat_\w+|glpat-[\w\-]+|xox[abprs]-[\w\-]+"
     r"|(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w\-]{20,}|eyJ[\w+/=.\-]{16,}|npm_\w{16,}|pypi-[\w\-]{16,}"
-    r"|-----BEGIN[^-]*PRIVATE KEY-----.*",
+    r"|sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}|-----BEGIN[^-]*PRIVATE KEY-----.*",
     re.DOTALL,
 )
-"""How tokens begin: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, JSON web tokens, npm, PyPI, PEM."""
+"""How tokens begin: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, JSON web tokens and Neptune's, npm, PyPI,
+signatures and keys of Azure, PEM.
+"""
 _RANDOM = re.compile(r"(?<![\w/.+\-])(?:[0-9a-fA-F]{32,}|[A-Za-z0-9+]{32,}={0,2})(?![\w/.+\-])")
 
 
@@ -57,6 +72,48 @@ def hide_secret_value(name: str, value: str) -> str:
     return HIDDEN if _is_secret(name, value) else _hide_in_word(value, name)
 
 
+@lru_cache(maxsize=8192)
+def redact_text(text: str) -> str:
+    """Return any text without users of URLs, values of secret keys, and tokens that show what they are.
+
+    Checksums and ids, which only look random, stay.
+    """
+    text = _URL_USER.sub(f"://{HIDDEN}@", _SCHEME.sub(_hide_scheme, text))
+    text = _JSON.sub(_hide_json_value, text)
+    return _FORMS.sub(HIDDEN, _INNER.sub(lambda match: _hide_labelled(*match.groups()), text))
+
+
+def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return params or tags without the values that are secrets by their name or their form."""
+    return tuple((redact_text(name), _redact_label(name, value)) for name, value in pairs)
+
+
+@lru_cache(maxsize=8192)
+def _redact_label(name: str, value: str) -> str:
+    if _names_secret(name, value):
+        return HIDDEN
+    text = redact_text(value)
+    return text if _CHECKSUM_WORDS & set(_name_parts(name)) else _RANDOM.sub(_hide_random, text)
+
+
+def _names_secret(name: str, value: str) -> bool:
+    """Return whether a param is a secret by its name, words of machine learning aside."""
+    parts = _name_parts(name)
+    is_plain = _ANYWHERE.search("".join(parts)) is None and not _WORDS & set(parts)
+    return not (is_plain and _MODEL_WORDS & set(parts)) and _is_secret(name, value)
+
+
+def _hide_labelled(name: str, sign: str, value: str) -> str:
+    return f"{name}{sign}{HIDDEN if _names_secret(name, value) else value}"
+
+
+def _hide_scheme(match: re.Match[str]) -> str:
+    """Return a header without its credential; `basic training` stays."""
+    credential = match.group().split()[-1]
+    is_word = credential.isalpha() and len(credential) < _SHORTEST_CREDENTIAL
+    return match.group() if is_word else f"{match[1]}{match[2]}{HIDDEN}"
+
+
 def _name_parts(name: str) -> list[str]:
     return [part.lower() for part in _PARTS.findall(name)]
 
@@ -64,7 +121,7 @@ def _name_parts(name: str) -> list[str]:
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a name says that its value is a secret; `max_tokens=2048` and `key_dim=64` are settings."""
     parts = _name_parts(name)
-    if not parts or value == "":
+    if not parts or value in {"", _PLACEHOLDER}:
         return False
     if _ANYWHERE.search("".join(parts)):
         return True

@@ -1,0 +1,47 @@
+"""Add the README and the sample logs to the site, and lead links to them there.
+
+The pages are written for readers of the repository: their links name files of the checkout. A link from `docs/` to
+`sample_logs/`, or from the README into `docs/`, is rewritten to where the same file lies in the site.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File, Files
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+_LINK = re.compile(r'(\]\(|\b(?:src|srcset|href)=")([^)\s"#:]+)(?=[)\s"#])')
+
+
+def on_files(files: Files, *, config: "MkDocsConfig") -> Files:
+    """Add the files that lie outside `docs/`."""
+    files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / "README.md")))
+    for path in sorted((ROOT / "sample_logs").rglob("*.*")):
+        files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: "Page", config: "MkDocsConfig", files: Files) -> str:
+    """Rewrite links, and put the text beside the page for those who read Markdown."""
+    del files
+    here = Path(page.file.abs_src_path or "").parent
+    text = _LINK.sub(lambda link: link[1] + _site_link(link[2], here, page.file.src_uri), markdown)
+    copy = Path(config.site_dir, page.file.src_uri)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(text, encoding="utf-8")
+    return text
+
+
+def _site_link(link: str, here: Path, page: str) -> str:
+    """Return the link from a page of the site to a file of the checkout; as it is when there is none."""
+    target = (here / link).resolve()
+    if not (target.is_relative_to(ROOT) and target.exists()):
+        return link
+    uri = target.relative_to(ROOT).as_posix().removeprefix("docs/")
+    uri = "index.md" if uri == "README.md" else uri
+    return "../" * page.count("/") + uri

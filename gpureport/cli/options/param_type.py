@@ -1,0 +1,22 @@
+"""click's `ParamType`, with the type of its values in brackets in every click since 8.1.
+
+click itself takes the brackets from 8.4 on.
+"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click import ParamType
+else:
+
+    class ParamType(click.ParamType):
+        """The base of the types of options; what stands in brackets is for type checkers alone."""
+
+        def __class_getitem__(cls, _values: type) -> type:
+            """Return the class itself."""
+            return cls
+
+
+__all__ = ["ParamType"]

@@ -1,0 +1,132 @@
+"""Files in a folder of someone else: only regular files are opened, none outside the folder, none beyond a size.
+
+A link may lead anywhere, a named pipe blocks whoever opens it, a device never ends.
+"""
+
+import errno
+import io
+import os
+import select
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpureport.limits import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+
+class UnsafeFileError(OSError):
+    """A file is not opened because of what it is; its text completes "x is ...".
+
+    Args:
+        path: the file.
+        what: why not.
+        hint: what to do about it.
+    """
+
+    def __init__(self, path: Path, what: str, hint: str) -> None:
+        """Keep what, and what to do."""
+        super().__init__(errno.EPERM, what, str(path))
+        self.hint = hint
+
+
+def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
+    """Make sure that a file can be opened safely.
+
+    Args:
+        path: the file; a link counts as what it leads to.
+        root: folder that it must lie in, links followed; anywhere when None.
+        most: its size in bytes at most; any when None.
+
+    Raises:
+        UnsafeFileError: when it is no regular file, lies outside, or is too large.
+        OSError: when it is missing, or cannot be looked at.
+    """
+    state = path.stat()
+    if root is not None and not lies_within(path, root):
+        raise UnsafeFileError(path, f"a link out of {root}", "put a copy in its place, or remove it")
+    if not stat.S_ISREG(state.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "no file")
+        raise UnsafeFileError(path, f"{kind}, not a regular file", "put a copy in its place, or remove it")
+    if most is not None and state.st_size > most:
+        what = f"too large: {state.st_size:,} bytes, at most {most:,} are read"
+        raise UnsafeFileError(path, what, "shorten it, or remove it")
+
+
+def lies_within(path: Path, root: Path) -> bool:
+    """Return whether a file or folder lies in a folder once all links are followed."""
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
+
+
+def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
+    """Return the content of a file; arguments and errors as for `check_regular_file`."""
+    check_regular_file(path, root=root, most=most)
+    # should it have become a named pipe meanwhile, opening it does not block
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UnsafeFileError(path, f"too large: at most {most:,} bytes are read", "shorten it, or remove it")
+    return content
+
+
+def walk_folder(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield each folder in a folder with the names of the folders and of the files in it, as `os.walk` does.
+
+    Links to folders are not followed. Folders taken out of the list of names are not entered.
+
+    Raises:
+        UnsafeFileError: when folders are nested too deeply.
+    """
+    top = len(root.parts)
+    for place, folders, names in os.walk(root):
+        here = Path(place)
+        if len(here.parts) - top > DEEPEST_FOLDER:
+            what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
+            raise UnsafeFileError(root, what, "give the folder in it that holds the runs")
+        yield here, folders, names
+
+
+@contextmanager
+def open_pipe(path: Path) -> Iterator[io.FileIO]:
+    """Give a named pipe that somebody has opened for writing.
+
+    Raises:
+        UnsafeFileError: when nobody has for a while, or it is no pipe.
+    """
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        check_regular_file(path)
+    with io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))) as pipe:
+        # a pipe without a writer has ended, one whose writer is still silent has nothing yet
+        if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
+            what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
+            raise UnsafeFileError(path, what, "start what writes to it first")
+        os.set_blocking(pipe.fileno(), True)
+        yield pipe
+
+
+def read_small_text(path: Path) -> str:
+    """Return the text of a file that a person writes by hand, or of a pipe.
+
+    Raises:
+        UnsafeFileError: when it is neither, or too large.
+        OSError: when it cannot be read; `UnicodeDecodeError` when it is no UTF-8.
+    """
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return read_regular_file(path).decode("utf-8")
+    with open_pipe(path) as pipe:
+        content = b""
+        while len(content) <= MOST_SETTINGS_BYTES and (block := pipe.read(MOST_SETTINGS_BYTES)):
+            content += block
+    if len(content) > MOST_SETTINGS_BYTES:
+        what = f"too large: at most {MOST_SETTINGS_BYTES:,} bytes are read"
+        raise UnsafeFileError(path, what, "shorten it, or remove it")
+    return content.decode("utf-8")

@@ -1,0 +1,54 @@
+"""Files of a theme: regular ones inside its folder, by whatever name or link they are reached."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from jinja2 import FileSystemLoader, TemplateRuntimeError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LARGEST = 8 * 2**20
+"""Bytes of the largest file: a page that carries a larger picture is too heavy to send (pragmatic)."""
+
+
+class ThemeFileError(TemplateRuntimeError):
+    """A file that a theme may not use."""
+
+
+def find_theme_file(folder: Path, name: str) -> Path | None:
+    """Return a file by its name in the folder of a theme; None where there is none.
+
+    Raises:
+        ThemeFileError: when it leads out of the folder, is no regular file, or is too large.
+    """
+    path, parts = folder / name, PurePath(name)
+    if parts.is_absolute() or ".." in parts.parts or folder.resolve() not in path.resolve().parents:
+        raise ThemeFileError(f"{name!r} leads out of the folder of the theme; copy the file into it")
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise ThemeFileError(f"{name!r} is no regular file")
+    if path.stat().st_size > LARGEST:
+        raise ThemeFileError(f"{name!r} is larger than {LARGEST >> 20} MiB")
+    return path
+
+
+class ThemeLoader(FileSystemLoader):
+    """Finds templates in the folder of a theme and nowhere else."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder."""
+        super().__init__(folder)
+        self._folder = folder
+
+    def get_source(self, environment: "Environment", template: str) -> tuple[str, str, Callable[[], bool]]:
+        """Return text and path of a template.
+
+        Raises:
+            TemplateNotFound: when there is none.
+            ThemeFileError: when it leads out of the folder, is no regular file, or is too large.
+        """
+        find_theme_file(self._folder, template)
+        return super().get_source(environment, template)

@@ -1,0 +1,207 @@
+"""Other people's files: what a command reads, what lies in a store, a tracker or a theme, is never written over."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+import pytest
+
+from gpureport.cli.main import COMMANDS, Commands
+from gpureport.cli.options.written_paths import Export, OutputType, WritingCommand
+from tests.cli.program import Program
+from tests.importers.written_logs import log
+
+RULE = ("--fail-on", "problem")
+
+
+def lay_out(folder: Path) -> Path:
+    """Fill a folder with everything a command may read, and links to it."""
+    for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(log(90))
+    (folder / "cpu.txt").write_text("timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n")
+    (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
+    (folder / "gpureport.toml").write_text("[prices]\n")
+    (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
+    (folder / "theme").mkdir()
+    (folder / "theme/report.css").write_text("{% include 'shipped/report.css' %}")
+    (folder / "theme/logo.svg").write_text("<svg/>")
+    (folder / ".gpureport/runs").mkdir(parents=True)
+    (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
+    (folder / "kept/runs").mkdir(parents=True)
+    (folder / "kept/store.json").write_text('{"format": 1}\n')
+    (folder / "mlruns/0/run").mkdir(parents=True)
+    (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
+    (folder / "link.html").symlink_to("gpu.csv")
+    (folder / "old.md").symlink_to("foreign.html")
+    os.link(folder / "gpu.csv", folder / "hard.html")
+    (folder / "folder.html").mkdir()
+    os.mkfifo(folder / "pipe.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that no command changes."""
+    return lay_out(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder of its own for each test; the program runs in it."""
+    return lay_out(tmp_path)
+
+
+def state(folder: Path) -> dict[str, bytes | str]:
+    """Return what a folder holds: the bytes of files, the kind of anything else."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else str(path.lstat().st_mode)
+        for path in folder.rglob("*")
+    }
+
+
+REPORT, CHECK, NIGHTLY = ("report", "gpu.csv"), ("check", "gpu.csv", *RULE), ("nightly", "gpu.csv", "--site", "site")
+REFUSED = {
+    # a source, by any name
+    (*CHECK, "--junit", "gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--summary", "gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--export", "bencher=gpu.csv"): "gpu.csv: this is a source",
+    (*CHECK, "--junit", "logs/../gpu.csv"): "logs/../gpu.csv: this is a source",
+    (*NIGHTLY, "--junit", "gpu.csv"): "gpu.csv: this is a source",
+    (*NIGHTLY, "--summary", "./gpu.csv"): "gpu.csv: this is a source",
+    ("nightly", "gpu.csv", "--site", "gpu.csv"): "gpu.csv: this is a source",
+    (*REPORT, "-o", "link.html"): "link.html: this is a source",
+    (*REPORT, "-o", "hard.html"): "hard.html: this is a source",
+    ("report", "cpu.txt", "gpu.csv", "-o", "cpu.txt"): "cpu.txt: this is a source",
+    ("fleet", "gpu.txt", "-o", "gpu.txt"): "gpu.txt: this is a source",
+    ("check", "logs", *RULE, "--junit", "logs/gpu.csv"): "logs/gpu.csv: ",
+    ("check", "logs", *RULE, "--junit", "logs/odd.dat"): "logs/odd.dat: ",
+    ("check", "gpu.csv", "--baseline", "gpu.txt", *RULE, "--junit", "gpu.txt"): "gpu.txt: this is a source",
+    # what options read
+    (*REPORT, "--host", "cpu.txt", "-o", "cpu.txt"): "cpu.txt: this is the file of --host",
+    (*REPORT, "--labels", "jobs.txt", "-o", "jobs.txt"): "jobs.txt: this is the file of --labels",
+    ("check", "gpu.csv", "--policy", "policy.xml", "--junit", "policy.xml"): "policy.xml: this is the file of --policy",
+    (*CHECK, "--junit", "gpureport.toml"): "gpureport.toml: this is the file of --config",
+    (*REPORT, "--templates", "theme", "-o", "theme/report.html"): "theme/report.html: it lies in the folder of --temp",
+    # a log that nobody named, a folder, a pipe
+    (*CHECK, "--junit", "other.csv"): "other.csv: this is a log",
+    (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",
+    (*CHECK, "--junit", "pipe.html"): "pipe.html: this is no regular file",
+    # other people's stores
+    (*REPORT, "-o", ".gpureport/history/x.html"): ".gpureport/history/x.html: it lies in a store of gpureport",
+    (*REPORT, "-o", "kept/runs/x.html"): "kept/runs/x.html: it lies in a store of gpureport",
+    (*REPORT, "-o", "mlruns/0/run/x.html"): "mlruns/0/run/x.html: it lies in an MLflow store",
+    ("nightly", "gpu.csv", "--site", "kept/runs"): "kept/runs: it lies in a store of gpureport",
+    ("nightly", "gpu.csv", "--site", ".gpureport/history"): ".gpureport/history: it lies in a store of gpureport",
+    ("runs", "export", "x", "-o", ".gpureport/runs/x.parquet"): ".gpureport/runs/x.parquet: it lies in a store",
+    ("record", "--host-only", "-o", "kept/runs/new", "--", "true"): "kept/runs/new: it lies in a store of gpureport",
+    ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
+    # two outputs, one file
+    (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
+    (*CHECK, "--junit", "a.xml", "--export", "bencher=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
+    (*REPORT, "-o", "new.html", "-o", "./new.html"): "new.html: two outputs of this command",
+    (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
+    (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
+    (*NIGHTLY, "--junit", "site/nights/a.html"): "site/nights/a.html: it lies in the folder of --site",
+    # a place that cannot be written
+    (*CHECK, "--junit", "gpu.csv/x.xml"): "gpu.csv/x.xml: cannot be written (",
+    ("nightly", "gpu.csv", "--site", "other.csv/site"): "other.csv/site: cannot be written (",
+    ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is no folder",
+    ("record", "--host-only", "-o", "gpu.csv/new", "--", "true"): "gpu.csv/new: cannot be written (",
+    # in a bucket, which no request reaches
+    (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/runs/x.xml"): "s3://b/s/runs/x.xml: it lies in the store of",
+    ("check", "s3://b/gpu.csv", *RULE, "--junit", "s3://b/gpu.csv"): "s3://b/gpu.csv: this is a source",
+    ("check", "s3://b/logs", *RULE, "--junit", "s3://b/logs/a.csv"): "s3://b/logs/a.csv: it lies in a source",
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), REFUSED.items(), ids=map(" ".join, REFUSED))
+def test_what_is_not_ours_is_refused_before_any_work(
+    gpureport: Program, shared_home: Path, arguments: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, exit code 2, and everything stays as it was."""
+    monkeypatch.chdir(shared_home)
+    before = state(shared_home)
+    done = gpureport(*arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
+    assert done.err.startswith(f"gpureport: {expected}")
+    assert state(shared_home) == before
+
+
+def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
+    """Each output of a command may be written over by the next, beside its source as anywhere."""
+    (home / "pipe.html").unlink()
+    names = ("r.json", "r.txt", "r.prom")
+    report = ("report", "logs", *(word for name in names for word in ("-o", f"logs/{name}")))
+    forms = ("benchmark-smaller", "bencher", "openmetrics")
+    exports = [word for form in forms for word in ("--export", f"{form}=logs/{form}.json")]
+    check = (
+        "check",
+        "logs/gpu.csv",
+        "--fail-on",
+        "idle_ratio <= 100%",
+        "--junit",
+        "logs/j.xml",
+        "--summary",
+        "logs/s.md",
+    )
+    for _ in range(2):
+        assert [gpureport(*report).code, gpureport(*check, *exports).code] == [0, 0]
+    assert (home / "logs/gpu.csv").read_text() == log(90)
+    assert json.loads((home / "logs/r.json").read_text())["verdict"]
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home: Path) -> None:
+    """A report never goes through a link into a file of another name."""
+    (home / "foreign.html").write_text("mine")
+    assert gpureport("report", "gpu.csv", "-o", "old.md").code == 0
+    assert (home / "foreign.html").read_text() == "mine"
+    assert "# " in (home / "old.md").read_text()
+
+
+def test_a_folder_without_permission_is_named_first(
+    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a log is read, and nothing is left behind."""
+    before = state(home)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
+        done = gpureport(*words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "no permission to write there" in done.err
+    assert state(home) == before
+
+
+def commands(group: click.Group, context: click.Context) -> list[click.Command]:
+    """Return every command below a group."""
+    found = [each for name in group.list_commands(context) if (each := group.get_command(context, name))]
+    return [
+        one for each in found for one in ([each, *commands(each, context)] if isinstance(each, click.Group) else [each])
+    ]
+
+
+def test_every_command_that_writes_passes_the_one_check() -> None:
+    """An option that names something to write is of the type that is checked, in a command that checks it."""
+    group = Commands("gpureport")
+    every = commands(group, click.Context(group))
+    writing = [each for each in every if any(isinstance(param.type, Export | OutputType) for param in each.params)]
+    assert {each.name for each in every} >= set(COMMANDS)
+    assert sorted(str(each.name) for each in writing) == [
+        "check",
+        "demo",
+        "export",
+        "fleet",
+        "nightly",
+        "record",
+        "report",
+    ]
+    assert all(isinstance(each, WritingCommand) for each in writing)
+    names = {"-o", "--junit", "--summary", "--export", "--site"}
+    plain = [
+        (each.name, param.name)
+        for each in every
+        for param in each.params
+        if names & {*param.opts} and not isinstance(param.type, Export | OutputType)
+    ]
+    assert plain == []

@@ -1,0 +1,28 @@
+"""Every error message of the code has an entry in docs/reference/messages.md."""
+
+import re
+
+import pytest
+
+from tests.docs import messages_page
+
+_HOW = (
+    "run `python -m pytest tests/docs/test_messages.py --update-golden`, and write the cause below a new heading of "
+    "docs/reference/messages.md, above its remedies, where the message does not say it"
+)
+
+
+def test_every_message_has_an_entry(*, update_golden: bool) -> None:
+    """The page names each message of the code with its remedies, and no other."""
+    made = messages_page.messages_page()
+    if update_golden:
+        messages_page.PAGE.write_text(made, encoding="utf-8", newline="\n")
+    page = messages_page.PAGE.read_text(encoding="utf-8")
+    named, raised = (set(re.findall(r"^### (.+)$", text, flags=re.MULTILINE)) for text in (page, made))
+    if page != made:
+        pytest.fail(f"missing: {sorted(raised - named)}; no longer raised: {sorted(named - raised)}; {_HOW}")
+
+
+def test_every_entry_says_what_to_do() -> None:
+    """Where the remedy is only known when the program runs, a person wrote what the message means."""
+    assert list(messages_page.list_unexplained()) == [], "write below these headings what causes them and what to do"
