@@ -3,6 +3,7 @@
 Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Ended` for each process.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -14,9 +15,8 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +25,8 @@ from tests.faults.fault import Fault, arm_fault, set_clock_back, stop_clock
 ROOT = Path(__file__).parents[2]
 ROW_GROUP = 400
 """Rows of a row group there: few, so that a small log is written in many steps."""
+_PATIENCE = 120
+"""Seconds after which a process is taken to hang."""
 _STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
 
 
@@ -42,7 +44,7 @@ class Order:
         log: file that lists these calls.
         clock: seconds since 1970 at which its clock stands still; this needs that library as well.
         clock_back: by how many seconds its clock is set back, and after how many readings of it; needs it too.
-        is_forked: whether it is a process of its own, rather than the one that forks.
+        modules: file to which it writes the names of the modules that it imported; none where empty.
     """
 
     arguments: Sequence[str]
@@ -54,7 +56,7 @@ class Order:
     log: str = ""
     clock: int | None = None
     clock_back: tuple[float, int] = (0.0, 0)
-    is_forked: bool = True
+    modules: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +109,10 @@ class Forks:
         return ended
 
     def warm_up(self, folder: Path, *commands: Sequence[str]) -> None:
-        """Let the process that forks run commands itself, so that what they import is imported."""
-        orders = [Order(arguments=command, folder=str(folder), is_forked=False) for command in commands]
-        self.begin(*orders)
-        for order, ended in zip(orders, self.result(), strict=True):
-            assert ended.code == 0, (order, ended)
+        """Import in the process that forks what commands import; it runs none itself, since threads do not fork."""
+        for number, command in enumerate(commands):
+            ended = self.run(Order(arguments=command, folder=str(folder), modules=str(folder / f"{number}.modules")))
+            assert ended.code == 0, (command, ended)
 
     def close(self) -> None:
         """End it."""
@@ -125,6 +126,8 @@ class Forks:
 def _child(order: Order, out: int, err: int) -> NoReturn:
     from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
 
+    # one that hangs ends, and its test with it
+    signal.alarm(_PATIENCE)
     # what a library prints by itself is seen as well
     os.dup2(out, 1)
     os.dup2(err, 2)
@@ -143,6 +146,8 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
     except BaseException:  # noqa: BLE001 - what would be a traceback is to be seen in the answer
         traceback.print_exc()
     finally:
+        if order.modules:
+            Path(order.modules).write_text("\n".join(sys.modules))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)
@@ -186,23 +191,14 @@ def _fork(order: Order) -> tuple[int, int, int]:
     return pid, out[0], err[0]
 
 
-def _run_here(order: Order) -> Ended:
-    from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
-
-    os.chdir(order.folder)
-    out, err = StringIO(), StringIO()
-    code: Any = 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            main([*order.arguments])
-        except SystemExit as left:
-            code = left.code
-    return Ended(code=code, out=out.getvalue(), err=err.getvalue())
+def _import_modules(path: Path) -> None:
+    """Import the modules that a child imported, as far as they can be imported alone."""
+    for name in path.read_text().split():
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 def _run(orders: Sequence[Order]) -> list[Ended]:
-    if not all(order.is_forked for order in orders):
-        return [_run_here(order) for order in orders]
     begin = time.perf_counter()
     children = [_fork(order) for order in orders]
     results = []
@@ -214,6 +210,8 @@ def _run(orders: Sequence[Order]) -> list[Ended]:
         seconds = time.perf_counter() - begin
         with os.fdopen(out) as one, os.fdopen(err) as other:
             results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
+        if order.modules:
+            _import_modules(Path(order.modules))
     return results
 
 
