@@ -136,7 +136,9 @@ class Stage:
         assert state.units == self.new.units, ("after another try", again)
         if self.scenario.clears is not None and state.leftovers:
             assert self.run(self.scenario.clears).code == 0
-            assert read_state(self.folder).leftovers == ()
+            left = read_state(self.folder).leftovers
+            # a file that a person names may stand beside his own: what is half done stays there, by a hidden name
+            assert [name for name in left if name.startswith((".gpureport/", "site/"))] == []
 
 
 def run_trials(stage: Stage, every: int = 1, first: int = 0) -> Counter[tuple[str, str]]:

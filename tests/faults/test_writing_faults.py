@@ -1,0 +1,29 @@
+"""Whatever goes wrong at a system call that changes files leaves the old or the new state, and one line of error."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.scenarios import COMPARE, SCENARIOS, Scenario
+from tests.faults.trials import Stage, run_trials
+from tests.store.forking import Forks
+
+pytestmark = pytest.mark.slow
+
+_DEAR = {"nightly, first", "nightly, second"}
+"""Commands that make hundreds of calls."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(faulty: Forks, logs: Path) -> None:
+    """Import what the commands import once."""
+    wide = {"report, PDF and PNG", "check", "publish, artifact"}
+    faulty.warm_up(logs, COMPARE, *(scenario.arguments for scenario in SCENARIOS if scenario.name in wide))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_faults_of_every_command(faulty: Forks, tmp_path: Path, scenario: Scenario) -> None:
+    """A share of the faults at every call of every command that writes."""
+    tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), 120 if scenario.name in _DEAR else 14)
+    assert tried.total() >= 2
+    assert not any(kind == "not met" for _, kind in tried)
