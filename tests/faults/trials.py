@@ -91,6 +91,18 @@ class Stage:
             self._check_later_commands()
         return met
 
+    def try_clock(self, after: int, back: float = 3600.0) -> None:
+        """Run the command with a clock that is set back by seconds after so many readings; its figures stay the same."""
+        reset(self.folder, self._template)
+        order = Order(
+            arguments=self.scenario.arguments, folder=str(self.folder), clock=_CLOCK, clock_back=(back, after)
+        )
+        ended = self.forks.run(order)
+        assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
+        state = read_state(self.folder)
+        assert (state.units.keys(), state.leftovers) == (self.new.units.keys(), ())
+        self._check_later_commands()
+
     def _check_state(self, state: State) -> None:
         """Check that every run, baseline and file is as it was, or as it is to be."""
         for name in self.old.units.keys() | self.new.units.keys() | state.units.keys():

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.stress
 
 EACH = 4
 """Writers of each of eight kinds."""
-ROUNDS = 5 * SCALE
+ROUNDS = 3 * SCALE
 _ROWS = 200
 
 
