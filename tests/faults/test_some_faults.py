@@ -24,12 +24,4 @@ def test_disk_that_fails_while_series_are_read_back(faulty: Forks, tmp_path: Pat
     stage = Stage(READERS[0], faulty, tmp_path / "stage", READS)
     faults = [fault for call, fault in stage.faults() if fault.kind == "EIO" and call.path.endswith(".parquet")]
     assert len(faults) >= 3
-    assert all([stage.try_fault(fault) for fault in faults])
-
-
-def test_clock_set_back(faulty: Forks, tmp_path: Path) -> None:
-    """A clock that goes back by an hour at any of its readings changes nothing that is stored."""
-    (scenario,) = (each for each in SCENARIOS if each.name == "ingest, replaced run")
-    stage = Stage(scenario, faulty, tmp_path / "stage")
-    for after in range(0, 12, 3):
-        stage.try_clock(after)
+    assert all(stage.try_fault(fault) for fault in faults)

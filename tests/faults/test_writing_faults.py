@@ -27,3 +27,12 @@ def test_faults_of_every_command(faulty: Forks, tmp_path: Path, scenario: Scenar
     tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), 120 if scenario.name in _DEAR else 14)
     assert tried.total() >= 2
     assert not any(kind == "not met" for _, kind in tried)
+
+
+@pytest.mark.parametrize("name", ["ingest, replaced run", "ingest, two logs", "baseline set", *sorted(_DEAR)])
+def test_clock_set_back(faulty: Forks, tmp_path: Path, name: str) -> None:
+    """A clock that goes back by an hour while a command runs changes nothing of what it says and writes."""
+    (scenario,) = (each for each in SCENARIOS if each.name == name)
+    stage = Stage(scenario, faulty, tmp_path / "stage")
+    for after in (0, 2, 5, 12, 30):
+        stage.try_clock(after)
