@@ -125,7 +125,11 @@ READERS = (
     Scenario(name="analyze, stored run", arguments=("analyze", "old", "--format", "json"), prepare=(OLD,)),
     Scenario(name="compare, stored runs", arguments=("compare", "old", "third"), prepare=(OLD, _STORE)),
     Scenario(name="baseline set", arguments=_SET, prepare=(OLD,)),
-    Scenario(name="check, baseline", arguments=("check", "third.csv", "--baseline", "main"), prepare=(OLD, _SET)),
+    Scenario(
+        name="check, baseline",
+        arguments=("check", "third.csv", "--baseline", "main", "--fail-on", "no new problem"),
+        prepare=(OLD, _SET),
+    ),
     Scenario(
         name="nightly, second",
         arguments=("nightly", "new.csv", *_NIGHT, "--date", "2026-03-15", "--baseline", "main"),

@@ -24,15 +24,15 @@ def _warm(faulty: Forks, logs: Path) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_faults_of_every_command(faulty: Forks, tmp_path: Path, scenario: Scenario) -> None:
     """A share of the faults at every call of every command that writes."""
-    tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), 120 if scenario.name in _DEAR else 14)
-    assert tried.total() >= 2
+    tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), 500 if scenario.name in _DEAR else 25)
+    assert tried.total() >= 1
     assert not any(kind == "not met" for _, kind in tried)
 
 
-@pytest.mark.parametrize("name", ["ingest, replaced run", "ingest, two logs", "baseline set", *sorted(_DEAR)])
+@pytest.mark.parametrize("name", ["ingest, replaced run", "baseline set", "nightly, first"])
 def test_clock_set_back(faulty: Forks, tmp_path: Path, name: str) -> None:
     """A clock that goes back by an hour while a command runs changes nothing of what it says and writes."""
     (scenario,) = (each for each in SCENARIOS if each.name == name)
     stage = Stage(scenario, faulty, tmp_path / "stage")
-    for after in (0, 2, 5, 12, 30):
+    for after in (0, 5, 30):
         stage.try_clock(after)

@@ -72,13 +72,14 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[Indexed
 
 def _explain_damage(place: "Store", run_id: str) -> str:
     """Return why a run is left out, and what to do; one that cannot be read now need not be damaged."""
+    folder = place.run_folder(run_id)
     try:
         place.get(run_id)
     except DamagedRunError:
-        pass
+        return f"{folder}: damaged; ingest the run again, or remove the folder"
     except StoreError as error:
         return str(error)
-    return f"{place.run_folder(run_id)}: damaged; ingest the run again, or remove the folder"
+    return f"{folder}: it could not be read at first; try again, and check the disk"
 
 
 def note_undated_runs(runs: "Sequence[IndexedRun]", selection: RunSelection) -> None:
