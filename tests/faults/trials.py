@@ -15,6 +15,7 @@ from tests.store.forking import Ended, Forks, Order
 _CLOCK = 1_773_500_000
 """When every command runs, so that two runs of it write the same bytes."""
 _KILLED = -9
+_NOT_ASSESSED = 4
 _REFERENCE = re.compile(r'(?:href|src)="(?!#|[a-z]+:)([^"#]+)')
 
 
@@ -49,7 +50,8 @@ class Stage:
         for command in self.scenario.prepare:
             ended = self.run(command)
             assert ended.code == 0, ended
-        shutil.copytree(self.folder, self._template)
+        # worker processes leave sockets there
+        shutil.copytree(self.folder, self._template, ignore=shutil.ignore_patterns("pymp-*"))
         self.old = read_state(self.folder)
         self.done = self.run(self.scenario.arguments, Fault(kind="none", calls=self.counted))
         assert "gpureport: " not in self.done.err, self.done
@@ -126,6 +128,9 @@ class Stage:
                 assert ended.out == self.done.out, ("it prints something else", self.done, ended)
             return
         assert met, ended
+        if ended.code == _NOT_ASSESSED:
+            assert ended.out.startswith("NOT ASSESSED: "), ended
+            return
         # a listing leaves out what it cannot read, and says so
         assert ended.code in ({0, 2, 3} if self.scenario.arguments == ("runs", "list") else {2, 3}), ended
         assert ": damaged;" not in ended.err, ended
