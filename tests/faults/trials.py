@@ -131,8 +131,8 @@ class Stage:
         if ended.code == _NOT_ASSESSED:
             assert ended.out.startswith("NOT ASSESSED: "), ended
             return
-        # a listing leaves out what it cannot read, and says so
-        assert ended.code in ({0, 2, 3} if self.scenario.arguments == ("runs", "list") else {2, 3}), ended
+        # what lists runs leaves out what it cannot read, and says so
+        assert ended.code in ({0, 2, 3} if self.scenario.name in {"runs list", "fleet"} else {2, 3}), ended
         assert ": damaged;" not in ended.err, ended
         errors = [line for line in ended.err.splitlines() if line.startswith("gpureport: ")]
         assert len(errors) == 1, ended
