@@ -10,9 +10,6 @@ from tests.store.forking import Forks
 
 pytestmark = pytest.mark.slow
 
-_DEAR = {"nightly, first", "nightly, second"}
-"""Commands that make hundreds of calls."""
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _warm(faulty: Forks, logs: Path) -> None:
@@ -24,8 +21,8 @@ def _warm(faulty: Forks, logs: Path) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_faults_of_every_command(faulty: Forks, tmp_path: Path, scenario: Scenario) -> None:
     """A share of the faults at every call of every command that writes."""
-    tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), 500 if scenario.name in _DEAR else 25)
-    assert tried.total() >= 1
+    tried = run_trials(Stage(scenario, faulty, tmp_path / "stage"), most=6)
+    assert tried.total() >= 4
     assert not any(kind == "not met" for _, kind in tried)
 
 
