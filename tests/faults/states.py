@@ -10,6 +10,9 @@ from pathlib import Path
 _LEFTOVER = re.compile(r"(?:^|/)(?:\.tmp-[^/]*|\.[^/]+\.part|run\.part)(?:/|$)|^tmp/")
 """Names of files that are being written; those below `tmp` are temporary files of the system."""
 
+_CACHE = ".gpureport/fleet/"
+"""What a fleet keeps so as to be quicker; it lacks runs that could not be read."""
+
 Unit = tuple[tuple[str, str], ...]
 
 
@@ -36,6 +39,8 @@ def read_state(folder: Path) -> State:
     leftovers = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
+        if name.startswith(_CACHE):
+            continue
         if _LEFTOVER.search(name):
             leftovers.append(re.sub(r"-\d+-[0-9a-f]{8}|\.\w{8}\.part", "-", name))
         else:

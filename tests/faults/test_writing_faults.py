@@ -4,18 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scenarios import COMPARE, SCENARIOS, Scenario
+from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.trials import Stage, run_trials
 from tests.store.forking import Forks
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm(faulty: Forks, logs: Path) -> None:
-    """Import what the commands import once; not Matplotlib, with which a forked process hangs."""
-    wide = {"check", "publish, artifact"}
-    faulty.warm_up(logs, COMPARE, *(scenario.arguments for scenario in SCENARIOS if scenario.name in wide))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

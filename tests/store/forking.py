@@ -109,7 +109,7 @@ class Forks:
         return ended
 
     def warm_up(self, folder: Path, *commands: Sequence[str]) -> None:
-        """Import in the process that forks what commands import; it runs none itself, since threads do not fork."""
+        """Import in the process that forks what commands import, none of which draws; threads do not fork."""
         for number, command in enumerate(commands):
             ended = self.run(Order(arguments=command, folder=str(folder), modules=str(folder / f"{number}.modules")))
             assert ended.code == 0, (command, ended)
