@@ -30,3 +30,9 @@ def faulty(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[For
     forks.warm_up(logs, ("ingest", "old.csv"), ("runs", "list"))
     yield forks
     forks.close()
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a stage is set: a short path, as names of sockets in it may have a hundred bytes at most."""
+    return tmp_path_factory.mktemp("s") / "w"
