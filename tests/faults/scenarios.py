@@ -109,7 +109,6 @@ SCENARIOS = (
     Scenario(name="publish, folder", arguments=("publish", "new.csv", "old.csv", "--to", "public"), prepare=(OLD,)),
     Scenario(name="publish, artifact", arguments=("publish", "old.csv", "--to", _COMPARED[0])),
     Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns")),
-    Scenario(name="fleet", arguments=("fleet", "-o", "fleet.html"), prepare=(OLD, _STORE)),
 )
 READERS = (
     Scenario(name="ingest, log", arguments=("ingest", "new.csv"), prepare=(OLD,)),
