@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
+_SEARCH = 'data-md-component="search" role="dialog"'
 _LINK = re.compile(r'(\]\(|\b(?:src|srcset|href)=")([^)\s"#:]+)(?=[)\s"#])')
 
 
@@ -45,3 +46,8 @@ def _site_link(link: str, here: Path, page: str) -> str:
     uri = target.relative_to(ROOT).as_posix().removeprefix("docs/")
     uri = "index.md" if uri == "README.md" else uri
     return "../" * page.count("/") + uri
+
+
+def on_post_page(output: str, **_given: object) -> str:
+    """Give the dialog of the search the name that the theme leaves out."""
+    return output.replace(_SEARCH, f'{_SEARCH} aria-label="Search"')

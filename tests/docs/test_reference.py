@@ -78,7 +78,9 @@ def test_every_kind_has_a_sign_and_a_picture() -> None:
 @pytest.mark.parametrize("kind", SIGNS)
 def test_pictures_show_the_samples(kind: str) -> None:
     """A picture is what the script draws from the sample of today."""
-    assert (PICTURES / f"{kind}.svg").read_text(encoding="utf-8") == draw_kind(kind)
+    assert (PICTURES / f"{kind}.svg").read_text(encoding="utf-8") == draw_kind(kind), (
+        "python -m tests.docs.kind_pictures"
+    )
 
 
 def test_every_part_of_an_analysis_is_described() -> None:
