@@ -58,6 +58,10 @@ class StoreError(GpureportError):
     """The store is missing, damaged, or written by a newer version."""
 
 
+class DamagedRunError(StoreError):
+    """What is stored of a run is not what was written; reading its log again mends it."""
+
+
 class SettingsError(GpureportError):
     """A setting, option or policy is not valid."""
 

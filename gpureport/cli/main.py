@@ -147,7 +147,7 @@ def main(args: list[str] | None = None) -> None:
         _trace(debug=debug)
         where = error.filename or "standard output"
         hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
-        _fail(f"{where}: {error.strerror}; {hint}", _SOURCE)
+        _fail(f"{where}: {error.strerror or error}; {hint}", _SOURCE)
     except MemoryError:
         _fail(f"{_called(rest).removeprefix('gpureport ')}: {OUT_OF_MEMORY}", _SOURCE)
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line

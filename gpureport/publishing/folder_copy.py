@@ -45,7 +45,7 @@ def copy_to_folder(file: Path, folder: Place) -> str:
     target = folder / file.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=folder)
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=folder)
         os.close(handle)
         part = Path(name)
         try:

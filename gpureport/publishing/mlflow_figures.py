@@ -1,7 +1,8 @@
 """Figures of a comparison written back to its runs of MLflow, as metrics and tags."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from gpureport.errors import SourceError
@@ -12,6 +13,7 @@ from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.importers.trackers.mlflow.server.client_store import ClientStore, import_mlflow
 from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
 from gpureport.publishing.published_figures import TAG_NAMES, RunFigures, read_run_figures
+from gpureport.store import atomic_writes
 
 
 class FolderWriter:
@@ -24,22 +26,25 @@ class FolderWriter:
     def log_figures(self, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], now: int) -> None:
         """Add a line to each metric, at a time in milliseconds, and write tags of a run.
 
+        Each file is replaced whole, so that nobody reads half a line or an empty tag.
+
         Raises:
             SourceError: when the folder of the run cannot be written to.
         """
-        try:
+        with self._raise_source_errors(run):
             for key, value in metrics.items():
-                with self._file(run, "metrics", key).open("a", encoding="utf-8", newline="\n") as file:
-                    file.write(f"{now} {value} 0\n")
+                file = self._file(run, "metrics", key)
+                points = file.read_bytes() if file.exists() else b""
+                # the line of a writer that was killed may have been cut anywhere
+                whole = points[: points.rfind(b"\n") + 1]
+                self._replace(run, file, whole + f"{now} {value} 0\n".encode())
             for key, text in tags.items():
-                self._file(run, "tags", key).write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            what = error.strerror or "cannot be written"
-            raise SourceError(str(self._store.home(run)), what, "check permissions and space") from error
+                self._replace(run, self._file(run, "tags", key), text.encode())
 
     def remove_tag(self, run: RunInfo, key: str) -> None:
-        """Remove a tag of a run."""
-        self._file(run, "tags", key).unlink(missing_ok=True)
+        """Remove a tag of a run; errors as for `log_figures`."""
+        with self._raise_source_errors(run):
+            self._file(run, "tags", key).unlink(missing_ok=True)
 
     def _file(self, run: RunInfo, part: str, key: str) -> Path:
         folder = self._store.home(run) / part
@@ -49,6 +54,18 @@ class FolderWriter:
             )
         folder.mkdir(exist_ok=True)
         return folder / key
+
+    def _replace(self, run: RunInfo, file: Path, content: bytes) -> None:
+        # beside the folders of the run: MLflow takes every file in them for a metric or a tag
+        atomic_writes.write_bytes(file, content, self._store.home(run))
+
+    @contextmanager
+    def _raise_source_errors(self, run: RunInfo) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = error.strerror or "cannot be written"
+            raise SourceError(str(self._store.home(run)), what, "check permissions and space") from error
 
 
 Writer = RestStore | ClientStore | FolderWriter

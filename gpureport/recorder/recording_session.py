@@ -77,6 +77,7 @@ class RecordingSession:
         params = collect_params(plan.command)
         _make_folder(plan.folder)
         self._files: list[LineFile] = []
+        self._begun = time.monotonic()
         self._programs: list[LoggedProgram] = []
         self.run = RecordedRun(
             command=hide_secrets(plan.command),
@@ -156,7 +157,9 @@ class RecordingSession:
             if program.log.lines < _HEADER_AND_ROW and not program.log.failure
         ]
         notes = (*self._missing, *failures, *restarts, *empty)
-        self.run = replace(self.run, ended=time.time_ns() // 1000, exit_code=exit_code, notes=notes)
+        # the clock may have been set meanwhile
+        ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
+        self.run = replace(self.run, ended=ended, exit_code=exit_code, notes=notes)
         with contextlib.suppress(OSError):
             self._write_run_file()
 

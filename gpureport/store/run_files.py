@@ -5,14 +5,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpureport.errors import StoreError
+from gpureport.errors import DamagedRunError, StoreError
 from gpureport.limits import MOST_RECORD_BYTES
 from gpureport.places import Place, RemotePath
-from gpureport.regular_files import check_regular_file
+from gpureport.regular_files import UnsafeFileError, check_regular_file
 from gpureport.store import run_json
 
 RUN_FILE = "run.json"
 """File that makes a folder a run."""
+_DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+"""What reading a damaged `run.json` raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +69,14 @@ def read_stored_run(folder: Place) -> run_json.StoredRun:
     """Return what the `run.json` of a folder says.
 
     Raises:
-        StoreError: when it is missing or damaged.
+        DamagedRunError: when it is missing or damaged.
+        StoreError: when it cannot be read.
     """
     path = folder / RUN_FILE
     try:
         return run_json.load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(str(path), "damaged", "ingest the run again") from error
+    except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
+        raise DamagedRunError(str(path), "damaged", "ingest the run again") from error
+    except OSError as error:
+        what = f"cannot be read ({error.strerror})"
+        raise StoreError(str(path), what, "check its permissions and the disk") from error

@@ -86,11 +86,13 @@ class Store:
         self._prepare()
         with atomic_writes.write_folder(self._runs, lambda: reading.run_id, RUN_FILE) as folder:
             columns, run = self._write_series(reading, folder / _SERIES)
+            with atomic_writes.raise_store_errors(self.folder):
+                series_sha256 = series_reader.hash_file(folder / _SERIES)
             stored = StoredRun(
                 run=_copy_labels(run, label_source or run),
                 columns=columns,
                 importer_version=importer_version,
-                series_sha256=series_reader.hash_file(folder / _SERIES),
+                series_sha256=series_sha256,
                 training_sha256=self._write_training(reading.training(), folder / _TRAINING),
                 source_state=reading.source_state,
             )

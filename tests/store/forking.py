@@ -3,6 +3,7 @@
 Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Ended` for each process.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -10,16 +11,22 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests.faults.fault import Fault, arm_fault, set_clock_back, stop_clock
+
 ROOT = Path(__file__).parents[2]
 ROW_GROUP = 400
 """Rows of a row group there: few, so that a small log is written in many steps."""
+_PATIENCE = 120
+"""Seconds after which a process is taken to hang."""
 _STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
 
 
@@ -32,12 +39,24 @@ class Order:
         kill_after: seconds after which it is killed.
         kill_at: number of the step (file opened, renamed, removed, …) before which it is killed.
         file_size: largest file it may write, in bytes.
+        folder: where it runs, with `tmp` in it for temporary files.
+        fault: what goes wrong at its system calls in that folder, for which the library of faults is needed.
+        log: file that lists these calls.
+        clock: seconds since 1970 at which its clock stands still; this needs that library as well.
+        clock_back: by how many seconds its clock is set back, and after how many readings of it; needs it too.
+        modules: file to which it writes the names of the modules that it imported; none where empty.
     """
 
     arguments: Sequence[str]
     kill_after: float | None = None
     kill_at: int | None = None
     file_size: int | None = None
+    folder: str = ""
+    fault: Fault | None = None
+    log: str = ""
+    clock: int | None = None
+    clock_back: tuple[float, int] = (0.0, 0)
+    modules: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +66,17 @@ class Ended:
     code: int
     out: str
     err: str
-    seconds: float
+    seconds: float = 0.0
 
 
 class Forks:
     """The process that forks, and what is asked of it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start it in a folder."""
+    def __init__(self, folder: Path, library: Path | None = None) -> None:
+        """Start it in a folder, with the library of faults where it is given."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        if library is not None:
+            environment |= {"LD_PRELOAD": str(library), "MPLBACKEND": "agg"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.store.forking"],
             cwd=folder,
@@ -87,6 +108,12 @@ class Forks:
         (ended,) = self.result()
         return ended
 
+    def warm_up(self, folder: Path, *commands: Sequence[str]) -> None:
+        """Import in the process that forks what commands import, none of which draws; threads do not fork."""
+        for number, command in enumerate(commands):
+            ended = self.run(Order(arguments=command, folder=str(folder), modules=str(folder / f"{number}.modules")))
+            assert ended.code == 0, (command, ended)
+
     def close(self) -> None:
         """End it."""
         assert self._process.stdin is not None
@@ -99,11 +126,18 @@ class Forks:
 def _child(order: Order, out: int, err: int) -> NoReturn:
     from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
 
+    # one that hangs ends, and its test with it
+    signal.alarm(_PATIENCE)
+    # what a library prints by itself is seen as well
+    os.dup2(out, 1)
+    os.dup2(err, 2)
     sys.stdout, sys.stderr = os.fdopen(out, "w"), os.fdopen(err, "w")
+    sys.argv = ["gpureport", *order.arguments]
     if order.file_size is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_size, order.file_size))
     if order.kill_at is not None:
         _kill_before(order.kill_at)
+    _set_scene(order)
     code: Any = 70
     try:
         main([*order.arguments])
@@ -112,6 +146,8 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
     except BaseException:  # noqa: BLE001 - what would be a traceback is to be seen in the answer
         traceback.print_exc()
     finally:
+        if order.modules:
+            Path(order.modules).write_text("\n".join(sys.modules))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)
@@ -131,6 +167,19 @@ def _kill_before(step: int) -> None:
     sys.addaudithook(count)
 
 
+def _set_scene(order: Order) -> None:
+    """Go to the folder of an order, and let happen what is to go wrong there."""
+    if order.folder:
+        os.chdir(order.folder)
+        tempfile.tempdir = str(Path(order.folder, "tmp"))
+    if order.clock is not None:
+        stop_clock(order.clock)
+    if order.clock_back[0]:
+        set_clock_back(*order.clock_back)
+    if order.fault is not None:
+        arm_fault(order.fault, Path(order.folder), Path(order.log))
+
+
 def _fork(order: Order) -> tuple[int, int, int]:
     """Start a process; return its id and where its output is read."""
     out, err = os.pipe(), os.pipe()
@@ -140,6 +189,13 @@ def _fork(order: Order) -> tuple[int, int, int]:
     os.close(out[1])
     os.close(err[1])
     return pid, out[0], err[0]
+
+
+def _import_modules(path: Path) -> None:
+    """Import the modules that a child imported, as far as they can be imported alone."""
+    for name in path.read_text().split():
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 def _run(orders: Sequence[Order]) -> list[Ended]:
@@ -154,7 +210,14 @@ def _run(orders: Sequence[Order]) -> list[Ended]:
         seconds = time.perf_counter() - begin
         with os.fdopen(out) as one, os.fdopen(err) as other:
             results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
+        if order.modules:
+            _import_modules(Path(order.modules))
     return results
+
+
+def _read_order(entry: dict[str, Any]) -> Order:
+    fault = entry.pop("fault")
+    return Order(**entry, fault=None if fault is None else Fault(**fault))
 
 
 def serve() -> None:
@@ -166,7 +229,7 @@ def serve() -> None:
     del importers, ingest, runs
     series_file.ROW_GROUP = ROW_GROUP
     for line in sys.stdin:
-        results = _run([Order(**entry) for entry in json.loads(line)])
+        results = _run([_read_order(entry) for entry in json.loads(line)])
         sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")
         sys.stdout.flush()
 

@@ -174,6 +174,10 @@ def _holds_data(path: Path) -> bool:
         return False
     from gpureport.importers import is_readable  # noqa: PLC0415 - loads pyarrow
 
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        what = f"it cannot be read to see whose it is ({error.strerror})"
+        raise SettingsError(str(path), what, "name another file, or check its disk") from error
     return not any(words in head for words in _OWN) and is_readable(path)

@@ -4,7 +4,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpureport.cli.sources.label_tables import build_labels
-from gpureport.errors import SettingsError, StoreError
+from gpureport.errors import DamagedRunError, SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -28,7 +28,7 @@ def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", 
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
     try:
         known = store.get(reading.run_id) if may_be_stored else None
-    except StoreError:
+    except DamagedRunError:
         return _describe(store.write(reading, IMPORTER_VERSION), _MENDED)
     if known is None:
         return _describe(store.write(reading, IMPORTER_VERSION), "Stored {}")

@@ -9,7 +9,7 @@ import click
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.sources import source_names
-from gpureport.errors import SettingsError, StoreError
+from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import list_baseline_names
 
@@ -64,12 +64,22 @@ def select_stored_runs(place: "Store", selection: RunSelection) -> "list[Indexed
         SettingsError: when no run at all has a tag or param that is asked for.
     """
     index = place.index()
-    for folder in map(place.run_folder, index.damaged):
-        click.echo(
-            f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
-        )
+    for run_id in index.damaged:
+        click.echo(f"gpureport: {make_printable(_explain_damage(place, run_id))}", err=True)
     note_undated_runs(index.runs, selection)
     return select_runs(index.runs, selection)
+
+
+def _explain_damage(place: "Store", run_id: str) -> str:
+    """Return why a run is left out, and what to do; one that cannot be read now need not be damaged."""
+    folder = place.run_folder(run_id)
+    try:
+        place.get(run_id)
+    except DamagedRunError:
+        return f"{folder}: damaged; ingest the run again, or remove the folder"
+    except StoreError as error:
+        return str(error)
+    return f"{folder}: it could not be read at first; try again, and check the disk"
 
 
 def note_undated_runs(runs: "Sequence[IndexedRun]", selection: RunSelection) -> None:

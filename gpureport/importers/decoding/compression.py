@@ -111,9 +111,14 @@ class _Pulled:
         self._chunks = chunks
         self._rest = b""
         self.closed = self.ended = False
+        self.failure: SourceError | None = None
 
     def read(self, length: int) -> bytes:
-        data = self._rest or next(self._chunks, b"")
+        try:
+            data = self._rest or next(self._chunks, b"")
+        except SourceError as error:
+            self.failure = error
+            raise
         self.ended = not data
         self._rest = data[length:]
         return data[:length]
@@ -131,7 +136,10 @@ def _zstd(chunks: Chunks, size: int, known: int) -> Iterator[bytes]:
         while out := stream.read(min(step, known - done) if done < known else 1 if known else step):
             done += len(out)
             yield out
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, SourceError, pa.ArrowException) as error:
+        if source.failure is not None:
+            # the disk failed, whatever Arrow makes of that: what follows may be whole
+            raise source.failure from error
         raise _DamageError("cut" if source.ended else f"damaged ({error})", lossy=True) from error
 
 

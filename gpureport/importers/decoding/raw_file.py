@@ -1,10 +1,13 @@
 """The bytes of a file as they were when reading began, hashed in the same read."""
 
+import errno
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 
 from gpureport.errors import SourceError
@@ -88,15 +91,33 @@ class FileState:
     @classmethod
     def from_path(cls, path: Path) -> "FileState":
         """Return the state of a file now."""
-        found = path.stat()
+        with raise_source_errors(path):
+            found = path.stat()
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@contextmanager
+def raise_source_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system while a source is read into errors that name it.
+
+    Raises:
+        SourceError: when it cannot be read.
+    """
+    try:
+        yield
+    except PermissionError as error:
+        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+    except OSError as error:
+        hint = "check its disk, or copy it" if error.errno == errno.EIO else "check the path"
+        raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
 
 
 class RawFile:
     """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
 
-    Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
-    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
+    What cannot be read is a `SourceError`. Whatever is read for the first time is hashed. The hash can be asked for
+    before the end: then the rest is read for it at once, and again when it is parsed; `settle` makes sure that both
+    saw the same.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,20 +150,28 @@ class RawFile:
 
     def first_bytes(self, length: int = 512) -> bytes:
         """Return its first bytes."""
-        with self.path.open("rb") as file:
+        with raise_source_errors(self.path), self.path.open("rb") as file:
             return file.read(min(length, self.size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         """Yield its bytes from the start."""
         at = 0
-        with self.path.open("rb", buffering=0) as file:
-            while block := file.read(min(size, self.size - at)):
+        with self._open() as file:
+            while block := self._read(file, min(size, self.size - at)):
                 self._hash(block, at)
                 at += len(block)
                 if self.watch:
                     self.watch(len(block))
                 yield block
         self._ended = True
+
+    def _open(self) -> FileIO:
+        with raise_source_errors(self.path):
+            return self.path.open("rb", buffering=0)
+
+    def _read(self, file: FileIO, length: int) -> bytes:
+        with raise_source_errors(self.path):
+            return file.read(length)
 
     def _hash(self, block: bytes, at: int) -> None:
         known = self._hashed - at
@@ -166,9 +195,9 @@ class RawFile:
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading those that were not read yet."""
         if not self._ended and self._hashed < self.size:
-            with self.path.open("rb", buffering=0) as file:
+            with self._open() as file:
                 at = file.seek(self._hashed)
-                while block := file.read(min(BLOCK, self.size - at)):
+                while block := self._read(file, min(BLOCK, self.size - at)):
                     self._hash(block, at)
                     at += len(block)
         self._ended = True

@@ -88,13 +88,7 @@ def _missing_source_hint(source: str) -> str:
 
 def read_head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
     """Return the beginning of a file's text, whatever it is compressed with and encoded in."""
-    path = file.path
-    try:
-        return text_head(file, length)
-    except PermissionError as error:
-        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
-    except OSError as error:
-        raise SourceError(str(path), error.strerror or "cannot be read", "check the path") from error
+    return text_head(file, length)
 
 
 def recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:

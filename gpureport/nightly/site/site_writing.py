@@ -94,11 +94,12 @@ def _render_pages(
     def page(template: str, **content: object) -> str:
         return templates.get_template(template).render(**shared, **content)
 
-    yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
-    yield NIGHTS, page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
     verdicts = judge_events(group_changes(trends))
     addresses = page_building.map_report_names(nights)
     for trend in trends:
         content = page_building.build_figure_page(trend, verdicts, reports, addresses)
         name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
         yield f"{FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)
+    yield NIGHTS, page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
+    # last, since it leads to all others
+    yield INDEX, page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))

@@ -1,0 +1,122 @@
+"""What can go wrong at a system call, and the library that lets it: `shim.c`, compiled where it is used."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from errno import errorcode
+from pathlib import Path
+
+_SOURCE = Path(__file__).with_name("shim.c")
+CHANGES = ("open", "write", "mkdir", "rename", "link", "unlink", "rmdir", "chmod", "fsync", "truncate", "close")
+"""Calls that change files, as the library names them: `open` is one that makes or empties a file."""
+READS = ("open_to_read", "read")
+_ACTIONS = ("kill", "kill in half", "error", "half")
+_NAMED = frozenset({"open", "mkdir", "rename", "link", "unlink", "rmdir"})
+_WRITTEN = frozenset({"write", "fsync", "close"})
+_REFUSED = {
+    "EIO": frozenset({*CHANGES, *READS}),
+    "ENOSPC": frozenset({"open", "write", "mkdir", "rename", "link", "fsync", "close"}),
+    "EDQUOT": frozenset({"open", "write", "mkdir", "rename", "link", "fsync", "close"}),
+    "EACCES": _NAMED | {"open_to_read"},
+    "EROFS": _NAMED | {"chmod", "truncate"},
+    "EINTR": frozenset({"open", "write", "fsync", "truncate", "open_to_read", "read"}),
+}
+"""The calls that each error ends, as the manual pages of Linux list them."""
+_ERRORS = {name: number for number, name in errorcode.items()}
+_FOR_EVER = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that goes wrong at one call, or from one call on.
+
+    Attributes:
+        kind: what it is, as tables of trials name it.
+        calls: names of the calls that are counted.
+        at: number of the call, from 0; -1 for none.
+        action: `kill`, `kill in half` (half of the bytes are written), `error`, or `half` (half are moved).
+        error: name of the error.
+        fails: names of the calls that fail.
+        lasts: whether those after it fail as well.
+    """
+
+    kind: str
+    calls: Sequence[str] = CHANGES
+    at: int = -1
+    action: str = "error"
+    error: str = "EIO"
+    fails: Sequence[str] = ()
+    lasts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call that was counted: its name, its path, and whether the fault was there."""
+
+    name: str
+    path: str
+    is_faulty: bool
+
+
+def list_faults(name: str, at: int) -> list[Fault]:
+    """Return all that can go wrong at a call of a name."""
+    calls = CHANGES if name in CHANGES else READS
+    faults = [Fault(kind="kill", calls=calls, at=at, action="kill")] if calls is CHANGES else []
+    if name == "write":
+        faults.append(Fault(kind="kill in half a write", calls=calls, at=at, action="kill in half"))
+    if name in {"write", "read"}:
+        faults.append(Fault(kind=f"short {name}", calls=calls, at=at, action="half"))
+    for error, refused in _REFUSED.items():
+        if name in refused:
+            once = Fault(kind=error, calls=calls, at=at, error=error, fails=(name,))
+            faults.append(once)
+            if calls is CHANGES and error in {"ENOSPC", "EACCES", "EROFS"}:
+                fails = sorted(refused)
+                faults.append(
+                    Fault(kind=f"{error} from then on", calls=calls, at=at, error=error, fails=fails, lasts=True)
+                )
+    return faults
+
+
+def build_library(folder: Path) -> Path:
+    """Compile the library; return its path."""
+    target = folder / "shim.so"
+    subprocess.run([str(shutil.which("cc")), "-shared", "-fPIC", "-O1", "-o", str(target), str(_SOURCE)], check=True)
+    return target
+
+
+def arm_fault(fault: Fault, folder: Path, log: Path) -> None:
+    """Let a fault happen in this process, in which the library is loaded."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    end = _FOR_EVER if fault.lasts else fault.at + 1
+    ctypes.CDLL(None).arm_fault(
+        f"{folder}/".encode(),
+        f" {' '.join(fault.calls)} ".encode(),
+        f" {' '.join(fault.fails)} ".encode(),
+        *(ctypes.c_long(each) for each in (fault.at, end)),
+        _ACTIONS.index(fault.action),
+        _ERRORS[fault.error],
+        descriptor,
+    )
+
+
+def stop_clock(seconds: int) -> None:
+    """Let the clock of this process stand still, some seconds after 1970."""
+    ctypes.CDLL(None).stop_clock(ctypes.c_longlong(seconds * 10**9))
+
+
+def set_clock_back(seconds: float, after: int) -> None:
+    """Let the clock of this process be set back once it was read so often."""
+    ctypes.CDLL(None).set_clock_back(ctypes.c_longlong(round(seconds * 10**9)), ctypes.c_long(after))
+
+
+def read_log(log: Path) -> list[Call]:
+    """Return the calls that were counted."""
+    calls = []
+    for line in log.read_text().splitlines():
+        name, _, path = line.removeprefix("*").partition(" ")
+        calls.append(Call(name=name, path=path, is_faulty=line.startswith("*")))
+    return calls

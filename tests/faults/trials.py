@@ -1,0 +1,179 @@
+"""Trials: a command in which one system call goes wrong, and what must hold of the folder and of its last words."""
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.fault import CHANGES, Call, Fault, list_faults, read_log
+from tests.faults.scenarios import COMPARE, Scenario, reset, write_logs
+from tests.faults.states import State, age_leftovers, read_state
+from tests.store.forking import Ended, Forks, Order
+
+_CLOCK = 1_773_500_000
+"""When every command runs, so that two runs of it write the same bytes."""
+_KILLED = -9
+_NOT_ASSESSED = 4
+_REFERENCE = re.compile(r'(?:href|src)="(?!#|[a-z]+:)([^"#]+)')
+
+
+@dataclass(slots=True)
+class Stage:
+    """A scenario on a stage: its folder, what it begins with, and what it is to end with.
+
+    Attributes:
+        folder: where its command runs.
+        counted: names of the calls at which something goes wrong.
+        calls: those that it makes when nothing does.
+        old: what the folder holds before.
+        new: what it holds after.
+        done: how the command ends when nothing goes wrong.
+    """
+
+    scenario: Scenario
+    forks: Forks
+    folder: Path
+    counted: Sequence[str] = CHANGES
+    calls: list[Call] = field(init=False)
+    old: State = field(init=False)
+    new: State = field(init=False)
+    done: Ended = field(init=False)
+    _seen: set[object] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Make what it begins with, and run it once without a fault."""
+        write_logs(self.folder)
+        if "comparison.json" in self.scenario.arguments:
+            (self.folder / "comparison.json").write_text(self.run(COMPARE).out)
+        for command in self.scenario.prepare:
+            ended = self.run(command)
+            assert ended.code == 0, ended
+        # worker processes leave sockets there
+        shutil.copytree(self.folder, self._template, ignore=shutil.ignore_patterns("pymp-*"))
+        self.old = read_state(self.folder)
+        self.done = self.run(self.scenario.arguments, Fault(kind="none", calls=self.counted))
+        assert "gpureport: " not in self.done.err, self.done
+        self.calls, self.new = read_log(self._log), read_state(self.folder)
+        assert self.new.leftovers == self.old.leftovers == ()
+
+    @property
+    def _template(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-template")
+
+    @property
+    def _log(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-calls")
+
+    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Ended:
+        """Run a command in the folder."""
+        order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
+        return self.forks.run(order)
+
+    def faults(self) -> Iterator[tuple[Call, Fault]]:
+        """Yield all that can go wrong at each call."""
+        for at, call in enumerate(self.calls):
+            for fault in list_faults(call.name, at):
+                yield call, fault
+
+    def try_fault(self, fault: Fault) -> bool:
+        """Run the command with a fault, and check what must hold; return whether the fault was met."""
+        reset(self.folder, self._template)
+        ended = self.run(self.scenario.arguments, fault)
+        met = any(call.is_faulty for call in read_log(self._log))
+        state = read_state(self.folder)
+        self._check_state(state)
+        if fault.action.startswith("kill") and met:
+            assert ended.code == _KILLED, ended
+        else:
+            self._check_ending(ended, state, met=met)
+        if state.key() not in self._seen:
+            self._seen.add(state.key())
+            self._check_later_commands()
+        return met
+
+    def try_clock(self, after: int, back: float = 3600.0) -> None:
+        """Run the command with a clock that is set back by seconds after a number of readings."""
+        reset(self.folder, self._template)
+        order = Order(
+            arguments=self.scenario.arguments, folder=str(self.folder), clock=_CLOCK, clock_back=(back, after)
+        )
+        ended = self.forks.run(order)
+        assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
+        state = read_state(self.folder)
+        assert (state.units.keys(), state.leftovers) == (self.new.units.keys(), ())
+        # the history says when a night was recorded
+        changed = [name for name, unit in state.units.items() if unit != self.new.units[name]]
+        assert all(name.startswith(".gpureport/history/") for name in changed), changed
+        again = self.run(self.scenario.arguments)
+        assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
+
+    def _check_state(self, state: State) -> None:
+        """Check that every run, baseline and file is as it was, or as it is to be."""
+        for name in self.old.units.keys() | self.new.units.keys() | state.units.keys():
+            known = (self.old.units.get(name), self.new.units.get(name))
+            assert state.units.get(name) in known, f"{name} is neither old nor new"
+        # the first page leads to all others
+        site = self.folder / "site"
+        for page in site.rglob("[!.]*.html") if (site / "index.html").exists() else ():
+            for target in _REFERENCE.findall(page.read_text()):
+                assert (page.parent / target).exists(), f"{page.name} leads to {target}, which is not there"
+
+    def _check_ending(self, ended: Ended, state: State, *, met: bool) -> None:
+        """Check the last words of a command that was not killed: done, or one line that says what went wrong."""
+        if ended.code == self.done.code and "gpureport: " not in ended.err:
+            assert state.units == self.new.units, ("it says that all is done", ended)
+            if state.units == self.old.units:
+                assert ended.out == self.done.out, ("it prints something else", self.done, ended)
+            return
+        assert met, ended
+        if ended.code == _NOT_ASSESSED:
+            assert ended.out.startswith("NOT ASSESSED: "), ended
+            return
+        # what lists runs leaves out what it cannot read, and says so
+        assert ended.code in ({0, 2, 3} if self.scenario.name in {"runs list", "fleet"} else {2, 3}), ended
+        assert ": damaged; ingest" not in ended.err or self.scenario.name == "fleet", ended
+        errors = [line for line in ended.err.splitlines() if line.startswith("gpureport: ")]
+        assert len(errors) == 1, ended
+        assert re.fullmatch(r"gpureport: .+; .+", errors[0]), ended
+        assert "Traceback" not in ended.err
+        assert "standard output" not in ended.err, ended
+
+    def _check_later_commands(self) -> None:
+        """Check that what is there can be read, and that the same command then ends as it should."""
+        if (self.folder / ".gpureport").is_dir():
+            listed = self.run(("runs", "list"))
+            assert (listed.code, listed.err) == (0, ""), listed
+        age_leftovers(self.folder)
+        again = self.run(self.scenario.arguments)
+        state = read_state(self.folder)
+        self._check_again(again, state)
+
+    def _check_again(self, again: Ended, state: State) -> None:
+        removes = "rm" in self.scenario.arguments
+        if removes and again.code != self.done.code:
+            assert again.code in {2, 3}, again
+        else:
+            assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
+        assert state.units == self.new.units, ("after another try", again)
+        if self.scenario.clears is not None and state.leftovers:
+            assert self.run(self.scenario.clears).code == 0
+            left = read_state(self.folder).leftovers
+            # a file that a person names may stand beside his own: what is half done stays there, by a hidden name
+            assert [name for name in left if name.startswith((".gpureport/", "site/"))] == []
+
+
+def run_trials(stage: Stage, most: int) -> Counter[tuple[str, str]]:
+    """Try so many faults at most, spread over all calls; return how many were tried by call and kind."""
+    tried: Counter[tuple[str, str]] = Counter()
+    faults = list(stage.faults())
+    # a step that is no multiple of the kinds of faults at a call meets them all
+    for call, fault in faults[:: -(-len(faults) // most) | 1]:
+        try:
+            met = stage.try_fault(fault)
+        except AssertionError as error:
+            error.add_note(f"{stage.scenario.name}: {fault.kind} at call {fault.at}, {call.name} {call.path}")
+            raise
+        tried[call.name, fault.kind if met else "not met"] += 1
+    return tried
