@@ -19,6 +19,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples
+from tests.report.content_leaves import leaves
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -62,6 +63,32 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     assert sentence(content).endswith("; the log doesn't show why.")
     levels = "below 25% for 0% of the time, below 50% for 0% and below 70% for 75%; short pauses took 35%."
     assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
+
+
+@pytest.mark.parametrize("seconds", [20, 96, 300])
+def test_little_computing_is_never_hardly_any_loss(seconds: int) -> None:
+    """What lies in pauses that no check could assess may all have been lost: no part of the page calls it nothing."""
+    run = builders.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=10.0 if seconds == 20 else 1.0)
+    content = report((run, replace(analyze(run), findings=())))
+    texts = [leaf.text.replace(GAP, " ") for leaf in leaves(content)]
+    assert not [text for text in texts if "ardly any GPU" in text or "othing lost" in text or text.endswith("lost 0%")]
+
+
+def test_a_loss_beside_long_pauses_is_the_least() -> None:
+    """Of a run that computed a quarter of its time 2% idle is not all that it may have lost."""
+    lead = report(divided(computing=150, short_pauses=440, idle=10)).verdict.details[0].replace(GAP, " ")
+    assert lead == "At least 1.7% of 20.0 GPU-min was lost: all of it idle."
+    content = report(divided(computing=150, short_pauses=450))
+    assert content.verdict.details[0].replace(GAP, " ") == (
+        "How much GPU time was lost is not known: short pauses took 75%."
+    )
+    assert content.tiles[0].context.replace(GAP, " ") == "Of 20.0 GPU-min; lost not known"
+
+
+def test_short_pauses_of_a_busy_run_are_no_doubt() -> None:
+    """Up to 30% of the time they call for no change."""
+    content = report(divided(computing=450, short_pauses=150))
+    assert "Hardly any GPU time was lost." in content.verdict.details
 
 
 def test_gpus_that_worked_enough_need_no_levels() -> None:
