@@ -129,6 +129,22 @@ def test_the_loss_has_its_cost_where_a_price_is_stated(currency: str, cost: str)
     assert content.verdict.details[0].replace(GAP, " ") == f"33% of 20.0 GPU-min{cost} was lost: all of it idle."
 
 
+def test_the_cost_of_repetitions_is_of_one_run_as_their_time_is() -> None:
+    """Three runs of 20 GPU-min at 2.5 an hour cost 0.83 each: their sum beside the time of one would be three times."""
+    prices = Prices(currency="USD", date="2026-03-01", rates=(Rate(amount=2.5, source="x"),))
+    runs = []
+    for place in range(3):
+        recording, analysis = divided(computing=400, idle=100, startup=100)
+        info = replace(analysis.run, id=f"run{place}", name=f"run{place}", step="a")
+        analysis = replace(analysis, run=info, cost=calculate_cost(analysis, prices))
+        runs.append((replace(recording, run=info), analysis))
+    content = report(*runs)
+    lost = "33% of 20.0 GPU-min a run ($0.28 of $0.83) was lost: idle 17 and start-up 17%."
+    assert content.verdict.details[0].replace(GAP, " ") == lost
+    tile = next(tile for tile in content.tiles if tile.label == "GPU time lost")
+    assert tile.unit.replace(GAP, " ") == "of 20.0 GPU-min a run"
+
+
 @pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost; how much")])
 def test_an_unknown_loss_is_not_none(throttled: float, lost: str) -> None:
     """Throttling without a figure loses time; a fact about memory does not."""

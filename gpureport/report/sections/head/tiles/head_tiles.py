@@ -114,7 +114,7 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     return Tile(
         label=label,
         value=display.percent(sum(lost.values()) / base),
-        unit=f"of {display.gpu_time(base)}{' observed' if is_partly_seen else ''}",
+        unit=f"of {loss_wording.format_gpu_time(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
         context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
     )
 
