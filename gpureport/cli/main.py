@@ -87,7 +87,7 @@ class Commands(click.Group):
     epilog="Complete commands with Tab: gpureport completion prints the one line that installs it.",
 )
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors and the answer asked for.")
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context

@@ -111,6 +111,20 @@ def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_p
     assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
 
 
+def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_path: Path) -> None:
+    """One line for all of them, whichever command reads them; the others are read."""
+    schedule = Schedule(utilization=[[50.0] * 60])
+    for place in ("a", "b"):
+        for run_id in ("OPT-1", "OPT-2", "OPT-3"):
+            dumps.write(tmp_path / "export" / place, dumps.run(schedule, run_id=run_id))
+    dumps.write(tmp_path / "export" / "b", dumps.run(schedule, run_id="OPT-4"))
+    judged, stored = gpureport("analyze", "export"), gpureport("ingest", "export")
+    assert (judged.code, stored.code) == (0, 3)
+    for outcome in (judged, stored):
+        assert outcome.err.count("\n") == 1
+        assert " as well: OPT-1, OPT-2, OPT-3; give one of the folders" in outcome.err
+
+
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
     """Storing goes on with the others, and its code says that not all went well; an analysis leaves it out."""
     runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]

@@ -139,8 +139,9 @@ def _read(
     for each in errors:
         if isinstance(each, InternalError):
             report_internal_error(each)
-        else:
-            click.echo(f"gpureport: left out: {make_printable(str(each))}", err=True)
+    # one fault may keep several runs from being read
+    for text in dict.fromkeys(str(each) for each in errors if isinstance(each, SourceError)):
+        click.echo(f"gpureport: left out: {make_printable(text)}", err=True)
     return found
 
 
