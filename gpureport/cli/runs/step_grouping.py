@@ -19,7 +19,7 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.recording import Recording
+    from gpureport.recording import Recording, Run
     from gpureport.store.indexed_run import IndexedRun
     from gpureport.store.run_selection import RunSelection
 
@@ -203,7 +203,19 @@ def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceO
 
 def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
     """Return the runs with what `--by` names as their step, groups in the order of their values."""
-    return [
+    labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
     ]
+    if by[0].kind == "folder":
+        _note_folder_order([one.run for one in labelled])
+    return labelled
+
+
+def _note_folder_order(runs: "Sequence[Run]") -> None:
+    """Say what the order of the steps rests on, where their names do not show it."""
+    from gpureport.comparison.steps.folder_order import FolderOrder, order_folders  # noqa: PLC0415 - loads numpy
+
+    folders, order = order_folders(runs, [run.step or "" for run in runs])
+    if len(folders) > 1 and order is not FolderOrder.NUMBERS:
+        print_note(f"gpureport: steps stand by {order.value}: {', '.join(folders)}")

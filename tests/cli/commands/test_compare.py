@@ -330,6 +330,17 @@ def test_steps_by_folder(gpureport: Program, two: Path) -> None:
     assert hidden.err.startswith("gpureport: --by: --anonymise leaves no folder to tell runs by; ")
 
 
+def test_folders_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
+    """A name says nothing of the order: what was recorded first is the base. The order is said."""
+    for name, first in (("base", 0), ("8-workers", 400)):
+        (two / "runs" / name).mkdir(parents=True)
+        rows = [row(second, util=90) for second in range(first, first + 300)]
+        (two / "runs" / name / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
+    done = gpureport("compare", "runs", "--by", "folder", "--format", "json")
+    assert [step["label"] for step in json.loads(done.out)["steps"]] == ["base", "8-workers"]
+    assert done.err == "gpureport: steps stand by the start of their first runs: base, 8-workers\n"
+
+
 def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
     """Logs of a few seconds are read and shown, and the exit code says that nothing was judged."""
     (two / "short.csv").write_text(log(20))
