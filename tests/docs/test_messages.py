@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from gpureport.cli.main import main
 from tests.docs import messages_page
+from tests.docs.usage_errors import USAGE_ERRORS, UsageError
 
 _HOW = (
     "run `python -m pytest tests/docs/test_messages.py --update-golden`, and write the cause below a new heading of "
@@ -26,3 +28,15 @@ def test_every_message_has_an_entry(*, update_golden: bool) -> None:
 def test_every_entry_says_what_to_do() -> None:
     """Where the remedy is only known when the program runs, a person wrote what the message means."""
     assert list(messages_page.list_unexplained()) == [], "write below these headings what causes them and what to do"
+
+
+@pytest.mark.parametrize("error", USAGE_ERRORS, ids=lambda error: error.text)
+def test_a_mistyped_command_says_what_the_page_names(error: UsageError, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ends with 2 and the message, in one line that names the help to ask."""
+    with pytest.raises(SystemExit) as ended:
+        main([*error.arguments])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    # versions of click differ in what stands around a name
+    assert re.search(".*".join(map(re.escape, error.text.split("…"))).replace(r"\ .*", ".*"), said), said
+    assert re.fullmatch(rf"gpureport: .*\(see 'gpureport {error.arguments[0]}.* --help'\)\n", said), said

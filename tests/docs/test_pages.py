@@ -13,6 +13,9 @@ from gpureport.analysis import RULES
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy_settings import read_policy
 from gpureport.cli.main import COMMANDS
+from gpureport.comparison.statistics.slow_changes import allow_points
+from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
+from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.recording_advice import GPU_COMMAND
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +40,9 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         seen.add(page)
         links = LINK.findall(page.read_text(encoding="utf-8"))
         waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link]
-    islands = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and "docs" in page.parts)
+    islands = sorted(
+        page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and page.is_relative_to(ROOT / "docs")
+    )
     assert islands == []
 
 
@@ -113,6 +118,19 @@ def test_policy_example_is_accepted(tmp_path: Path) -> None:
     limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
     named = [parse_limit(text).words for text in limits if not text.startswith("--")]
     assert len(named) >= 15
+
+
+def test_gates_page_states_the_intervals_of_single_runs() -> None:
+    """The intervals of the page on gates are those that the comparison of single runs allows for."""
+    guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
+    least = {
+        "up to 2 min": allow_points(120.0),
+        "5 min": allow_points(300.0),
+        "10 min and more": max(POINTS, allow_points(600.0)),
+    }
+    for length, points in least.items():
+        assert f"| {length} | ±{points * 100:.0f} points | {points * 100 + 5:.0f} points |" in guide
+    assert f"its interval is ±{BY_METRIC[PER_WORK].margin(100.0):.0f}%" in guide
 
 
 def test_recording_guide_prints_the_one_raw_command() -> None:
