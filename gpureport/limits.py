@@ -116,13 +116,18 @@ LIMITS = (
         beyond="refused; give a part of them with `--gpus`, or a log a node",
     ),
     Limit(
+        what="Machines of a table of labels",
+        most="100,000 in a cell, 2,000,000 in a table",
+        beyond="a longer list stays a text; a larger table is refused: give fewer days",
+    ),
+    Limit(
         what="Times",
         most="years 1970 to 9998",
         beyond="the row or point is rejected, and counted in the data quality",
     ),
     Limit(
         what="Nesting of JSON and TOML",
-        most="some hundreds of levels, as deep as Python reads them",
+        most="in JSON some hundreds of levels, as deep as Python reads them; in TOML 50",
         beyond="the document is not understood: rejected and counted in a log, refused elsewhere",
     ),
 )

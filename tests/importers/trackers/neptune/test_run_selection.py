@@ -140,6 +140,7 @@ def test_names_of_one_s_own(tmp_path: Path) -> None:
         ("[neptune.series.a]\nmetric = 'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "needs a unit; give one of "),
         ("[neptune.series]\na = 1", "is no table"),
         ("nonsense", "not TOML"),
+        ("a = " + "9" * 5000, "not TOML"),
     ],
 )
 def test_a_map_that_says_what_cannot_be(tmp_path: Path, text: str, said: str) -> None:

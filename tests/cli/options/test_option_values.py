@@ -1,0 +1,14 @@
+"""What was typed for an option, read or refused."""
+
+import click
+import pytest
+
+from gpureport.cli.options.option_values import Detail, Indices, JobNumber
+from gpureport.cli.options.param_type import ParamType
+
+
+@pytest.mark.parametrize("kind", [Indices(), JobNumber(), Detail()])
+def test_a_number_without_end_is_refused(kind: ParamType[object]) -> None:
+    """Python refuses to read more than some thousands of digits, with an error of its own."""
+    with pytest.raises(click.BadParameter, match="is n"):
+        kind.convert("9" * 5000, None, None)
