@@ -115,8 +115,8 @@ def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_pat
     """One line for all of them, whichever command reads them; the others are read."""
     schedule = Schedule(utilization=[[50.0] * 60])
     for place in ("a", "b"):
-        for run_id in ("OPT-1", "OPT-2", "OPT-3"):
-            dumps.write(tmp_path / "export" / place, dumps.run(schedule, run_id=run_id))
+        for name in ("OPT-1", "OPT-2", "OPT-3"):
+            dumps.write(tmp_path / "export" / place, dumps.run(schedule, run_id=name))
     dumps.write(tmp_path / "export" / "b", dumps.run(schedule, run_id="OPT-4"))
     judged, stored = gpureport("analyze", "export"), gpureport("ingest", "export")
     assert (judged.code, stored.code) == (0, 3)

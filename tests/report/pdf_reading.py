@@ -34,6 +34,12 @@ def text(path: Path, page: int | None = None) -> str:
     return " ".join(_said("pdftotext", *pages, path, "-").split())
 
 
+def draw_first_page(path: Path) -> Path:
+    """Return a PNG of the first page, 72 points to an inch, beside the file."""
+    _said("pdftoppm", "-r", "72", "-png", "-f", "1", "-singlefile", path, path.with_suffix(""))
+    return path.with_suffix(".png")
+
+
 def body(path: Path) -> str:
     """Return the text of all pages in the order it was set, without what heads and ends each page."""
     pages = _said("pdftotext", "-raw", path, "-").split("\f")

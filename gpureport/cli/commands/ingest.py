@@ -55,18 +55,21 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
                     lines = describe_stored(entry.run, done, every_line=current_verbosity() >= Verbosity.VERBOSE)
         except SourceError as error:
             # the other logs of the folder are still read
-            if str(error) not in failures:
-                # one fault may keep several runs from being read
-                print_error(str(error), error.aside, to_stdout=error.to_stdout)
-            failures.append(str(error))
+            _print_once(error, failures)
             continue
         except InternalError as error:
             report_internal_error(error)
             continue
-        # how a log was understood was asked for; that it is stored is no more than said
-        if explain or current_verbosity() > Verbosity.QUIET:
-            for line in lines:
-                click.echo(wrap_for_terminal(make_printable(line)))
+        # how a log was understood was asked for; that it is stored is said unless nothing but errors is wanted
+        for line in lines if explain or current_verbosity() > Verbosity.QUIET else ():
+            click.echo(wrap_for_terminal(make_printable(line)))
     if explain:
         click.echo("Not stored.")
     return _SOURCE if failures else 0
+
+
+def _print_once(error: SourceError, failures: list[str]) -> None:
+    """Print an error and keep its text; one that was printed is not said again, as a fault can be that of many runs."""
+    if str(error) not in failures:
+        print_error(str(error), error.aside, to_stdout=error.to_stdout)
+    failures.append(str(error))

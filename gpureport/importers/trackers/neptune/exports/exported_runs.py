@@ -54,9 +54,9 @@ def _refuse_copies(rows: Mapping[Key, RunRows]) -> None:
     """Add a fault to the runs that lie in several folders: one for all that lie in the same, which names them."""
     copies: dict[tuple[str, ...], list[Key]] = defaultdict(list)
     for key in sorted(rows):
-        folders = sorted({str(path.parent) for path in rows[key].groups})
-        if len(folders) > 1:
-            copies[tuple(folders)].append(key)
+        found = sorted({str(path.parent) for path in rows[key].groups})
+        if len(found) > 1:
+            copies[tuple(found)].append(key)
     for folders, keys in copies.items():
         names = [run for _, run in keys[:_NAMED]] + ([f"{len(keys) - _NAMED} more"] if len(keys) > _NAMED else [])
         what = f"it holds runs that are in {', '.join(folders[:-1])} as well: {', '.join(names)}"
