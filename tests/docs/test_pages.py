@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
+import gpureport
 from gpureport import __version__, settings
 from gpureport.analysis import RULES
 from gpureport.checks.limit import parse_limit
@@ -16,7 +18,11 @@ from gpureport.cli.main import COMMANDS
 from gpureport.comparison.statistics.slow_changes import allow_points
 from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
 from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.errors import GpureportError
 from gpureport.recording_advice import GPU_COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
@@ -83,6 +89,23 @@ def test_python_examples_run(place: int, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_python_page_names_what_a_wrong_call_raises() -> None:
+    """A bad file or option raises the error of the project, and a call that is wrong in itself those of Python."""
+    log = str(ROOT / "sample_logs" / "healthy")
+    (recording,) = gpureport.read(log)
+    wrong: list[tuple[type[Exception], Callable[[], object]]] = [
+        (GpureportError, lambda: gpureport.read("no-such-file")),
+        (GpureportError, lambda: gpureport.read(log, tz="Mars")),
+        (GpureportError, lambda: gpureport.analyze(recording, settings={"no-such-section": 1})),
+        (TypeError, lambda: gpureport.read(log, labels={"no-such-key": 1})),
+        (ValueError, lambda: gpureport.compare([recording])),
+        (TypeError, lambda: gpureport.report(recording)),  # type: ignore[call-overload]  # that is what is tried
+    ]
+    for error, call in wrong:
+        with pytest.raises(error):
+            call()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
