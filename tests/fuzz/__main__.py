@@ -45,14 +45,16 @@ def run_target(name: str, options: argparse.Namespace, executions: int, seconds:
                 "last": last,
             }
             words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-            ended = subprocess.run(  # noqa: S603 - this module
+            ended = subprocess.run(
                 [sys.executable, "-m", "tests.fuzz.worker", name, *words], capture_output=True, check=False
             )
             take_lines(report, out)
             if ended.returncode:
                 said = ended.stderr.decode(errors="replace").strip()
                 what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
-                report.offences.setdefault(f"died: {what[:120]}", (said[-2000:], last.read_bytes() if last.exists() else b""))
+                report.offences.setdefault(
+                    f"died: {what[:120]}", (said[-2000:], last.read_bytes() if last.exists() else b"")
+                )
             number += 1
     return report
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from gpureport.cli.messages.styled_text import make_printable
 from gpureport.errors import GpureportError
 from tests.fuzz.targets.target import Target
 
@@ -16,6 +17,8 @@ PATIENCE = 5.0
 """Seconds of the processor after which a reader is held to be endless."""
 LARGEST = 110_000
 """Bytes of a text at most."""
+_LONGEST = 100_000
+"""Characters of an error at most; a name in it may be as long as the text it comes from."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -50,7 +53,8 @@ def execute(target: Target, path: Path, data: bytes) -> Offence | None:
             warnings.simplefilter("error")
             target.read(path)
     except GpureportError as error:
-        return None if "\n" not in str(error) else Offence(where=f"lines in {_place(error)}", what=str(error))
+        line = make_printable(str(error))
+        return Offence(where=f"no line in {_place(error)}", what=line[:300]) if len(line) > _LONGEST else None
     except (Exception, EndlessError) as error:  # noqa: BLE001 - this is what is looked for
         return Offence(where=f"{type(error).__name__} in {_place(error)}", what=" ".join(str(error).split())[:300])
     return None

@@ -10,10 +10,11 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 IS_GUIDED = find_spec("atheris") is not None
 _EVERY = 200
@@ -23,8 +24,7 @@ _HANG = 120
 """Seconds after which a text is given up on that does not even let itself be interrupted."""
 
 if IS_GUIDED:
-    import atheris
-
+    atheris: Any = import_module("atheris")
     # never left: modules are loaded as late as their first use
     atheris.instrument_imports(include=["gpureport"]).__enter__()
 

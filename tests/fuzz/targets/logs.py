@@ -26,7 +26,7 @@ def _shorten(path: Path) -> bytes:
 
 def _list_samples() -> Iterator[bytes]:
     """Yield one log of each form among the samples."""
-    for pattern in ("*/nvidia-smi.csv", "*/*.log", "*/*.txt", "*/*.xml", "*/wandb.csv", "gpu_lost/*.gz"):
+    for pattern in ("*/nvidia-smi.csv", "*/*.log", "*/*.txt", "*/wandb.csv", "gpu_lost/*.gz"):
         yield from map(_shorten, sorted(SAMPLES.glob(pattern)))
     # JSON is no longer JSON when it is cut
     yield (SAMPLES / "gpustat" / "gpustat.json").read_bytes()[:6000]
@@ -43,7 +43,11 @@ def _read_family(form: str, path: Path) -> None:
 
 TARGETS = (
     *(
-        Target(name=f"log {form}", make_seeds=partial(family(form)[0].seeds, family(form)[1]), read=partial(_read_family, form))
+        Target(
+            name=f"log {form}",
+            make_seeds=partial(family(form)[0].seeds, family(form)[1]),
+            read=partial(_read_family, form),
+        )
         for form in FORMS
     ),
     Target(name="log of the samples", make_seeds=lambda: [*_list_samples()], read=gpureport.read),
@@ -57,7 +61,7 @@ TARGETS = (
     Target(
         name="training log",
         make_seeds=lambda: [_shorten(SAMPLES / "no_progress" / "training.csv"), *(text.encode() for text in _TRAINERS)],
-        read=lambda path: gpureport.read(path.parent / "gpu.csv", training=path),
+        read=lambda path: gpureport.read(path.parent / "gpu.csv", training=path, tz="UTC"),
         file="training.csv",
         prepare=_write_gpu_log,
     ),

@@ -26,17 +26,16 @@ from tests.fuzz.targets.target import SAMPLES, Target
 _SETTINGS = """
 [prices]
 currency = "EUR"
+date = 2026-03-14
 gpu_hour = 2.5
-pue = 1.2
 [[prices.rate]]
 model = "A100"
 gpu_hour = 3
 spot = true
-from = 2026-01-01
 [carbon]
 intensity = 360
 [rules.idle_gap]
-minimum_seconds = 20
+few = 20
 [baseline]
 name = "main"
 [training]
@@ -47,10 +46,10 @@ _POLICY = """
 [[policy]]
 limit = "idle_ratio <= 5 %"
 for = { gpu = [0, 2], step = "night-*", source = "node1*" }
-unless = "tag:user = ann"
+unless = "tag user = ann"
 confidence = "high"
 [[policy]]
-limit = "gpu_utilization_ratio p50 rises <= 3 points"
+limit = "change gpu_utilization_ratio >= -5 points"
 [[acknowledge]]
 finding = "idle_gap"
 reason = "known"
@@ -82,9 +81,15 @@ _SACCT = """JobID|JobIDRaw|JobName|User|Account|Partition|NodeList|Start|End|Sta
 _LABELS = {"name": "base", "step": "0", "params": {"batch_size": 64, "amp": True}, "tags": {"user": "ada"}}
 _LIMITS = (
     *("problem", "idle_ratio <= 5 %", "gpu_utilization_ratio p50 >= 80 %", "no thermal_throttle", "duration >= 10 min"),
-    *("new problem", "idle_ratio rises <= 2 points", "cost <= 3 EUR", "findings:warning <= 3", "param:x = 1"),
+    *(
+        "new problem",
+        "change gpu_seconds_per_1000_work <= 5%",
+        "cost <= 3 EUR",
+        "energy_joules <= 2 kWh",
+        "gpu_memory_used_bytes max <= 40 GiB",
+    ),
 )
-_CONDITIONS = ("tag:user=ann", "ended>=2026-10-14T09:30", "duration>1h30m", "gpus>=8", "name~night", "30d", "param:a!=1")
+_CONDITIONS = ("tag:user=ann", "ended>=2026-10-14T09:30", "duration>1h30m", "gpus>=8", "name~night", "param:a!=1")
 _OPTIONS = (
     option_values.Pair(),
     option_values.Amount(),
