@@ -70,7 +70,7 @@ class Store:
     def _check(marker: Place) -> None:
         try:
             version = int(json.loads(read_stored_file(marker, MOST_SETTINGS_BYTES))["format"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(str(marker), "cannot be read", "restore it or ingest into a new store") from error
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")

@@ -15,6 +15,11 @@ from gpureport.store import atomic_writes
 
 FOLDER = "history"
 _SUFFIX = ".parquet"
+_DAMAGE = (
+    *(OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
+    pa.ArrowException,
+)
+"""What reading a damaged night raises."""
 
 
 class History:
@@ -73,7 +78,7 @@ class History:
     def _read(path: Place) -> NightlyRecord:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
-        except (OSError, ValueError, IndexError, KeyError, TypeError, pa.ArrowException) as error:
+        except _DAMAGE as error:
             what = f"cannot be read as a night ({' '.join(str(error).split())[:120]})"
             raise StoreError(str(path), what, "restore the file, or take it away and record the night again") from error
 
