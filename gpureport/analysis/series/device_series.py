@@ -10,6 +10,7 @@ from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
 from gpureport.analysis.series.array_cache import CACHE, Memo
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.analysis.series.sample_extents import measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
@@ -100,6 +101,10 @@ class DeviceSeries:
         CACHE.keep(self._memo, key, made)
         return made
 
+    def _has_column(self, metric: str) -> bool:
+        # a table makes the list of its names anew each time
+        return metric in self.memoize("column names", lambda: frozenset(self.rows.column_names))
+
     def _column(self, metric: str) -> "pa.ChunkedArray[Any]":
         return self.memoize(("column", metric), lambda: self.rows.column(metric))
 
@@ -159,7 +164,7 @@ class DeviceSeries:
         """Return whether any row holds a plausible value of the metric."""
 
         def check() -> bool:
-            if metric not in self.rows.column_names or self._column(metric).null_count == len(self):
+            if not self._has_column(metric) or self._column(metric).null_count == len(self):
                 return False
             if self.explain_implausibility(metric):
                 return False
@@ -172,7 +177,7 @@ class DeviceSeries:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
 
         def read() -> FloatArray:
-            unknown = self.explain_implausibility(metric) or metric not in self.rows.column_names
+            unknown = self.explain_implausibility(metric) or not self._has_column(metric)
             return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self._column(metric))
 
         return self.memoize(("values", metric), read)
@@ -189,7 +194,7 @@ class DeviceSeries:
 
         An implausible metric counts as not recorded.
         """
-        if metric not in implausible_power.POWER_METRICS or metric not in self.rows.column_names:
+        if metric not in implausible_power.POWER_METRICS or not self._has_column(metric):
             return ""
         return self.memoize(
             ("implausible", metric),
@@ -255,8 +260,8 @@ class DeviceSeries:
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
-    window = Interval(recording.run.started, recording.run.ended)
-    return _build_series(device, recording.rows.rows_of(device.id), window)
+    window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
+    return LATEST.memoize(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
 
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
@@ -290,7 +295,4 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     """Return the series of every device, keyed by device id, in the order of the run."""
-    window = Interval(recording.run.started, recording.run.ended)
-    return {
-        device.id: _build_series(device, recording.rows.rows_of(device.id), window) for device in recording.run.devices
-    }
+    return {device.id: build_device_series(recording, device) for device in recording.run.devices}
