@@ -17,7 +17,7 @@ _CLOSE = 1.0
 _EMPTY = 0.3
 """Share of the height of a box that letters without an accent or a tail leave empty."""
 
-TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftotext")
+TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftoppm", "pdftotext")
 
 needs_poppler = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in TOOLS), reason="needs the tools of poppler-utils"
