@@ -29,11 +29,9 @@ def test_steps_outside_the_recording_do_not_count() -> None:
     """Training that goes on after the last sample of the GPUs."""
     found = find_uncounted_steps(sampled("a", util=BUSY, training=losses(5, 900)))
     assert found is not None
-    assert (round(found.logged), found.counted, found.outside) == (
-        1800,
-        pytest.approx(1198, abs=2),
-        pytest.approx(602, abs=2),
-    )
+    assert found.logged == pytest.approx(1800)
+    assert found.counted == pytest.approx(1198, abs=2)
+    assert found.outside == pytest.approx(602, abs=2)
     assert (found.undated, found.earlier) == (0, 0)
 
 
