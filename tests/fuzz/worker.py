@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -22,6 +23,23 @@ _EVERY = 200
 _MEMORY_MIB = 4096
 _HANG = 120
 """Seconds after which a text is given up on that does not even let itself be interrupted."""
+_VALUE = re.compile(rb'"[^"\n]*"|-?\d[\d.eE+-]*|true|false|null')
+_ODD_VALUES = (
+    *(b"null", b"true", b"-1", b"0", b"0.5", b"1e400", b"NaN", b"9" * 30, b"9" * 400, b"9" * 5000, b"0x" + b"f" * 5000),
+    *(
+        b'""',
+        b'"x"',
+        b'"\\ud800"',
+        b'"\\u0000"',
+        b'"' + b"x" * 300 + b'"',
+        b"[]",
+        b"{}",
+        b"[[",
+        b'[1, "a"]',
+        b"2026-03-14",
+    ),
+)
+"""What JSON, TOML or a table may hold in place of a value."""
 
 if IS_GUIDED:
     atheris: Any = import_module("atheris")
@@ -64,10 +82,13 @@ class Campaign:
 
 
 def mutate(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
-    """Return a text damaged once, or spliced with another."""
+    """Return a text damaged once, with another value, or spliced with another."""
     if chance.random() < 0.1:
         other = chance.choice(seeds)
         return data[: chance.randrange(len(data) + 1)] + other[chance.randrange(len(other) + 1) :]
+    if chance.random() < 0.4 and (values := [*_VALUE.finditer(data)]):
+        found = chance.choice(values)
+        return data[: found.start()] + chance.choice(_ODD_VALUES) + data[found.end() :]
     return chance.choice(MUTATIONS)(data or b"\n", chance)
 
 
