@@ -13,6 +13,7 @@ from gpureport.importers import TrackedReading, join_attached_logs
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracker
 from gpureport.importers.trackers.mlflow import Mlflow
+from gpureport.importers.trackers.mlflow.local.mlflow_database import holds_runs
 from gpureport.importers.trackers.neptune import Neptune
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.recording import Recording
@@ -144,6 +145,18 @@ def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
     connection.close()
     read, _ = _read(Mlflow(), source)
     assert len(read[RUNS[1].id].series) == len(read[RUNS[1].id].run.devices) * 30
+
+
+@pytest.mark.parametrize("byte", [b"\xe1", b"\x00"])
+def test_a_database_whose_schema_is_damaged(tmp_path: Path, byte: bytes) -> None:
+    """SQLite repeats the damaged word, which need not be text."""
+    source = database(tmp_path / "mlflow.db", RUNS)
+    content = source.read_bytes()
+    place = content.lower().index(b"create table runs")
+    source.write_bytes(content[: place + 40] + byte * 3 + content[place + 43 :])
+    assert not holds_runs(source)
+    with pytest.raises(SourceError, match="not an MLflow database"):
+        _read(Mlflow(), source)
 
 
 def test_a_database_does_not_work_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
