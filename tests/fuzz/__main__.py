@@ -8,6 +8,7 @@ time. The exit status is 1 if there was an offence.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,25 +31,27 @@ class Report:
 def run_target(name: str, options: argparse.Namespace, executions: int, seconds: float) -> Report:
     """Run workers until the executions are made or the time is up; one that dies is an offence and has a successor."""
     report, until, number = Report(), time.monotonic() + seconds, 0
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(dir=find_memory_folder()) as place:
         folder = Path(place)
         corpus = options.corpus / name.replace("/", "_") if options.corpus else folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
         while report.executions < executions and time.monotonic() < until and number < options.deaths:
-            out, last = folder / f"out{number}", folder / "last"
+            out, own = folder / f"out{number}", folder / f"own{number}"
+            own.mkdir()
             arguments = {
                 "executions": executions - report.executions,
                 "seconds": until - time.monotonic(),
                 "seed": options.seed + number,
                 "corpus": corpus,
                 "out": out,
-                "last": last,
+                "folder": own,
             }
             words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
             ended = subprocess.run(
                 [sys.executable, "-m", "tests.fuzz.worker", name, *words], capture_output=True, check=False
             )
             take_lines(report, out)
+            last = own / TARGETS[name].file
             if ended.returncode:
                 said = ended.stderr.decode(errors="replace").strip()
                 what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
@@ -57,6 +60,11 @@ def run_target(name: str, options: argparse.Namespace, executions: int, seconds:
                 )
             number += 1
     return report
+
+
+def find_memory_folder() -> str | None:
+    """Return a folder that lies in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of a name of its own in it
 
 
 def take_lines(report: Report, out: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import import_module
@@ -54,10 +53,10 @@ from tests.fuzz.targets import TARGETS  # noqa: E402 - as above
 class Campaign:
     """The executions of one target, and what they found."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        """Make the target's folder."""
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Write what the target needs."""
         self.target = TARGETS[options.target]
-        self._path = prepare(self.target, folder)
+        self._path = prepare(self.target, options.folder)
         self._options = options
         self._until = time.monotonic() + options.seconds
         self._found: set[str] = set()
@@ -65,7 +64,6 @@ class Campaign:
 
     def run(self, data: bytes) -> bool:
         """Give one text to the reader; return whether there is still something to do."""
-        self._options.last.write_bytes(data)
         offence = execute(self.target, self._path, data)
         self.executions += 1
         if offence is not None and offence.where not in self._found:
@@ -135,19 +133,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--last", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=_memory_folder()) as folder:
-        campaign = Campaign(options, Path(folder))
-        if IS_GUIDED:
-            run_guided(campaign, options.seed, options.corpus)
-        else:
-            run_blindly(campaign, options.seed)
-
-
-def _memory_folder() -> str | None:
-    """Return a folder that lies in memory, where there is one."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of a name of its own in it
+    campaign = Campaign(options)
+    if IS_GUIDED:
+        run_guided(campaign, options.seed, options.corpus)
+    else:
+        run_blindly(campaign, options.seed)
 
 
 if __name__ == "__main__":
