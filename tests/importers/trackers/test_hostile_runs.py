@@ -1,9 +1,11 @@
 """A run that somebody broke, or made to break the reader: it is named, and the others of its store are read."""
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from gpureport.importers.trackers.neptune import Neptune
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.recording import Recording
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
-from tests.importers.trackers.neptune import folders
+from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 
 RUNS = [Made(id=run_id(n), name=f"run{n}", series=monitored(range(0, 30_000, 1000))) for n in (1, 2)]
@@ -213,3 +215,17 @@ def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
         os.mkfifo(log) if how == "named pipe" else log.symlink_to("/etc/passwd")
     read, faults = _read(Neptune(), source)
     assert ([key.split()[-1] for key in read], len(faults)) == ([other], 1)
+
+
+@pytest.mark.parametrize("word", [b"attribute_path", b"OPT-1", b"float_series", b"schema"])
+def test_a_damaged_word_of_an_export(tmp_path: Path, word: bytes) -> None:
+    """Names of columns, texts and their least and greatest need not be text; each place is damaged in turn."""
+    path = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[90.0] * 20])))
+    content = path.read_bytes()
+    places = [found.start() for found in re.finditer(re.escape(word), content)]
+    assert places
+    for place in places:
+        for byte in (b"\xff", b"x"):
+            path.write_bytes(content[: place + 1] + byte + content[place + 2 :])
+            with suppress(SourceError):
+                _read(Neptune(), path)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
@@ -59,7 +58,7 @@ def survey_parts(parts: Iterable[Part], rows: dict[Key, RunRows], faults: list[S
                 keys |= dict.fromkeys(_survey_row_group(file, number, part.path, rows))
         except SourceError as error:
             faults.append(error)
-        except (OSError, pa.ArrowException) as error:
+        except export_files.DAMAGE as error:
             faults.append(export_files.damaged_error(part.path, error))
     return keys
 
@@ -78,7 +77,7 @@ def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: 
             found.points[name] += file.metadata.row_group(number).num_rows
         yield project, run
         return
-    table = file.read_row_group(number, columns=KINDS)
+    table = export_files.read_rows(file, number, KINDS)
     (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = (
         encode_texts(table, name) for name in KINDS
     )
@@ -104,7 +103,7 @@ def _single_series(file: parquet.ParquetFile, number: int) -> list[str] | None:
     places = {group.column(place).path_in_schema: place for place in range(group.num_columns)}
     found = []
     for name in KINDS:
-        bounds = group.column(places[name]).statistics
+        bounds = group.column(places[name]).statistics if name in places else None
         if bounds is None or not bounds.has_min_max or bounds.null_count or bounds.min != bounds.max:
             return None
         found.append(str(bounds.min))
