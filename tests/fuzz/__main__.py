@@ -9,15 +9,15 @@ time. The exit status is 1 if there was an offence.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.worker import TARGETS, Work, work_through
 
 
 @dataclass(slots=True)
@@ -30,36 +30,41 @@ class Report:
 
 def run_target(name: str, options: argparse.Namespace, executions: int, seconds: float) -> Report:
     """Run workers until the executions are made or the time is up; one that dies is an offence and has a successor."""
-    report, until, number = Report(), time.monotonic() + seconds, 0
+    report, until = Report(), time.monotonic() + seconds
     with tempfile.TemporaryDirectory(dir=find_memory_folder()) as place:
         folder = Path(place)
         corpus = options.corpus / name.replace("/", "_") if options.corpus else folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
-        while report.executions < executions and time.monotonic() < until and number < options.deaths:
-            out, own = folder / f"out{number}", folder / f"own{number}"
+        for number in range(options.deaths):
+            if report.executions >= executions or time.monotonic() >= until:
+                break
+            own = folder / f"own{number}"
             own.mkdir()
-            arguments = {
-                "executions": executions - report.executions,
-                "seconds": until - time.monotonic(),
-                "seed": options.seed + number,
-                "corpus": corpus,
-                "out": out,
-                "folder": own,
-            }
-            words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-            ended = subprocess.run(
-                [sys.executable, "-m", "tests.fuzz.worker", name, *words], capture_output=True, check=False
+            work = Work(
+                target=name,
+                executions=executions - report.executions,
+                until=until,
+                seed=options.seed + number,
+                folder=own,
+                corpus=corpus,
+                out=folder / f"out{number}",
             )
-            take_lines(report, out)
-            last = own / TARGETS[name].file
-            if ended.returncode:
-                said = ended.stderr.decode(errors="replace").strip()
-                what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
-                report.offences.setdefault(
-                    f"died: {what[:120]}", (said[-2000:], last.read_bytes() if last.exists() else b"")
-                )
-            number += 1
+            # forked, since loading and instrumenting everything takes longer than many a reader is given
+            worker = get_context("fork").Process(target=work_through, args=[work])
+            worker.start()
+            worker.join()
+            take_lines(report, work.out)
+            if worker.exitcode:
+                add_death(report, work, worker.exitcode)
     return report
+
+
+def add_death(report: Report, work: Work, code: int) -> None:
+    """Add the death of a worker as an offence, with the text it died of."""
+    said = work.out.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip()
+    what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
+    last = work.folder / TARGETS[work.target].file
+    report.offences[f"died with {code}: {what[:120]}"] = said[-2000:], last.read_bytes() if last.exists() else b""
 
 
 def find_memory_folder() -> str | None:
