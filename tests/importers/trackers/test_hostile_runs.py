@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -229,3 +231,30 @@ def test_a_damaged_word_of_an_export(tmp_path: Path, word: bytes) -> None:
             path.write_bytes(content[: place + 1] + byte + content[place + 2 :])
             with suppress(SourceError):
                 _read(Neptune(), path)
+
+
+_FLIP = """
+import sys
+from pathlib import Path
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.trackers.neptune import Neptune
+
+path = Path(sys.argv[1])
+content = path.read_bytes()
+footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for place in range(footer, footer + 130):
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    try:
+        Neptune().runs(str(path), Selection())
+    except SourceError:
+        pass
+print("alive")
+"""
+
+
+def test_a_flipped_bit_of_an_export_ends_no_process(tmp_path: Path) -> None:
+    """Whether a column may be null decides what the statistics hold; Arrow ended the process where they differ."""
+    path = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[90.0] * 20])))
+    ended = subprocess.run([sys.executable, "-c", _FLIP, str(path)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
