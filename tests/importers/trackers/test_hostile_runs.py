@@ -203,6 +203,17 @@ def test_a_line_that_is_no_operation_is_named(tmp_path: Path, line: int) -> None
         Operations(tmp_path).read(tmp_path / "data-1.log")
 
 
+@pytest.mark.parametrize("time", ["1e400", "9" * 400, "-1", '"x"', "NaN"])
+def test_a_time_that_is_none_dates_no_operation(tmp_path: Path, time: str) -> None:
+    """A whole number of JSON may be larger than any other."""
+    (tmp_path / "data-1.log").write_text(
+        '{"obj": {"type": "AssignInt", "path": ["b"], "value": 1}, "version": 6, "at": ' + time + "}\n"
+    )
+    found = Operations(tmp_path)
+    found.read(tmp_path / "data-1.log")
+    assert (found.scalars, found.first) == ({"b": 1}, None)
+
+
 @pytest.mark.parametrize("how", ["damaged line", "named pipe", "link out"])
 def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
     """The other run in the folder is read."""
