@@ -7,10 +7,16 @@ from gpureport.redaction import redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
+_MOST = 4000
+"""Characters of each part of an error: what a person gave is repeated in it, however long that was."""
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
 class GpureportError(Exception):
@@ -24,7 +30,7 @@ class GpureportError(Exception):
 
     def __init__(self, where: str, what: str, hint: str) -> None:
         """Keep the three parts; their joined form is the exception's text. Copies are named by their URLs."""
-        where, what, hint = (redact_text(name_by_url(text)) for text in (where, what, hint))
+        where, what, hint = (_shorten(redact_text(name_by_url(text))) for text in (where, what, hint))
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what

@@ -8,15 +8,16 @@ time. The exit status is 1 if there was an offence.
 
 import argparse
 import json
-import subprocess
+import os
 import sys
 import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.worker import TARGETS, Work, work_through
 
 
 @dataclass(slots=True)
@@ -29,34 +30,46 @@ class Report:
 
 def run_target(name: str, options: argparse.Namespace, executions: int, seconds: float) -> Report:
     """Run workers until the executions are made or the time is up; one that dies is an offence and has a successor."""
-    report, until, number = Report(), time.monotonic() + seconds, 0
-    with tempfile.TemporaryDirectory() as place:
+    report, until = Report(), time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(dir=find_memory_folder()) as place:
         folder = Path(place)
         corpus = options.corpus / name.replace("/", "_") if options.corpus else folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
-        while report.executions < executions and time.monotonic() < until and number < options.deaths:
-            out, last = folder / f"out{number}", folder / "last"
-            arguments = {
-                "executions": executions - report.executions,
-                "seconds": until - time.monotonic(),
-                "seed": options.seed + number,
-                "corpus": corpus,
-                "out": out,
-                "last": last,
-            }
-            words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-            ended = subprocess.run(
-                [sys.executable, "-m", "tests.fuzz.worker", name, *words], capture_output=True, check=False
+        for number in range(options.deaths):
+            if report.executions >= executions or time.monotonic() >= until:
+                break
+            own = folder / f"own{number}"
+            own.mkdir()
+            work = Work(
+                target=name,
+                executions=executions - report.executions,
+                until=until,
+                seed=options.seed + number,
+                folder=own,
+                corpus=corpus,
+                out=folder / f"out{number}",
             )
-            take_lines(report, out)
-            if ended.returncode:
-                said = ended.stderr.decode(errors="replace").strip()
-                what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
-                report.offences.setdefault(
-                    f"died: {what[:120]}", (said[-2000:], last.read_bytes() if last.exists() else b"")
-                )
-            number += 1
+            # forked, since loading and instrumenting everything takes longer than many a reader is given
+            worker = get_context("fork").Process(target=work_through, args=[work])
+            worker.start()
+            worker.join()
+            take_lines(report, work.out)
+            if worker.exitcode:
+                add_death(report, work, worker.exitcode)
     return report
+
+
+def add_death(report: Report, work: Work, code: int) -> None:
+    """Add the death of a worker as an offence, with the text it died of."""
+    said = work.out.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip()
+    what = next((line for line in said.splitlines() if "ERROR" in line), said[-300:])
+    last = work.folder / TARGETS[work.target].file
+    report.offences[f"died with {code}: {what[:120]}"] = said[-2000:], last.read_bytes() if last.exists() else b""
+
+
+def find_memory_folder() -> str | None:
+    """Return a folder that lies in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of a name of its own in it
 
 
 def take_lines(report: Report, out: Path) -> None:

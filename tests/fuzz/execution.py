@@ -17,8 +17,8 @@ PATIENCE = 5.0
 """Seconds of the processor after which a reader is held to be endless."""
 LARGEST = 110_000
 """Bytes of a text at most."""
-_LONGEST = 100_000
-"""Characters of an error at most; a name in it may be as long as the text it comes from."""
+_LONGEST = 15_000
+"""Characters of an error at most."""
 _ROOT = Path(__file__).parents[2]
 
 

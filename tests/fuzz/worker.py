@@ -1,20 +1,19 @@
-"""Gives texts to one reader in a process of its own, guided by coverage where atheris is installed.
+"""Gives texts to one reader in a process of its own, guided by coverage where atheris is installed."""
 
-What comes out is written line by line: an offence as it is found, and how many executions there were.
-"""
-
-import argparse
 import json
 import os
 import random
+import re
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+__all__ = ["TARGETS", "Work", "mutate", "work_through"]
 
 IS_GUIDED = find_spec("atheris") is not None
 _EVERY = 200
@@ -22,6 +21,23 @@ _EVERY = 200
 _MEMORY_MIB = 4096
 _HANG = 120
 """Seconds after which a text is given up on that does not even let itself be interrupted."""
+_VALUE = re.compile(rb'"[^"\n]*"|-?\d[\d.eE+-]*|true|false|null')
+_ODD_VALUES = (
+    *(b"null", b"true", b"-1", b"0", b"0.5", b"1e400", b"NaN", b"9" * 30, b"9" * 400, b"9" * 5000, b"0x" + b"f" * 5000),
+    *(
+        b'""',
+        b'"x"',
+        b'"\\ud800"',
+        b'"\\u0000"',
+        b'"' + b"x" * 300 + b'"',
+        b"[]",
+        b"{}",
+        b"[[",
+        b'[1, "a"]',
+        b"2026-03-14",
+    ),
+)
+"""What JSON, TOML or a table may hold in place of a value."""
 
 if IS_GUIDED:
     atheris: Any = import_module("atheris")
@@ -33,41 +49,65 @@ from tests.fuzz.mutations import MUTATIONS  # noqa: E402 - as above
 from tests.fuzz.targets import TARGETS  # noqa: E402 - as above
 
 
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a worker is to do.
+
+    Attributes:
+        target: name of the target.
+        executions: how many texts it gives to the reader at most.
+        until: when it ends at the latest, by the monotonic clock.
+        seed: another gives other texts.
+        folder: an empty folder, in which the reader's input lies.
+        corpus: folder of texts that reach new code.
+        out: file it writes to, line by line: offences as they are found, and how many executions there were.
+    """
+
+    target: str
+    executions: int
+    until: float
+    seed: int
+    folder: Path
+    corpus: Path
+    out: Path
+
+
 class Campaign:
     """The executions of one target, and what they found."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        """Make the target's folder."""
-        self.target = TARGETS[options.target]
-        self._path = prepare(self.target, folder)
-        self._options = options
-        self._until = time.monotonic() + options.seconds
+    def __init__(self, work: Work) -> None:
+        """Write what the target needs."""
+        self.target = TARGETS[work.target]
+        self._path = prepare(self.target, work.folder)
+        self._work = work
         self._found: set[str] = set()
-        self.executions = 0
+        self._executions = 0
 
     def run(self, data: bytes) -> bool:
         """Give one text to the reader; return whether there is still something to do."""
-        self._options.last.write_bytes(data)
         offence = execute(self.target, self._path, data)
-        self.executions += 1
+        self._executions += 1
         if offence is not None and offence.where not in self._found:
             self._found.add(offence.where)
             self._tell(where=offence.where, what=offence.what, data=data.hex())
-        done = self.executions >= self._options.executions or time.monotonic() >= self._until
-        if done or self.executions % _EVERY == 0:
-            self._tell(executions=self.executions)
+        done = self._executions >= self._work.executions or time.monotonic() >= self._work.until
+        if done or self._executions % _EVERY == 0:
+            self._tell(executions=self._executions)
         return not done
 
     def _tell(self, **content: object) -> None:
-        with self._options.out.open("a", encoding="utf-8") as file:
+        with self._work.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(content) + "\n")
 
 
 def mutate(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
-    """Return a text damaged once, or spliced with another."""
+    """Return a text damaged once, with another value, or spliced with another."""
     if chance.random() < 0.1:
         other = chance.choice(seeds)
         return data[: chance.randrange(len(data) + 1)] + other[chance.randrange(len(other) + 1) :]
+    if chance.random() < 0.4 and (values := [*_VALUE.finditer(data)]):
+        found = chance.choice(values)
+        return data[: found.start()] + chance.choice(_ODD_VALUES) + data[found.end() :]
     return chance.choice(MUTATIONS)(data or b"\n", chance)
 
 
@@ -101,33 +141,18 @@ def run_guided(campaign: Campaign, seed: int, corpus: Path) -> None:
         return mutate(data, chance, campaign.target.seeds)[:most]
 
     flags = [f"-max_len={LARGEST}", f"-seed={seed + 1}", f"-rss_limit_mb={_MEMORY_MIB}", f"-timeout={_HANG}"]
-    atheris.Setup([sys.argv[0], *flags, "-close_fd_mask=1", "-verbosity=0", str(corpus)], run, custom_mutator=change)
+    atheris.Setup([sys.argv[0], *flags, str(corpus)], run, custom_mutator=change)
     atheris.Fuzz()
 
 
-def main() -> None:
-    """Read the options and begin."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", choices=TARGETS)
-    parser.add_argument("--executions", type=int, required=True)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--corpus", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--last", type=Path, required=True)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=_memory_folder()) as folder:
-        campaign = Campaign(options, Path(folder))
-        if IS_GUIDED:
-            run_guided(campaign, options.seed, options.corpus)
-        else:
-            run_blindly(campaign, options.seed)
-
-
-def _memory_folder() -> str | None:
-    """Return a folder that lies in memory, where there is one."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a folder of a name of its own in it
-
-
-if __name__ == "__main__":
-    main()
+def work_through(work: Work) -> None:
+    """Do it, in a process of its own."""
+    # libFuzzer is as talkative as the reader
+    with work.out.with_suffix(".err").open("wb") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    campaign = Campaign(work)
+    if IS_GUIDED:
+        run_guided(campaign, work.seed, work.corpus)
+    else:
+        run_blindly(campaign, work.seed)

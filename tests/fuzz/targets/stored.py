@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import gpureport
+from gpureport.errors import SettingsError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.night_history import History
@@ -17,6 +19,7 @@ from gpureport.record_folder import SCHEMA as RECORDED
 from gpureport.record_folder import read_run_file
 from gpureport.report.formats.json import comparison_json
 from gpureport.store import Store
+from gpureport.store.run_selection import RunSelection, parse_condition, parse_since
 from gpureport.store.stored_names import list_stored_names
 from tests.fuzz.targets.target import Target
 from tests.importers.written_logs import log
@@ -24,6 +27,14 @@ from tests.nightly.made import night, part
 
 _EARLIER_KEYS = ("importer_version", "columns", "run")
 """What a `run.json` holds that was written before there were checksums."""
+_CONDITIONS = (
+    "tag:by=hand",
+    "ended>=2026-10-14T09:30",
+    "duration>1h30m",
+    "gpus>=8",
+    "name~night",
+    "param:batch_size!=1",
+)
 _RECORDED = {
     "schema": RECORDED,
     "command": ["python", "train.py"],
@@ -90,6 +101,14 @@ def _name_of_run(path: Path) -> None:
     Store(path.parent / "store").named(path.read_bytes().decode(errors="replace"))
 
 
+def _select_runs(path: Path) -> None:
+    text = path.read_bytes().decode(errors="surrogateescape")
+    with suppress(SettingsError):
+        conditions = (parse_since(text, 1_773_480_413_000_000),)
+        Store(path.parent / "store").select(RunSelection(conditions=conditions))
+    Store(path.parent / "store").select(RunSelection(conditions=(parse_condition(text),)))
+
+
 def _read_night(path: Path) -> None:
     """Read a night under the name that its content asks for, so that not each ends there."""
     content, folder = path.read_bytes(), path.parent / "history"
@@ -139,6 +158,12 @@ TARGETS = (
     _target("series of a store", "hardware.parquet"),
     _target("series without a checksum", "hardware.parquet", checked=False),
     Target(name="name of a run", make_seeds=lambda: [b"old"], read=_name_of_run, prepare=_write_store),
+    Target(
+        name="conditions on runs",
+        make_seeds=lambda: [text.encode() for text in _CONDITIONS],
+        read=_select_runs,
+        prepare=_write_store,
+    ),
     Target(name="night of a history", make_seeds=_make_nights, read=_read_night),
     Target(name="JSON of a comparison", make_seeds=_make_comparison, read=_read_comparison),
     Target(

@@ -14,13 +14,11 @@ from gpureport.checks.policy_settings import read_baseline_name, read_policy
 from gpureport.cli.options import option_values
 from gpureport.cli.runs.step_file import read_step_file
 from gpureport.comparison.training.training_goals import read_goals
-from gpureport.errors import SettingsError
 from gpureport.importers.labelling.label_file import read_label_files
 from gpureport.importers.labelling.label_table import LabelTable
 from gpureport.importers.protocol.column_map import read_column_map
 from gpureport.importers.trackers.neptune_hardware.name_map import read_name_map
 from gpureport.settings import read_settings
-from gpureport.store.run_selection import parse_condition, parse_since
 from tests.fuzz.targets.target import SAMPLES, Target
 
 _SETTINGS = """
@@ -89,7 +87,6 @@ _LIMITS = (
         "gpu_memory_used_bytes max <= 40 GiB",
     ),
 )
-_CONDITIONS = ("tag:user=ann", "ended>=2026-10-14T09:30", "duration>1h30m", "gpus>=8", "name~night", "param:a!=1")
 _OPTIONS = (
     option_values.Pair(),
     option_values.Amount(),
@@ -118,12 +115,6 @@ def _read_settings(path: Path) -> None:
 def _read_text(path: Path) -> str:
     # what a shell hands over
     return path.read_bytes().decode(errors="surrogateescape")
-
-
-def _read_conditions(path: Path) -> None:
-    with suppress(SettingsError):
-        parse_since(_read_text(path), 1_773_480_413_000_000)
-    parse_condition(_read_text(path))
 
 
 def _read_options(path: Path) -> None:
@@ -159,6 +150,5 @@ TARGETS = (
         read=lambda path: read_label_files(path.parent / "gpu.csv", [path]),
         file="gpu.csv.json",
     ),
-    Target(name="conditions", make_seeds=lambda: [text.encode() for text in _CONDITIONS], read=_read_conditions),
     Target(name="options", make_seeds=lambda: [text.encode() for text in _VALUES], read=_read_options),
 )

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from gpureport.data_quality import Rejected
 from gpureport.errors import SourceError
@@ -23,6 +22,9 @@ from gpureport.importers.trackers.neptune.exports.export_rows import (
 )
 from gpureport.importers.trackers.neptune.exports.export_survey import RowGroup, RunRows, survey_parts
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NAMED = 5
 """Most runs that a message names."""
@@ -151,8 +153,8 @@ class ExportedRun:
                 if each.scalars if names is None else each.numbers:
                     wanted = whole if names is None else _columns_to_read(each, names)
                     try:
-                        yield file.read_row_group(each.number, columns=wanted), each
-                    except (OSError, pa.ArrowException) as error:
+                        yield export_files.read_rows(file, each.number, wanted), each
+                    except export_files.DAMAGE as error:
                         raise export_files.damaged_error(path, error) from error
 
     def contents(self) -> list[RunContent]:
