@@ -8,7 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-NOT_AUDITED = "not audited: the service of pip-audit cannot be reached from here, so nothing is known of vulnerabilities"
+NOT_AUDITED = (
+    "not audited: the service of pip-audit cannot be reached from here, so nothing is known of vulnerabilities"
+)
 
 
 def main() -> int:
