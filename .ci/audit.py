@@ -25,7 +25,8 @@ def main() -> int:
     for package, fault in found:
         mended = ", ".join(fault["fix_versions"]) or "no version yet"
         print(f"{package['name']} {package['version']}: {fault['id']}, mended in {mended}")
-    print(f"{len(audited)} of {len(packages)} packages audited, {len(found)} known vulnerabilities")
+    noun = "vulnerability" if len(found) == 1 else "vulnerabilities"
+    print(f"{len(audited)} of {len(packages)} packages audited, {len(found)} known {noun}")
     return bool(found)
 
 
