@@ -8,7 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-NOT_AUDITED = "not audited: the service of pip-audit cannot be reached from here, so nothing is known of vulnerabilities"
+NOT_AUDITED = (
+    "not audited: the service of pip-audit cannot be reached from here, so nothing is known of vulnerabilities"
+)
 
 
 def main() -> int:
@@ -23,7 +25,8 @@ def main() -> int:
     for package, fault in found:
         mended = ", ".join(fault["fix_versions"]) or "no version yet"
         print(f"{package['name']} {package['version']}: {fault['id']}, mended in {mended}")
-    print(f"{len(audited)} of {len(packages)} packages audited, {len(found)} known vulnerabilities")
+    noun = "vulnerability" if len(found) == 1 else "vulnerabilities"
+    print(f"{len(audited)} of {len(packages)} packages audited, {len(found)} known {noun}")
     return bool(found)
 
 

@@ -189,7 +189,7 @@ def check_page(page: Path, folder: Path) -> None:
             )
 
 
-def _mark_slow(page: Path) -> pytest.ParameterSet:
+def _mark_slow(page: Path) -> "pytest.ParameterSet":
     name = page.relative_to(ROOT).as_posix()
     return pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
 
