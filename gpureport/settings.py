@@ -10,7 +10,7 @@ from gpureport.regular_files import UnsafeFileError, read_small_text
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 

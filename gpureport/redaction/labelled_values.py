@@ -26,7 +26,7 @@ _LONGEST_WORD = 64
 _TELLING_VALUE = "n0-setting"
 """A value that is a secret after every name that allows one."""
 
-_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]{1,100})(?P=quote)\s*:\s*"
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\-/ ]{1,100})(?P=quote)\s*:\s*"
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
 _CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")

@@ -21,6 +21,7 @@ _GROUPS = {
     "cli": "Commands and options",
     "api": "Commands and options",
     "settings.py": "Settings, rules and prices",
+    "secret_settings.py": "Settings, rules and prices",
     "checks": "Settings, rules and prices",
     "analysis": "Settings, rules and prices",
     "report/explain": "Settings, rules and prices",
