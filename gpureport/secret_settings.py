@@ -37,18 +37,17 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
-            raise section.wrong(
-                key, f"text {place} of {key} {reason}", "write letters as they are, and * for any others"
-            )
+            what = f"text {place} of {key} cannot be used: {reason}"
+            raise section.wrong(key, what, "write letters as they are, and * for any others")
     return texts
 
 
 def _find_flaw(text: str, fewest: int) -> str:
     """Return what is wrong with a name or a pattern; empty where nothing is."""
     if len(text) > LONGEST_SECRET_PATTERN:
-        return f"is longer than {LONGEST_SECRET_PATTERN} letters"
+        return f"longer than {LONGEST_SECRET_PATTERN} letters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "holds a blank, a quote, or a sign of a regular expression"
+        return "it holds a blank, a quote, or a sign of a regular expression"
     if len(text.replace(STAR, "")) < fewest:
-        return f"is too short: it needs {fewest} letters besides *"
+        return f"too short, it needs {fewest} letters besides *"
     return ""

@@ -30,12 +30,12 @@ def test_names_and_patterns() -> None:
         ({"words": []}, "unknown key 'words' in [secrets]"),
         (
             {"patterns": ["corp-*", "(a+)+$hunter2"]},
-            "text 2 of patterns holds a blank, a quote, or a sign of a",
+            "text 2 of patterns cannot be used: it holds a blank, a quote, or a",
         ),
-        ({"patterns": ["two words"]}, "text 1 of patterns holds a blank"),
-        ({"patterns": ["***x**"]}, "text 1 of patterns is too short: it needs 4 letters besides *"),
-        ({"names": ["*"]}, "text 1 of names is too short: it needs 2 letters besides *"),
-        ({"names": ["a" * (LONGEST_SECRET_PATTERN + 1)]}, "text 1 of names is longer than 100 letters"),
+        ({"patterns": ["two words"]}, "text 1 of patterns cannot be used: it holds a blank"),
+        ({"patterns": ["***x**"]}, "text 1 of patterns cannot be used: too short, it needs 4 letters besides *"),
+        ({"names": ["*"]}, "text 1 of names cannot be used: too short, it needs 2 letters besides *"),
+        ({"names": ["a" * (LONGEST_SECRET_PATTERN + 1)]}, "text 1 of names cannot be used: longer than 100 letters"),
         ({"names": ["ab"] * (MOST_SECRET_PATTERNS + 1)}, "names holds 101 texts, at most 100 are taken"),
     ],
 )
