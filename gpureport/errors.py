@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
-from gpureport.redaction import redact_text
+from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
@@ -106,5 +106,5 @@ def _in_one_line(error: Exception) -> str:
     ]
     line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
-    detail = f": {text[:_LONGEST]}" if text else ""
+    detail = f": {redact_start(text, _LONGEST)}" if text else ""
     return f"internal error ({type(error).__name__}{line}{detail})"

@@ -31,6 +31,8 @@ DEEPEST_FOLDER = 40
 """Folders below one that is searched for logs or runs."""
 MOST_FILES = 200_000
 """Files and folders that are looked at in a folder."""
+MOST_SECRET_PATTERNS, LONGEST_SECRET_PATTERN = 100, 100
+"""Names, and patterns, of `[secrets]`, and letters of each."""
 MOST_LABELS = 10_000
 """Params, or tags, of a run of a tracker."""
 MOST_ANSWER_BYTES = 256 * _MIB
@@ -66,6 +68,11 @@ LIMITS = (
         what="Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
         most=f"{_bytes(MOST_SETTINGS_BYTES)} each",
         beyond="refused; shorten the file",
+    ),
+    Limit(
+        what="Names, and patterns, of `[secrets]` in the settings",
+        most=f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
+        beyond="refused; let one with `*` stand for several",
     ),
     Limit(
         what="Files of points or operations of a tracker's run",

@@ -7,6 +7,6 @@ one of `names`; `docs/reference/secrets.md` is made from both.
 
 from gpureport.redaction.command_lines import hide_secret_value, hide_secrets
 from gpureport.redaction.forms import HIDDEN
-from gpureport.redaction.texts import redact_pairs, redact_text
+from gpureport.redaction.texts import redact_pairs, redact_start, redact_text, redact_value
 
-__all__ = ["HIDDEN", "hide_secret_value", "hide_secrets", "redact_pairs", "redact_text"]
+__all__ = ["HIDDEN", "hide_secret_value", "hide_secrets", "redact_pairs", "redact_start", "redact_text", "redact_value"]

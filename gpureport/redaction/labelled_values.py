@@ -14,6 +14,8 @@ _KEYED = re.compile(r"(?<![\w.\-])([\w.\-]++)\\{0,4}[\"'][ \t]{0,4}:[ \t]{0,4}")
 _HEADED = re.compile(r"(?<![\w.\-])([A-Za-z][\w.\-]*+)[ \t]{0,4}:[ \t]{0,4}(?![:/])")
 _OPTION = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
 _VALUE = re.compile(r"\\{0,4}\"[^\"]*(?:\"|$)|\\{0,4}'[^']*(?:'|$)|[^\s,;&\"']+")
+_AFTER_VALUE = ":.)]}`"
+"""What may follow a value without quotes in a sentence."""
 _LINE = re.compile(r"[^\r\n\"']+")
 _OPENING = re.compile(r"\\*[\"']")
 _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
@@ -24,7 +26,7 @@ _LONGEST_WORD = 64
 _TELLING_VALUE = "n0-setting"
 """A value that is a secret after every name that allows one."""
 
-_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\- ]{1,100})(?P=quote)\s*:\s*"
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\-/ ]{1,100})(?P=quote)\s*:\s*"
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
 _CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")
@@ -67,9 +69,10 @@ def _hide_after(label: re.Pattern[str], text: str, judge: Judge) -> str:
             value = pattern.match(text, place)
             opening = _OPENING.match(value.group()) if value else None
             quote = opening.group() if opening else ""
-            if value and judge(found[1], value.group()[len(quote) :].rstrip("\\\"'")):
+            secret = value.group()[len(quote) :].rstrip("\\\"'" if quote else _AFTER_VALUE) if value else ""
+            if value and not secret.startswith(HIDDEN) and judge(found[1], secret):
                 parts += [text[end:place], quote, HIDDEN, quote]
-                place = end = value.end()
+                place = end = value.end() if quote else place + len(secret)
         found = label.search(text, place)
     return "".join([*parts, text[end:]]) if parts else text
 

@@ -1,5 +1,6 @@
 """Any text, and params and tags, without their secrets."""
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -8,6 +9,9 @@ from gpureport.redaction.forms import HIDDEN, hide_forms, hide_random, hide_sche
 from gpureport.redaction.labelled_values import hide_assigned, hide_headed, hide_json
 from gpureport.redaction.names import is_secret, may_look_random
 
+_NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
+_LOOKED_BEYOND = 2000
+"""Letters behind those that are shown: as many as a user with a password has."""
 _LONGEST_KEPT = 1000
 """Letters of a text whose result is kept, as most texts come again and again; a line of a log may have a million."""
 
@@ -30,12 +34,23 @@ def _redact(text: str) -> str:
     return hide_forms(hide_headed(hide_assigned(hide_json(text))))
 
 
+def redact_start(text: str, longest: int) -> str:
+    """Return the beginning of a text, of so many letters at most, as `redact_text` does.
+
+    A secret that is cut shows no longer what it is, so that it is replaced before.
+    """
+    return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
+
+
 def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return params or tags without the values that are secrets by their name or their form."""
-    return tuple((redact_text(name), _redact_value(name, value)) for name, value in pairs)
+    return tuple((redact_text(name), redact_value(name, value)) for name, value in pairs)
 
 
-def _redact_value(name: str, value: str) -> str:
+def redact_value(name: str, value: str) -> str:
+    """Return the value of a param or tag, `***` where its name tells a secret, and without those it holds."""
+    if _NUMBER.fullmatch(value):
+        return HIDDEN if is_secret(name, value) else value
     if is_secret(name, value):
         return HIDDEN
     text = redact_text(value)

@@ -13,6 +13,7 @@ from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
+from gpureport.redaction.tables import redact_column, redact_extra_columns
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
@@ -93,7 +94,7 @@ class Store:
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=series_sha256,
-                training_sha256=self._write_training(reading.training(), folder / _TRAINING),
+                training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
                 source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
@@ -117,7 +118,7 @@ class Store:
         try:
             for batch in reading.batches():
                 with atomic_writes.raise_store_errors(self.folder):
-                    writer.add(batch)
+                    writer.add(redact_extra_columns(batch))
             run = reading.run()
             with atomic_writes.raise_store_errors(self.folder):
                 return writer.close([device.id for device in run.devices], reading.renamed()), run

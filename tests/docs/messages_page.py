@@ -23,6 +23,7 @@ _GROUPS = {
     "api": "Commands and options",
     "settings.py": "Settings, rules and prices",
     "toml_files.py": "Settings, rules and prices",
+    "secret_settings.py": "Settings, rules and prices",
     "checks": "Settings, rules and prices",
     "analysis": "Settings, rules and prices",
     "report/explain": "Settings, rules and prices",

@@ -57,6 +57,7 @@ NOT_RUN = {
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",
     "[baseline]": "tests/docs/test_pages.py",
+    "[secrets]": "tests/cli/test_own_secrets.py",
     "apiVersion": "a cluster: tests/docs/test_blocks.py parses it",
     "env:": "a cluster, as above",
     "echo 'command -v": "tests/cli/test_completion.py",
