@@ -97,6 +97,16 @@ class InternalError(GpureportError):
         return redact_text("".join(traceback.format_exception(self._error)))
 
 
+def find_refusal(error: BaseException) -> OSError | None:
+    """Return why the system did not let a file be read, which lies behind an error; None where the file is missing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return None if isinstance(cause, FileNotFoundError | NotADirectoryError) else cause
+        cause = cause.__cause__
+    return None
+
+
 def _in_one_line(error: Exception) -> str:
     """Return an exception with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails

@@ -55,8 +55,11 @@ def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above
         return sum(map(_count_bytes, value))
     if isinstance(value, pa.ChunkedArray):
         return int(value.nbytes)
-    kind: type[object] = type(value)
-    return sum([_count_bytes(getattr(value, name)) for name in _list_fields(kind)])
+    kind: Any = type(value)
+    size = 0
+    for name in _list_fields(kind):
+        size += _count_bytes(getattr(value, name))
+    return size
 
 
 @cache

@@ -30,6 +30,7 @@ WINDOW_SHIFT_SECONDS = 0.5
 
 _NEAR_EDGE_INTERVALS = 1.5
 _LONE_SECONDS = 1.0
+_MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,8 +92,8 @@ class DeviceSeries:
 
         It may depend on this device alone. Arrays become read-only.
         """
-        if key in self._memo:
-            found: T = self._memo[key]
+        found: T = self._memo.get(key, _MISSING)
+        if found is not _MISSING:
             return found
         made = make()
         for array in made if isinstance(made, tuple) else (made,):
@@ -164,14 +165,14 @@ class DeviceSeries:
         """Return whether any row holds a plausible value of the metric."""
 
         def check() -> bool:
-            if not self._has_column(metric) or self._column(metric).null_count == len(self):
+            if self._column(metric).null_count == len(self):
                 return False
             if self.explain_implausibility(metric):
                 return False
             # most metrics hold a value from the first row on
             return not np.isnan(self.values(metric)[0]) or bool(self.known_rows(metric).any())
 
-        return self.memoize(("recorded", metric), check)
+        return self._has_column(metric) and self.memoize(("recorded", metric), check)
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
@@ -212,8 +213,12 @@ class DeviceSeries:
 
     def measured_refresh_period(self, metric: str) -> float | None:
         """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
-        others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
-        return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
+
+        def find() -> float | None:
+            others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
+            return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
+
+        return self.memoize(("refresh period", metric), find)
 
     def refresh_period(self, metric: str) -> float | None:
         """Return the seconds between two readings of the metric, at least; None where they are not known.
