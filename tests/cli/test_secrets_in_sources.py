@@ -295,3 +295,77 @@ def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Ex
     exits.collect_files()
     assert exits.find_leaks(planter) == []
     assert len(planter.places) > 50
+
+
+def _write_right_files(folder: Path, planter: Planter) -> None:
+    """Write settings, steps, and a map that are right, with secrets in what they let people write freely."""
+    shaped = planter.plant_shaped
+    settings = f"""
+[prices]
+currency = "EUR"
+date = "2026-01-02"
+[[prices.rate]]
+gpu_hour = 2.5
+provider = "{shaped("provider of a price")}"
+[[prices.rate]]
+gpu_hour = 2.0
+[carbon]
+intensity = 380
+source = "see {shaped("source of an intensity")}"
+[[policy]]
+limit = "idle_ratio <= 0.001%"
+[[policy]]
+limit = "no startup_idle"
+[[acknowledge]]
+finding = "idle_gap"
+reason = "see {shaped("reason of an acknowledgement")}"
+until = 2199-01-01
+[[acknowledge]]
+limit = "idle_ratio <= 0.001%"
+reason = "see {shaped("reason of an acknowledged rule")}"
+until = 2199-01-01
+[baseline]
+name = "{shaped("baseline in the settings")}"
+"""
+    (folder / "gpureport.toml").write_text(settings)
+    steps = "".join(
+        f'[[step]]\nlabel = "s{number} {shaped("label of a step")}"\nruns = ["log{number}.csv"]\n'
+        f'params = {{ api_key = "{planter.plant("param of a step")}", opt = "{shaped("param of a step")}" }}\n'
+        for number in (1, 2)
+    )
+    (folder / "steps.toml").write_text(steps)
+    heading = f"power {shaped('heading in a map')}"
+    mapped = f'[time]\ncolumn = "when"\nformat = "epoch_s"\n[columns."{heading}"]\nmetric = "gpu_power_watts"\n'
+    (folder / "map.toml").write_text(f'{mapped}device = "gpu:0"\n')
+    rows = "".join(f"{1_773_000_000 + second},{200 + second % 9},{second}\n" for second in range(90))
+    (folder / "table.csv").write_text(f"when,{heading},other {shaped('heading that no map names')}\n{rows}")
+    for number in (1, 2):
+        (folder / f"log{number}.csv").write_text(log(90 + number))
+
+
+@pytest.mark.slow
+def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+    """Reasons, sources, labels and names that settings, steps and maps hold stand in reports and gates."""
+    _write_right_files(tmp_path, planter)
+    exits.sources = set(tmp_path.rglob("*"))
+    two = ("log1.csv", "log2.csv")
+    for command in (
+        ("report", "--steps", "steps.toml", *_REPORTS),
+        ("compare", "--steps", "steps.toml", "--format", "json"),
+        ("compare", "--steps", "steps.toml"),
+        ("analyze", *two, "--detail", "full"),
+        ("analyze", "log1.csv", "--format", "json"),
+        ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
+        ("check", *two, "--format", "json"),
+        ("check", *two, "--notify"),
+        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
+        ("fleet", "-o", "f.html", "-o", "f.json"),
+        ("ingest", "table.csv", "--map", "map.toml"),
+        ("ingest", "table.csv", "--map", "map.toml", "--explain", "--force"),
+        ("analyze", "table.csv", "--map", "map.toml", "--detail", "full"),
+        ("explain", "idle_gap"),
+    ):
+        done = exits.run(gpureport, "-v", *command)
+        assert done.code in {0, 1, 4}, (command, done.err)
+    assert exits.collect_files() >= {"j.xml", "s.md", "n.xml", "r.pdf", "f.json", "hardware.parquet"}
+    assert exits.find_leaks(planter) == []

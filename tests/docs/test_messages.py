@@ -5,6 +5,7 @@ import re
 import pytest
 
 from gpureport.cli.main import main
+from gpureport.redaction import redact_text
 from tests.docs import messages_page
 from tests.docs.usage_errors import USAGE_ERRORS, UsageError
 
@@ -23,6 +24,12 @@ def test_every_message_has_an_entry(*, update_golden: bool) -> None:
     named, raised = (set(re.findall(r"^### (.+)$", text, flags=re.MULTILINE)) for text in (page, made))
     if page != made:
         pytest.fail(f"missing: {sorted(raised - named)}; no longer raised: {sorted(named - raised)}; {_HOW}")
+
+
+def test_no_message_looks_like_a_secret() -> None:
+    """Errors are printed without secrets, and with all else that they say."""
+    lines = messages_page.PAGE.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if redact_text(line) != line] == []
 
 
 def test_every_entry_says_what_to_do() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets, redact_pairs, redact_text
+from gpureport.report.runs.network_names import find_named_machines, hide_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,7 @@ _UNITS = (
     *(" ", "\n", "a =", '"a":"', "key=", "--key "),
     *("token:", "f0", "/", "a_", "_", "é", "\t", "a b=", "://a:b @ ", "a:a@"),
     *("=a:", "key: ", "@a", 'token="', "Cookie:"),
+    *("host=", "a-", "a.a:", "::1 ", "a.com.", "1.", "00:", "node="),
     *('\\"a\\":\\"', "'token': ", "max_token=", '"token":', "token=,", "token:a ", "password=\n", "$(", "a:b@h"),
 )
 _LETTERS = 100_000
@@ -76,6 +78,8 @@ def test_a_long_line_does_not_hang(unit: str) -> None:
         lambda: redact_pairs([("note", line), (line, "1")]),
         lambda: hide_secrets([line, *line.split(" ")]),
         lambda: hide_secret_value("note", f'"{line}'),
+        lambda: hide_addresses(f"{line}!"),
+        lambda: list(find_named_machines(f"{line}!")),
     )
     before = signal.signal(signal.SIGALRM, _stop)
     try:

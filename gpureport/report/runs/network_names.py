@@ -35,7 +35,7 @@ _NAMING = re.compile(
 )
 """Names of params whose values are machines, where these are no numbers."""
 _NAMED = re.compile(
-    r"(?<![\w.])[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)(?:=|[ \t]{1,4})[\"']?"
+    r"(?<![\w.-])[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)(?:=|[ \t]{1,4})[\"']?"
     r"([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
