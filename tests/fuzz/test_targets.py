@@ -25,7 +25,7 @@ def test_a_target_reads_what_it_begins_with(tmp_path: Path, name: str) -> None:
         target.read(path)
 
 
-@pytest.mark.parametrize("first", batches(32, BATCH))
+@pytest.mark.parametrize("first", batches(64, BATCH))
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_texts_end_in_words(tmp_path: Path, name: str, first: int) -> None:
     """A text ends in a result or in an error of the project before one loses patience."""

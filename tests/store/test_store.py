@@ -245,6 +245,24 @@ def test_a_marker_that_names_no_format_is_refused(tmp_path: Path, number: str) -
         Store(tmp_path / "store")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("id", 5.0), ("name", None), ("step", {}), ("started", "x"), ("ended", 10**30), ("timezone", 1), ("columns", [5])],
+)
+def test_a_run_of_values_of_another_kind_is_damaged(tmp_path: Path, key: str, value: object) -> None:
+    """A `run.json` without a checksum, as the first version wrote it, may say anything; the other runs are listed."""
+    store = Store(tmp_path / "store")
+    other, entry = stored(store, tmp_path / "b", log(10)), stored(store, tmp_path / "a")
+    path = local(entry.folder) / "run.json"
+    content = {name: said for name, said in json.loads(path.read_text()).items() if "sha256" not in name}
+    (content if key == "columns" else content["run"])[key] = value
+    path.write_text(json.dumps(content))
+    assert [each.run.id for each in store.entries()] == [other.run.id]
+    assert [each.name for each in store.damaged()] == [entry.run.id]
+    with pytest.raises(StoreError, match=r"run\.json: damaged; ingest the run again"):
+        store.get(entry.run.id)
+
+
 def test_a_run_without_a_time_has_no_name(tmp_path: Path) -> None:
     """Names are listed for the completion of words, which no damaged run may end."""
     entry = stored(Store(tmp_path / "store"), tmp_path / "a")

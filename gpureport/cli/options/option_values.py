@@ -91,8 +91,8 @@ class Indices(ParamType[tuple[int, ...]]):
         """Take the numbers apart."""
         if isinstance(value, tuple):
             return value
-        parts = str(value).split(",")
-        if not all(_is_whole(part.strip()) for part in parts):
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(map(_is_whole, parts)):
             self.fail(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx)
         return tuple(sorted({int(part) for part in parts}))
 

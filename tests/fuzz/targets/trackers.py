@@ -10,7 +10,7 @@ from gpureport.importers.trackers.mlflow import Mlflow
 from gpureport.importers.trackers.neptune import Neptune
 from tests.fuzz.targets.target import Target
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
-from tests.importers.trackers.neptune import dumps, folders
+from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 
 _RUN = Made(id=run_id(1), name="run1", series=monitored(range(0, 20_000, 1000)), start=0, end=20_000)
@@ -31,6 +31,10 @@ def _write_neptune(place: Path) -> None:
 
 def _write_export(place: Path) -> None:
     dumps.write(place, dumps.run(_PLAN))
+
+
+def _write_scale(place: Path) -> None:
+    databases.write(place, databases.recipe([0.0, 50.0, 90.0]))
 
 
 def _find(place: Path, pattern: str) -> Path:
@@ -63,6 +67,7 @@ _KINDS = {
     "database of MLflow": (_MLFLOW, "store.db", _write_database, "store.db"),
     "operations of Neptune": (_NEPTUNE, "data-1.log", _write_neptune, ".neptune"),
     "description of Neptune": (_NEPTUNE, "metadata.json", _write_neptune, ".neptune"),
+    "database of Neptune Scale": (_NEPTUNE, databases.NAME, _write_scale, "."),
     "export of Neptune": (_NEPTUNE, "*.parquet", _write_export, "."),
 }
 TARGETS = tuple(

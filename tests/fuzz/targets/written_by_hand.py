@@ -2,10 +2,13 @@
 
 import json
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
+import gpureport
 from gpureport.analysis import RULES
 from gpureport.analysis.cost.prices import read_prices
 from gpureport.analysis.engine.selection import apply_settings
@@ -17,9 +20,12 @@ from gpureport.comparison.training.training_goals import read_goals
 from gpureport.importers.labelling.label_file import read_label_files
 from gpureport.importers.labelling.label_table import LabelTable
 from gpureport.importers.protocol.column_map import read_column_map
+from gpureport.importers.reading.time_window import Window
 from gpureport.importers.trackers.neptune_hardware.name_map import read_name_map
+from gpureport.recording import Run
 from gpureport.settings import read_settings
 from tests.fuzz.targets.target import SAMPLES, Target
+from tests.importers.written_logs import log
 
 _SETTINGS = """
 [prices]
@@ -117,6 +123,15 @@ def _read_text(path: Path) -> str:
     return path.read_bytes().decode(errors="surrogateescape")
 
 
+@cache
+def _make_run() -> Run:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "gpu.csv"
+        path.write_text(log(20))
+        (recording,) = gpureport.read(path, tz="Europe/Berlin")
+        return recording.run
+
+
 def _read_options(path: Path) -> None:
     text = _read_text(path)
     for option in _OPTIONS:
@@ -149,6 +164,11 @@ TARGETS = (
         make_seeds=lambda: [json.dumps(_LABELS).encode()],
         read=lambda path: read_label_files(path.parent / "gpu.csv", [path]),
         file="gpu.csv.json",
+    ),
+    Target(
+        name="part of a run",
+        make_seeds=lambda: [b"1h30m", b"0:10:00", b"90", b"2026-03-14T09:26", b"2026-03-14 09:26:00.5+01:00"],
+        read=lambda path: Window(start=_read_text(path)).bounds(_make_run()),
     ),
     Target(name="options", make_seeds=lambda: [text.encode() for text in _VALUES], read=_read_options),
 )
