@@ -57,7 +57,7 @@ class FolderWriter:
 
     def _replace(self, run: RunInfo, file: Path, content: bytes) -> None:
         # beside the folders of the run: MLflow takes every file in them for a metric or a tag
-        atomic_writes.write_bytes(file, content, self._store.home(run))
+        atomic_writes.replace_file(file, content, self._store.home(run))
 
     @contextmanager
     def _raise_source_errors(self, run: RunInfo) -> Iterator[None]:

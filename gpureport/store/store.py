@@ -254,7 +254,7 @@ class Store:
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
         try:
-            atomic_writes.write_bytes(target, (entry.folder / _SERIES).read_bytes(), target.parent)
+            atomic_writes.replace_file(target, (entry.folder / _SERIES).read_bytes(), target.parent)
         except OSError as error:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
