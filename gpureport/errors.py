@@ -1,5 +1,6 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+import errno
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
@@ -7,8 +8,12 @@ from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
+<<<<<<< HEAD
 _MOST = 4000
 """Characters of each part of an error: what a person gave is repeated in it, however long that was."""
+=======
+_REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
+>>>>>>> wt-faults
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
@@ -98,13 +103,14 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return why the system did not let a file be read, which lies behind an error; None where the file is missing."""
+    """Return why the system does not let a file be read now, which lies behind an error.
+
+    None where the file is missing, or is not what it should be.
+    """
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno is not None:
-            return None if isinstance(cause, FileNotFoundError | NotADirectoryError) else cause
+    while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__
-    return None
+    return cause
 
 
 def _in_one_line(error: Exception) -> str:

@@ -11,6 +11,8 @@ MOST_SETTINGS_BYTES = _MIB
 """Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
 MOST_RECORD_BYTES = _GIB
 """Bytes of one file of a tracker: the points of a metric, or the operations of a process."""
+MOST_SERIES_BYTES = 4 * _GIB
+"""Bytes of the series of a stored run, which are held in memory: about a thousand million rows."""
 MOST_VALUE_BYTES = 16 * _MIB
 """Bytes of one value of a database."""
 MOST_PIPE_BYTES = 2 * _GIB
@@ -83,6 +85,11 @@ LIMITS = (
         what="Params, and tags, of a run in a local store of MLflow",
         most=f"{MOST_LABELS:,} each",
         beyond=_LEFT_OUT,
+    ),
+    Limit(
+        what="The series of a stored run, and its training metrics",
+        most=f"{_bytes(MOST_SERIES_BYTES)} each",
+        beyond="refused; `fleet` leaves the run out and names it",
     ),
     Limit(what="A value in a database", most=_bytes(MOST_VALUE_BYTES), beyond=_LEFT_OUT),
     Limit(

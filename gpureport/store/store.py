@@ -13,7 +13,11 @@ from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
+<<<<<<< HEAD
 from gpureport.redaction.tables import redact_column, redact_extra_columns
+=======
+from gpureport.regular_files import UnsafeFileError
+>>>>>>> wt-faults
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
@@ -201,6 +205,8 @@ class Store:
         try:
             rows = self._read_rows(path, stored, devices)
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
+        except UnsafeFileError as error:
+            raise _refuse_series(path, error) from error
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -226,6 +232,8 @@ class Store:
         path = entry.folder / _SERIES
         try:
             return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
+        except UnsafeFileError as error:
+            raise _refuse_series(path, error) from error
         except _UNREADABLE as error:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
@@ -265,6 +273,11 @@ def _try_entry(folder: Place) -> Entry | None:
         return Entry(read_stored_run(folder), folder)
     except StoreError:
         return None
+
+
+def _refuse_series(path: Place, error: UnsafeFileError) -> StoreError:
+    """Return why the series of a run are not opened, such as their size."""
+    return StoreError(str(path), error.strerror or "no regular file", "ingest the run again")
 
 
 def _copy_labels(run: Run, label_source: Run) -> Run:

@@ -240,6 +240,17 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     assert store.damaged() == [broken.folder]
 
 
+def test_series_beyond_the_limit_are_not_read(tmp_path: Path) -> None:
+    """A file of 20 GB, most of which is a hole, is refused by its size."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    os.truncate(local(entry.folder) / "hardware.parquet", 20 * 2**30)
+    for read in (store.read, store.open_series):
+        with pytest.raises(StoreError, match="too large: 21,474,836,480 bytes, at most 4,294,967,296 are read; ingest"):
+            read(entry)
+    assert not store.intact(entry)
+
+
 def test_labels_change_in_place(tmp_path: Path) -> None:
     """Name and step change without reading again."""
     store = Store(tmp_path / "store")
