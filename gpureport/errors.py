@@ -8,12 +8,9 @@ from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
-<<<<<<< HEAD
 _MOST = 4000
 """Characters of each part of an error: what a person gave is repeated in it, however long that was."""
-=======
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
->>>>>>> wt-faults
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""

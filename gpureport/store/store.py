@@ -13,11 +13,8 @@ from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
-<<<<<<< HEAD
 from gpureport.redaction.tables import redact_column, redact_extra_columns
-=======
 from gpureport.regular_files import UnsafeFileError
->>>>>>> wt-faults
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
