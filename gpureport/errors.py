@@ -1,5 +1,6 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+import copyreg
 import errno
 from pathlib import Path
 
@@ -37,6 +38,10 @@ class GpureportError(Exception):
         self.where = where
         self.what = what
         self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let an error go to another process: its parts are kept beside the text that it is made of."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class SourceError(GpureportError):
