@@ -2,22 +2,27 @@
 
 from math import isfinite
 
-from gpureport.comparison.steps.step_figures import COST_PER_WORK
+from gpureport.comparison.chain.work_contradictions import find_work_contradiction
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, work_scale
 
 _NO_CURRENCY = ", no currency given"
+_NOTABLE = 0.05
+"""Share of a run outside training from which its cost is told without it too (pragmatic)."""
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return how much money the last step saves against the first: `Saves $3.28 ($3.24 to $3.31) per million images.`
+    """Return how much money the last step saves against the first, such as `Saves $3.28 per million images`.
 
-    Empty without a cost per unit of work, and where the difference may be none.
+    Empty without a cost per unit of work, where the difference may be none, and where the work is in doubt.
     """
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
     if delta is None or not delta.difference or not (delta.verdict.is_established or _is_unconfirmed(delta)):
+        return ""
+    if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
     currency = spending.currency([*first.analyses, *last.analyses])
     scale = work_scale.choose_work_scale((delta.before, delta.after), last.work_unit)
@@ -34,7 +39,7 @@ def _is_unconfirmed(delta: Delta) -> bool:
 
 
 def _format_range(delta: Delta, factor: float, currency: str) -> str:
-    """Return the interval of a difference as amounts from small to large; empty where it is not bounded or crosses 0."""
+    """Return the interval of a difference as amounts, the smaller first; empty where it has no bounds or holds 0."""
     if delta.interval is None or not all(map(isfinite, delta.interval)) or delta.interval[0] * delta.interval[1] <= 0:
         return ""
     low, high = (display.money(size * factor, currency) for size in sorted(map(abs, delta.interval)))
@@ -65,3 +70,37 @@ def _mean_cost(step: Step) -> str:
     if len(totals) < len(step.analyses):
         return ""
     return display.money(sum(totals) / len(totals), spending.currency(step.analyses))
+
+
+def describe_start_up_cost(comparison: Comparison) -> str:
+    """Return what part of the cost of the last step is start-up and end, and what it is without; empty where little."""
+    last, share = comparison.steps[-1], _share_outside_training(comparison.steps[-1])
+    cost = format_training_cost(comparison)
+    if not share or not cost:
+        return ""
+    scale = _choose_scale(comparison)
+    return (
+        f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
+        f"training rate alone it is {cost} {scale.per}, and longer runs come closer to that."
+    )
+
+
+def format_training_cost(comparison: Comparison) -> str:
+    """Return what work of the last step would cost at its training rate alone; empty where the cost is hardly more."""
+    last = comparison.steps[-1]
+    cost, share = last.value(COST_PER_WORK), _share_outside_training(last)
+    if not cost or share is None or share < _NOTABLE:
+        return ""
+    return display.money(cost * (1 - share) * _choose_scale(comparison).factor, spending.currency(last.analyses))
+
+
+def _share_outside_training(step: Step) -> float | None:
+    """Return the part of its runs by which the whole job was slower than training alone; None where not known."""
+    whole, training = step.value(WORK_RATE), step.value(TRAINING_RATE)
+    return 1 - whole / training if whole and training else None
+
+
+def _choose_scale(comparison: Comparison) -> work_scale.WorkScale:
+    """Return the batch of work that the tile of the cost has."""
+    ends = (comparison.steps[0], comparison.steps[-1])
+    return work_scale.choose_work_scale([step.value(COST_PER_WORK) for step in ends], ends[-1].work_unit)

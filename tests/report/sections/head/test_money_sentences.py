@@ -7,9 +7,13 @@ from gpureport.analysis.cost.prices import Prices
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.recording import Work
 from gpureport.report.sections.head.lead import write_step_lead
-from gpureport.report.sections.head.money_sentences import describe_saving, explain_missing_cost
+from gpureport.report.sections.head.money_sentences import describe_saving, describe_start_up_cost, explain_missing_cost
+from gpureport.report.sections.head.tiles.step_tiles import build_step_tiles
 from gpureport.report.wording.display import GAP
+from tests.builders import steps as blocks
 from tests.comparison.runs import compared, level, sampled
+
+WORK = Work(amount=1000, unit="images")
 
 
 def run(
@@ -77,3 +81,27 @@ def test_a_missing_cost_is_not_told_without_need() -> None:
     assert not explain_missing_cost(compared(run("a", 1000), run("b", 1000)))
     text = explain_missing_cost(compared(run("a", 1000), run("b", 1000, None)))
     assert text == "No cost per unit of work: not every GPU has a price."
+
+
+def test_a_cost_with_much_start_up_is_told_without_it_too() -> None:
+    """Of 300 s the GPU is busy for 240: a longer run pays four fifths."""
+    made = [run(name, 1000) for name in "ab"]
+    idle = [sampled(each.analysis.run.name, util=blocks((0, 60), (90, 240)), work=WORK) for each in made]
+    runs = [
+        replace(short, gpu_hour_price=3.6, analysis=replace(short.analysis, cost=long.analysis.cost))
+        for short, long in zip(idle, made, strict=True)
+    ]
+    comparison = compared(*runs)
+    text = describe_start_up_cost(comparison).replace(GAP, " ")
+    assert text == (
+        "The cost includes start-up and end, 20% of a run in b: at the training rate alone it is $240.00 per million "
+        "images, and longer runs come closer to that."
+    )
+    assert build_step_tiles(comparison)[1].context.endswith("; $240.00 at the training rate alone")
+
+
+def test_a_cost_with_little_start_up_needs_no_note() -> None:
+    """Below a twentieth of the run it makes no difference."""
+    comparison = compared(run("a", 1000), run("b", 1000))
+    assert not describe_start_up_cost(comparison)
+    assert "training rate" not in build_step_tiles(comparison)[1].context
