@@ -1,18 +1,25 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+import copyreg
 import errno
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
-from gpureport.redaction import redact_text
+from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
+_MOST = 4000
+"""Characters of each part of an error: what a person gave is repeated in it, however long that was."""
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]} … {text[-_MOST // 2 :]}"
 
 
 class GpureportError(Exception):
@@ -26,11 +33,15 @@ class GpureportError(Exception):
 
     def __init__(self, where: str, what: str, hint: str) -> None:
         """Keep the three parts; their joined form is the exception's text. Copies are named by their URLs."""
-        where, what, hint = (redact_text(name_by_url(text)) for text in (where, what, hint))
+        where, what, hint = (_shorten(redact_text(name_by_url(text))) for text in (where, what, hint))
         super().__init__(f"{what}; {hint}" if f'"{where}"' in what else f"{where}: {what}; {hint}")
         self.where = where
         self.what = what
         self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let an error go to another process: its parts are kept beside the text that it is made of."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class SourceError(GpureportError):
@@ -113,5 +124,5 @@ def _in_one_line(error: Exception) -> str:
     ]
     line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
-    detail = f": {text[:_LONGEST]}" if text else ""
+    detail = f": {redact_start(text, _LONGEST)}" if text else ""
     return f"internal error ({type(error).__name__}{line}{detail})"

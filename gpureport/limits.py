@@ -33,6 +33,8 @@ DEEPEST_FOLDER = 40
 """Folders below one that is searched for logs or runs."""
 MOST_FILES = 200_000
 """Files and folders that are looked at in a folder."""
+MOST_SECRET_PATTERNS, LONGEST_SECRET_PATTERN = 100, 100
+"""Names, and patterns, of `[secrets]`, and letters of each."""
 MOST_LABELS = 10_000
 """Params, or tags, of a run of a tracker."""
 MOST_ANSWER_BYTES = 256 * _MIB
@@ -68,6 +70,11 @@ LIMITS = (
         what="Settings, policies, maps, steps, and params, tags and `meta.yaml` of a tracker's run",
         most=f"{_bytes(MOST_SETTINGS_BYTES)} each",
         beyond="refused; shorten the file",
+    ),
+    Limit(
+        what="Names, and patterns, of `[secrets]` in the settings",
+        most=f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
+        beyond="refused; let one with `*` stand for several",
     ),
     Limit(
         what="Files of points or operations of a tracker's run",
@@ -123,13 +130,18 @@ LIMITS = (
         beyond="refused; give a part of them with `--gpus`, or a log a node",
     ),
     Limit(
+        what="Machines of a table of labels",
+        most="100,000 in a cell, 2,000,000 in a table",
+        beyond="a longer list stays a text; a larger table is refused: give fewer days",
+    ),
+    Limit(
         what="Times",
         most="years 1970 to 9998",
         beyond="the row or point is rejected, and counted in the data quality",
     ),
     Limit(
         what="Nesting of JSON and TOML",
-        most="some hundreds of levels, as deep as Python reads them",
+        most="in JSON some hundreds of levels, as deep as Python reads them; in TOML 50",
         beyond="the document is not understood: rejected and counted in a log, refused elsewhere",
     ),
 )

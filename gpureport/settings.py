@@ -1,16 +1,16 @@
 """Reads `gpureport.toml`. Each rule, policy and price list validates its own section."""
 
-import tomllib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gpureport.errors import SettingsError
-from gpureport.regular_files import UnsafeFileError, read_small_text
+from gpureport.toml_files import read_toml
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 
@@ -138,15 +138,8 @@ def read_settings(path: Path | None) -> Settings:
     if path is None and not Path(FILE).is_file():
         return Settings()
     chosen = path or Path(FILE)
-    try:
-        text = read_small_text(chosen)
-        settings = Settings(file=str(chosen), content=tomllib.loads(text), text=text)
-    except OSError as error:
-        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
-        raise SettingsError(str(chosen), error.strerror or "cannot be read", hint) from error
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
-    return check_sections(settings)
+    read = read_toml(chosen, "correct it")
+    return check_sections(Settings(file=str(chosen), content=read.content, text=read.text))
 
 
 def check_sections(settings: Settings) -> Settings:
@@ -171,12 +164,20 @@ def _opening(text: str, name: str) -> int:
 
 def _lines(text: str, section: str, place: int = 0) -> dict[str, int]:
     """Return the line of each key in one table; of an array of tables in the one at `place`."""
-    found, current, seen = {}, "", -1
+    tables = _index_lines(text).get(section, [])
+    return tables[place] if place < len(tables) else {}
+
+
+@lru_cache(1)
+def _index_lines(text: str) -> dict[str, list[dict[str, int]]]:
+    """Return the lines of the keys of each table, by its name in the order of its headings."""
+    found: dict[str, list[dict[str, int]]] = {}
+    current: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("["):
-            current = stripped.partition("#")[0].strip("[] ")
-            seen += current == section
-        elif current == section and seen == place and "=" in stripped:
-            found[stripped.partition("=")[0].strip().strip('"')] = number
+            current = {}
+            found.setdefault(stripped.partition("#")[0].strip("[] "), []).append(current)
+        elif "=" in stripped:
+            current[stripped.partition("=")[0].strip().strip('"')] = number
     return found

@@ -59,3 +59,10 @@ def test_a_section_nobody_reads_is_a_mistake(tmp_path: Path, text: str, said: st
     """A mistyped heading would else be limits, or prices, that nobody misses."""
     with pytest.raises(SettingsError, match=said):
         written(tmp_path, text)
+
+
+def test_tables_without_end_are_read_at_once(tmp_path: Path) -> None:
+    """Each key has its line, however many tables there are: 20,000 took minutes."""
+    read = written(tmp_path, '[[policy.limit]]\nthat = "x"\n' * 20_000)
+    found = read.sections("policy.limit")
+    assert found[-1].at("that").endswith(":40000")

@@ -15,6 +15,8 @@ SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "curre
 _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
 
+_LONGEST = 100
+"""Characters of a quantity at most; the pattern takes as long as their square."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """A number whose comma may stand for thousands or for decimals."""
@@ -79,7 +81,7 @@ class Quantity:
 
 def parse_quantity(text: str) -> Quantity | None:
     """Return the quantity that a text states; None if it states none."""
-    match = _QUANTITY.fullmatch(text.strip())
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None or _AMBIGUOUS.fullmatch(match[1]):
         return None
     number, word = float(match[1].replace(",", ".")), match[2] or ""

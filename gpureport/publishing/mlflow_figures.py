@@ -69,7 +69,7 @@ class FolderWriter:
 
 
 Writer = RestStore | ClientStore | FolderWriter
-_KIND = "mlflow"
+KIND = "mlflow"
 
 
 def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) -> tuple[list[RunInfo], int]:
@@ -107,7 +107,7 @@ def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple
     """Return the runs that the store has, with their figures, and the names of the others."""
     found, missing = [], []
     for figures in known:
-        key = figures.tracker_id(_KIND)
+        key = figures.tracker_id(KIND)
         run = None if key is None else store.run(key)
         if run is None or run.deleted:
             missing.append(figures.name)

@@ -69,9 +69,9 @@ def read_run_figures(file: Path) -> tuple[RunFigures, ...]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         return tuple(_read_runs(document))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(str(file), "cannot be read as JSON", _HINT) from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise SourceError(str(file), "not the JSON of a comparison by this version", _HINT) from error
 
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from gpureport.data_quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
+from gpureport.limits import LAST_MICROSECOND
 from gpureport.recording import Device, Run, Source, Stage, Work
 
 _FIRST_KEYS = {"importer_version", "columns", "run"}
@@ -64,14 +65,36 @@ def load_run(text: str) -> StoredRun:
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
         msg = "its content is not what was written"
         raise ValueError(msg)
-    return StoredRun(
-        run=_load_run_entry(content["run"]),
-        columns=tuple(content["columns"]),
-        importer_version=content["importer_version"],
-        series_sha256=content.get("series_sha256"),
-        training_sha256=content.get("training_sha256"),
-        source_state=content.get("source_state"),
+    return _check_kinds(
+        StoredRun(
+            run=_load_run_entry(content["run"]),
+            columns=tuple(content["columns"]),
+            importer_version=content["importer_version"],
+            series_sha256=content.get("series_sha256"),
+            training_sha256=content.get("training_sha256"),
+            source_state=content.get("source_state"),
+        )
     )
+
+
+def _check_kinds(stored: StoredRun) -> StoredRun:
+    """Return a run whose name, times and columns are what lists and look-ups take them for.
+
+    Raises:
+        ValueError: when one is not.
+    """
+    run = stored.run
+    texts: tuple[object, ...] = (run.id, run.name, stored.importer_version, *stored.columns)
+    others: tuple[object, ...] = (run.step, run.timezone, stored.series_sha256, stored.training_sha256)
+    times: tuple[object, ...] = (run.started, run.ended)
+    if not (
+        all(isinstance(each, str) for each in texts)
+        and all(each is None or isinstance(each, str) for each in others)
+        and all(isinstance(each, int) and abs(each) < LAST_MICROSECOND for each in times)
+    ):
+        msg = "a value is of another kind than the store writes"
+        raise ValueError(msg)
+    return stored
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:

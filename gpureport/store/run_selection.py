@@ -176,7 +176,9 @@ def parse_since(text: str, now: int) -> Condition:
     """
     seconds = _parse_seconds(text)
     if seconds is not None:
-        return Condition(key="ended", operator=">=", value=_format_time(now - round(seconds * 1e6), None) + "Z")
+        return Condition(
+            key="ended", operator=">=", value=_format_time(now - round(min(seconds * 1e6, now)), None) + "Z"
+        )
     date = text.strip().replace(" ", "T")
     if not _DATE.fullmatch(date):
         raise SettingsError("--since", f"{text!r} is no time", "write it as 30d, 12h, 2026-10-14 or 2026-10-14T09:30")

@@ -13,6 +13,7 @@ from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
+from gpureport.redaction.tables import redact_column, redact_extra_columns
 from gpureport.regular_files import UnsafeFileError
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
@@ -71,7 +72,7 @@ class Store:
     def _check(marker: Place) -> None:
         try:
             version = int(json.loads(read_stored_file(marker, MOST_SETTINGS_BYTES))["format"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(str(marker), "cannot be read", "restore it or ingest into a new store") from error
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")
@@ -94,7 +95,7 @@ class Store:
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=series_sha256,
-                training_sha256=self._write_training(reading.training(), folder / _TRAINING),
+                training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
                 source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
@@ -118,7 +119,7 @@ class Store:
         try:
             for batch in reading.batches():
                 with atomic_writes.raise_store_errors(self.folder):
-                    writer.add(batch)
+                    writer.add(redact_extra_columns(batch))
             run = reading.run()
             with atomic_writes.raise_store_errors(self.folder):
                 return writer.close([device.id for device in run.devices], reading.renamed()), run

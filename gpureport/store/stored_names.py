@@ -44,7 +44,7 @@ def list_stored_names(store: Path) -> list[StoredName]:
         try:
             run = json.loads(read_regular_file(path, most=MOST_RECORD_BYTES))["run"]
             found.append(StoredName(id=str(run["id"]), name=str(run["name"]), started=int(run["started"])))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
     return sorted(found, key=lambda each: (each.started, each.id))
 

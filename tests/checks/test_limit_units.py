@@ -39,6 +39,12 @@ def test_what_is_not_its_limit_does_not_read_as_it(value: float, text: str, expe
     assert limit_units.format_against_limit(value, limit(text)).replace(GAP, " ") == expected
 
 
+@pytest.mark.parametrize("text", ["9" * 60_000 + " x y", "9" * 40_000 + "." + "9" * 40_000 + " a b", "9" * 101])
+def test_a_quantity_without_end_is_none(text: str) -> None:
+    """A number that takes pages is a mistake, and is found to be one at once."""
+    assert limit_units.parse_quantity(text) is None
+
+
 @given(st.decimals(0, 10_000, places=3), st.sampled_from(_WORDS), st.floats(-0.1, 0.1))
 def test_a_value_reads_on_its_side_of_a_limit(number: object, word: str, share: float) -> None:
     """Whatever the unit, and however close: what can be read back lies where the value does."""

@@ -96,7 +96,7 @@ def test_training_alone_has_a_verdict_of_its_own(tmp_path: Path) -> None:
     assert (tags["training_verdict"], tags["training_change"]) == ("worse", "-10%")
 
 
-@pytest.mark.parametrize("text", ["", "<html>", "\xff", '{"schema": "gpureport.analysis/1"}'])
+@pytest.mark.parametrize("text", ["", "<html>", "\xff", '{"schema": "gpureport.analysis/1"}', "[" * 100_000])
 def test_what_is_no_comparison_is_none(tmp_path: Path, text: str) -> None:
     """Whatever it is called."""
     path = tmp_path / "comparison.json"
@@ -112,5 +112,12 @@ def test_a_comparison_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
     del known["runs"][0]["sources"]
     path = written(tmp_path, [known], [])
     assert is_comparison(path)
+    with pytest.raises(SourceError, match="not the JSON of a comparison by this version"):
+        read_run_figures(path)
+
+
+def test_a_figure_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    """Python's JSON has whole numbers without end."""
+    path = written(tmp_path, [step("a", "one", gpu_seconds=10**400)], [])
     with pytest.raises(SourceError, match="not the JSON of a comparison by this version"):
         read_run_figures(path)

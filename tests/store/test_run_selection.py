@@ -126,6 +126,12 @@ def test_since_counts_from_the_end(text: str, zone: str | None, *, expected: boo
     assert parse_since(text, now).matches(replace(RUN, timezone=zone)) is expected
 
 
+@pytest.mark.parametrize("text", ["99999999d", f"{'9' * 400}h"])
+def test_since_may_reach_back_before_any_run(text: str) -> None:
+    """Further back than there are dates is since ever."""
+    assert parse_since(text, RUN.ended).matches(RUN)
+
+
 def test_since_needs_a_time() -> None:
     """Anything else is refused, and a run without time stamps never matches."""
     with pytest.raises(SettingsError, match="--since: 'yesterday' is no time; write it as 30d, 12h, "):

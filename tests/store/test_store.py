@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from gpureport.errors import SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find_runs
 from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
+from gpureport.store.stored_names import list_stored_names
 from tests.importers.written_logs import HEADER, log, row
 from tests.local_place import local
 from tests.store.runs import leftovers
@@ -280,6 +282,42 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store" / "store.json").write_text(json.dumps({"format": 2}))
     with pytest.raises(StoreError, match="format 2 is newer than 1; upgrade gpureport"):
         Store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("number", ["1e400", "[", "null"])
+def test_a_marker_that_names_no_format_is_refused(tmp_path: Path, number: str) -> None:
+    """An infinite one, too."""
+    stored(Store(tmp_path / "store"), tmp_path / "a")
+    (tmp_path / "store" / "store.json").write_text(f'{{"format": {number}}}')
+    with pytest.raises(StoreError, match=r"store\.json: cannot be read; restore it"):
+        Store(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("id", 5.0), ("name", None), ("step", {}), ("started", "x"), ("ended", 10**30), ("timezone", 1), ("columns", [5])],
+)
+def test_a_run_of_values_of_another_kind_is_damaged(tmp_path: Path, key: str, value: object) -> None:
+    """A `run.json` without a checksum, as the first version wrote it, may say anything; the other runs are listed."""
+    store = Store(tmp_path / "store")
+    other, entry = stored(store, tmp_path / "b", log(10)), stored(store, tmp_path / "a")
+    path = local(entry.folder) / "run.json"
+    content = {name: said for name, said in json.loads(path.read_text()).items() if "sha256" not in name}
+    (content if key == "columns" else content["run"])[key] = value
+    path.write_text(json.dumps(content))
+    assert [each.run.id for each in store.entries()] == [other.run.id]
+    assert [each.name for each in store.damaged()] == [entry.run.id]
+    with pytest.raises(StoreError, match=r"run\.json: damaged; ingest the run again"):
+        store.get(entry.run.id)
+
+
+def test_a_run_without_a_time_has_no_name(tmp_path: Path) -> None:
+    """Names are listed for the completion of words, which no damaged run may end."""
+    entry = stored(Store(tmp_path / "store"), tmp_path / "a")
+    path = tmp_path / "store" / "runs" / entry.run.id / "run.json"
+    assert [each.id for each in list_stored_names(tmp_path / "store")] == [entry.run.id]
+    path.write_text(re.sub(r'"started": \d+', '"started": 1e400', path.read_text()))
+    assert list_stored_names(tmp_path / "store") == []
 
 
 def test_the_store_is_found_upwards(tmp_path: Path) -> None:

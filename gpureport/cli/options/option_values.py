@@ -10,6 +10,12 @@ from gpureport.cli.options.param_type import ParamType
 from gpureport.comparison.training.training_goals import QualityTarget, parse_direction, parse_target
 
 _FINEST, _COARSEST = 0.001, 86_400.0
+_MOST_DIGITS = 18
+"""Digits of a whole number at most. Nobody counts further, and Python refuses to read some thousands of them."""
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 class Pair(ParamType[tuple[str, str]]):
@@ -85,8 +91,8 @@ class Indices(ParamType[tuple[int, ...]]):
         """Take the numbers apart."""
         if isinstance(value, tuple):
             return value
-        parts = str(value).split(",")
-        if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(map(_is_whole, parts)):
             self.fail(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx)
         return tuple(sorted({int(part) for part in parts}))
 
@@ -101,7 +107,7 @@ class JobNumber(ParamType[int]):
         text = str(value).strip()
         if text == "each":
             return 0
-        if not (text.isascii() and text.isdigit() and int(text)):
+        if not (_is_whole(text) and int(text)):
             self.fail(f"{value!r} is neither the number of a job, such as 2, nor each", param, ctx)
         return int(text)
 
@@ -163,7 +169,7 @@ class Detail(ParamType[int | None]):
         text = str(value)
         if text in named:
             return named[text]
-        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _COARSEST):
+        if not (_is_whole(text) and 1 <= int(text) <= _COARSEST):
             self.fail(f"{value!r} is neither full nor auto nor whole seconds, from 1 to 86400", param, ctx)
         return int(text)
 

@@ -1,16 +1,16 @@
 """The file that `--steps` names: which runs make which step."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpureport.cli.options.option_values import parse_amount
+from gpureport.cli.sources.source_names import path_exists
 from gpureport.errors import SettingsError
-from gpureport.regular_files import read_small_text
+from gpureport.toml_files import read_toml
 
 _FORM = (
-    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value} and '
+    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '
     'work = "12000:steps", or one such text for each run in a list'
 )
 
@@ -41,10 +41,7 @@ def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     Raises:
         SettingsError: when it cannot be read, or is not of the form.
     """
-    try:
-        content = tomllib.loads(read_small_text(path))
-    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(str(path), f"cannot be read: {error}", _FORM) from error
+    content = read_toml(path, _FORM).content
     entries = content.get("step")
     if set(content) != {"step"} or not isinstance(entries, list) or not entries:
         raise SettingsError(str(path), "holds no steps, or something else", _FORM)
@@ -89,5 +86,5 @@ def _param_text(value: Any, key: str, path: Path) -> str:  # noqa: ANN401 - as a
 
 
 def _resolve_run(path: Path, run: str) -> str:
-    near = path.parent / run
-    return str(near) if near.exists() else run
+    near = str(path.parent / run)
+    return near if path_exists(near) else run

@@ -16,12 +16,15 @@ from gpureport.importers.decoding import compression, encoding
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.labelling.node_lists import expand_node_list
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
+from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError, read_small_text
 
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 """The command that prints such a table; `-S` and `-E` choose the days."""
 _DELIMITERS = "|\t;,"
 _BLOCK = 2**20
+_MOST_MACHINES = 2_000_000
+"""Machines that the rows name together: a month of a large cluster has a tenth of it."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START = ("start", "started", "start_time")
 _END = ("end", "ended", "end_time")
@@ -61,16 +64,21 @@ def read_label_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
     A step of a job (`4411.batch`) stands for the job only where the job has no row of its own.
 
     Raises:
-        SettingsError: when the file cannot be read, or no column names a run, a job, or a machine and a time.
+        SettingsError: when the file cannot be read, names too many machines, or no column names a run, a job, or a
+            machine and a time.
     """
     table = _split_cells(path)
     _, heading = next(table, (1, []))
     names = [_snake_case(name) for name in heading]
     _check_columns(names, path)
-    rows, unread = [], []
+    rows, unread, machines = [], [], 0
     for line, cells in table:
         if len(cells) == len(names):
             rows.append(_make_row(line, list(zip(names, cells, strict=True))))
+            machines += len(rows[-1].nodes)
+            if machines > _MOST_MACHINES:
+                what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines together"
+                raise SettingsError(str(path), what, "give a table of fewer days (sacct -S and -E)")
         elif any(cell.strip() for cell in cells):
             unread.append(line)
     return list(_fold_steps(rows)), unread
@@ -108,7 +116,7 @@ def _read_text(path: Path) -> str:
 
 
 def _snake_case(heading: str) -> str:
-    return "_".join(_WORD.findall(heading)).lower()
+    return "_".join(_WORD.findall(redact_text(heading))).lower()
 
 
 def _check_columns(names: Sequence[str], path: Path) -> None:

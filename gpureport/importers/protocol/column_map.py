@@ -1,6 +1,5 @@
 """What a person says of the columns of a table that no importer knows: a map, read from TOML."""
 
-import tomllib
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.limits import MOST_GPUS
 from gpureport.metrics import BY_NAME, Scope
-from gpureport.regular_files import UnsafeFileError, read_small_text
+from gpureport.toml_files import read_toml
 from gpureport.units import UNITS
 
 ISO = "iso"
@@ -77,14 +76,7 @@ def read_column_map(path: Path) -> Mapping:
     Raises:
         SettingsError: when it is missing, no TOML, or says what cannot be.
     """
-    try:
-        content = tomllib.loads(read_small_text(path))
-    except OSError as error:
-        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
-        raise SettingsError(str(path), error.strerror or "cannot be read", hint) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(str(path), f"not TOML ({error})", "see docs/how-to/read-logs.md") from error
-    return _Map(str(path)).mapping(content)
+    return _Map(str(path)).mapping(read_toml(path, "see docs/how-to/read-logs.md").content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
 _ELAPSED = re.compile(rf"(?:{_PART.pattern})+")
-_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
+_CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"
 
 
@@ -62,7 +63,7 @@ class Window:
 def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
     seconds = _parse_elapsed(text.strip())
-    if seconds is not None:
+    if seconds is not None and isfinite(seconds):
         return run.started + round(seconds * 1e6)
     try:
         moment = datetime.fromisoformat(text.strip())

@@ -164,6 +164,8 @@ def test_a_job_of_several_machines_and_rows(tmp_path: Path) -> None:
         ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
         ("a b;c", ["a", "b", "c"]),
         ("n[1-999999999]", ["n1-999999999"]),
+        ("n[1-60000] m[1-60000]", ["n[1-60000]", "m[1-60000]"]),
+        ("n[" + "0-99999," * 20_000 + "0]", ["n[" + "0-99999," * 20_000 + "0]"]),
         ("", []),
     ],
 )
@@ -183,3 +185,10 @@ def test_a_table_of_nothing_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "jobs.csv.gz").write_bytes(gzip.compress(SACCT.encode())[:-20])
     with pytest.raises(SettingsError, match="copy or compress it again"):
         LabelTable(tmp_path / "jobs.csv.gz")
+
+
+def test_jobs_on_more_machines_than_there_are(tmp_path: Path) -> None:
+    """A kilobyte of ranges would else fill the memory."""
+    rows = "".join(f"{job}|m{job}[0-99998]\n" for job in range(30))
+    with pytest.raises(SettingsError, match=r"the jobs up to line 22 ran on more than 2,000,000 machines together"):
+        table(tmp_path, "JobID|NodeList\n" + rows)

@@ -41,6 +41,7 @@ def test_what_is_read_hangs_on_the_map_alone(tmp_path: Path) -> None:
     ("text", "what"),
     [
         ("[columns", r"not TOML \("),
+        ("a = " + "9" * 5000, r"not TOML \("),
         ("", "it maps no column; such as"),
         ("columns = 5", "columns is no table"),
         (COLUMN, "which GPU is column 'a' of"),

@@ -92,3 +92,10 @@ def test_a_part_counts_its_own_work(tmp_path: Path) -> None:
     metric = TrainingMetric("it/s", times, np.arange(300), np.full(300, 2.0))
     counted = replace(stated, training=build_training_table([metric]))
     assert cut_recording(counted, Window(start="1m")).run.work is None
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", f"{'9' * 400}h", f"{'9' * 5000}:00:00"])
+def test_a_time_without_end_is_none(tmp_path: Path, text: str) -> None:
+    """Python reads `inf` as a number."""
+    with pytest.raises(SettingsError, match=r"--from: .* is no time; give a time since the start"):
+        cut_recording(recorded(tmp_path), Window(start=text))

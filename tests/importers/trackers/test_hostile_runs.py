@@ -1,9 +1,13 @@
 """A run that somebody broke, or made to break the reader: it is named, and the others of its store are read."""
 
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,11 +17,12 @@ from gpureport.importers import TrackedReading, join_attached_logs
 from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracker
 from gpureport.importers.trackers.mlflow import Mlflow
+from gpureport.importers.trackers.mlflow.local.mlflow_database import holds_runs
 from gpureport.importers.trackers.neptune import Neptune
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.recording import Recording
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
-from tests.importers.trackers.neptune import folders
+from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 
 RUNS = [Made(id=run_id(n), name=f"run{n}", series=monitored(range(0, 30_000, 1000))) for n in (1, 2)]
@@ -146,6 +151,18 @@ def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
     assert len(read[RUNS[1].id].series) == len(read[RUNS[1].id].run.devices) * 30
 
 
+@pytest.mark.parametrize("byte", [b"\xe1", b"\x00"])
+def test_a_database_whose_schema_is_damaged(tmp_path: Path, byte: bytes) -> None:
+    """SQLite repeats the damaged word, which need not be text."""
+    source = database(tmp_path / "mlflow.db", RUNS)
+    content = source.read_bytes()
+    place = content.lower().index(b"create table runs")
+    source.write_bytes(content[: place + 40] + byte * 3 + content[place + 43 :])
+    assert not holds_runs(source)
+    with pytest.raises(SourceError, match="not an MLflow database"):
+        _read(Mlflow(), source)
+
+
 def test_a_database_does_not_work_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its query is interrupted, and a value that is made up in it is not."""
     monkeypatch.setattr("gpureport.importers.trackers.read_only_sqlite._FREE_STEPS", 3_000_000)
@@ -186,6 +203,17 @@ def test_a_line_that_is_no_operation_is_named(tmp_path: Path, line: int) -> None
         Operations(tmp_path).read(tmp_path / "data-1.log")
 
 
+@pytest.mark.parametrize("time", ["1e400", "9" * 400, "-1", '"x"', "NaN"])
+def test_a_time_that_is_none_dates_no_operation(tmp_path: Path, time: str) -> None:
+    """A whole number of JSON may be larger than any other."""
+    (tmp_path / "data-1.log").write_text(
+        '{"obj": {"type": "AssignInt", "path": ["b"], "value": 1}, "version": 6, "at": ' + time + "}\n"
+    )
+    found = Operations(tmp_path)
+    found.read(tmp_path / "data-1.log")
+    assert (found.scalars, found.first) == ({"b": 1}, None)
+
+
 @pytest.mark.parametrize("how", ["damaged line", "named pipe", "link out"])
 def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
     """The other run in the folder is read."""
@@ -200,3 +228,44 @@ def test_a_broken_run_of_neptune(tmp_path: Path, how: str) -> None:
         os.mkfifo(log) if how == "named pipe" else log.symlink_to("/etc/passwd")
     read, faults = _read(Neptune(), source)
     assert ([key.split()[-1] for key in read], len(faults)) == ([other], 1)
+
+
+@pytest.mark.parametrize("word", [b"attribute_path", b"OPT-1", b"float_series", b"schema"])
+def test_a_damaged_word_of_an_export(tmp_path: Path, word: bytes) -> None:
+    """Names of columns, texts and their least and greatest need not be text; each place is damaged in turn."""
+    path = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[90.0] * 20])))
+    content = path.read_bytes()
+    places = [found.start() for found in re.finditer(re.escape(word), content)]
+    assert places
+    for place in places:
+        for byte in (b"\xff", b"x"):
+            path.write_bytes(content[: place + 1] + byte + content[place + 2 :])
+            with suppress(SourceError):
+                _read(Neptune(), path)
+
+
+_FLIP = """
+import sys
+from pathlib import Path
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.trackers.neptune import Neptune
+
+path = Path(sys.argv[1])
+content = path.read_bytes()
+footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for place in range(footer, footer + 130):
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    try:
+        Neptune().runs(str(path), Selection())
+    except SourceError:
+        pass
+print("alive")
+"""
+
+
+def test_a_flipped_bit_of_an_export_ends_no_process(tmp_path: Path) -> None:
+    """Whether a column may be null decides what the statistics hold; Arrow ended the process where they differ."""
+    path = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[90.0] * 20])))
+    ended = subprocess.run([sys.executable, "-c", _FLIP, str(path)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr

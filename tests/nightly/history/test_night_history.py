@@ -130,7 +130,7 @@ def test_when_a_run_was_recorded() -> None:
     assert first_night_of_run(both, "none") is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "renamed", "other", "newer", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "renamed", "other", "newer", "empty", "params", "deep"])
 def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
     """A night that cannot be read is an error that names the file, never a night less."""
     history = History(tmp_path)
@@ -140,6 +140,10 @@ def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
         path.write_bytes(content[:-9])
     elif damage == "renamed":
         path = path.rename(path.with_name(f"{day(1)}-0123456789abcdef.parquet"))
+    elif damage in {"params", "deep"}:
+        params = "[1]" if damage == "params" else "[" * 9999
+        changed = [row | {"params": params} for row in parquet.read_table(path).to_pylist()]
+        parquet.write_table(pa.Table.from_pylist(changed, schema=record_file.SCHEMA), path)
     elif damage == "newer":
         key = {b"gpureport.history": b"2"}
         parquet.write_table(parquet.read_table(path).replace_schema_metadata(key), path)

@@ -1,7 +1,6 @@
 """What a person says about hardware series they named themselves: the table `neptune` of a TOML file."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.importers.trackers.neptune_hardware.series_meanings import SeriesMeaning
 from gpureport.metrics import BY_NAME
-from gpureport.regular_files import UnsafeFileError, read_small_text
+from gpureport.toml_files import read_toml
 from gpureport.units import UNITS
 
 TABLE = "neptune"
@@ -46,13 +45,7 @@ def read_name_map(path: Path | None) -> NameMap:
     """
     if path is None:
         return NameMap()
-    try:
-        content = tomllib.loads(read_small_text(path))
-    except OSError as error:
-        hint = error.hint if isinstance(error, UnsafeFileError) else "check the path"
-        raise SettingsError(str(path), error.strerror or "cannot be read", hint) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(str(path), f"not TOML ({error})", "see docs/how-to/neptune.md") from error
+    content = read_toml(path, "see docs/how-to/neptune.md").content
     table = _read_table(path, content.get(TABLE, {}), f"[{TABLE}]", {"namespaces", "series"})
     chosen = table.get("namespaces", [])
     if not isinstance(chosen, list) or not all(isinstance(each, str) and each for each in chosen):

@@ -140,6 +140,7 @@ def test_names_of_one_s_own(tmp_path: Path) -> None:
         ("[neptune.series.a]\nmetric = 'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "needs a unit; give one of "),
         ("[neptune.series]\na = 1", "is no table"),
         ("nonsense", "not TOML"),
+        ("a = " + "9" * 5000, "not TOML"),
     ],
 )
 def test_a_map_that_says_what_cannot_be(tmp_path: Path, text: str, said: str) -> None:
@@ -155,6 +156,7 @@ def test_a_map_that_says_what_cannot_be(tmp_path: Path, text: str, said: str) ->
 CASES = {
     "neptune:absent": (3, "absent: no such file or folder; give an export"),
     "neptune:empty": (3, "empty: it holds no run of Neptune; give an export"),
+    "neptune:other.csv": (3, "other.csv: it holds no run of Neptune; give an export"),
     "neptune://acme": (3, "neptune://acme: not the locator of a project; "),
     "damaged": (
         3,
@@ -172,6 +174,7 @@ CASES = {
 def test_errors_are_one_line(gpureport: Program, tmp_path: Path, source: str, expected: tuple[int, str]) -> None:
     """What cannot be used is one line on standard error and exit code 3, for every command."""
     (tmp_path / "empty").mkdir()
+    (tmp_path / "other.csv").write_text("a,b\n")
     part = dumps.write(tmp_path / "damaged", dumps.run(Schedule(utilization=[[50.0] * 3])))
     part.write_bytes(part.read_bytes()[:-9])
     place = folders.write(tmp_path / "torn", [folders.operation("AssignInt", "a", value=1)] * 3)

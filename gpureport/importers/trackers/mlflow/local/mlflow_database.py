@@ -10,6 +10,7 @@ from gpureport.importers.trackers.read_only_sqlite import is_database, open_read
 from gpureport.limits import MOST_VALUE_BYTES
 from gpureport.regular_files import UnsafeFileError
 
+_SERVER = "give the mlflow.db of a tracking server"
 _TABLES = {"experiments", "runs", "metrics", "latest_metrics", "params", "tags"}
 
 
@@ -39,6 +40,9 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise _explain(path, error) from error
+    except UnicodeDecodeError as error:
+        # SQLite repeats a damaged schema in its own words, and Python takes them for text
+        raise SourceError(str(path), f"not an MLflow database ({error.reason} in its schema)", _SERVER) from error
     except OSError as error:
         hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions"
         raise SourceError(str(path), error.strerror or "cannot be read", hint) from error
@@ -58,4 +62,4 @@ def _explain(path: Path, error: sqlite3.Error) -> SourceError:
         return SourceError(str(path), f"a value is larger than {MOST_VALUE_BYTES:,} bytes", "leave the run out")
     if name == "SQLITE_CANTOPEN":
         return SourceError(str(path), "the database cannot be opened", "check its permissions, or copy it")
-    return SourceError(str(path), f"not an MLflow database ({error})", "give the mlflow.db of a tracking server")
+    return SourceError(str(path), f"not an MLflow database ({error})", _SERVER)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
+from gpureport.redaction import redact_start
 from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
@@ -19,6 +20,10 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?"
 _REGISTRY = {"models", "model_versions"}
 """Folders of the model registry, which holds no runs."""
 _MAGIC = b"PAR1"
+DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What reading a damaged file raises: a name of a column in it need not be text."""
+_SHOWN = 120
+"""Letters of a text of others that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +84,7 @@ def is_export_file(path: Path) -> bool:
         return False
     try:
         schema = parquet.read_schema(path)
-    except (OSError, pa.ArrowException):
+    except DAMAGE:
         return _PART.fullmatch(path.name) is not None and _begins_like_parquet(path)
     return set(schema.names) >= SIGNATURE_COLUMNS
 
@@ -102,17 +107,23 @@ def open_export(path: Path) -> parquet.ParquetFile:
         file = parquet.ParquetFile(path, read_dictionary=["project_id", "run_id", "attribute_path", "attribute_type"])
     except PermissionError as error:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
-    except (OSError, pa.ArrowException) as error:
+    except KeyError as error:
+        raise _lack_error(path, error.args[0].decode()) from error
+    except DAMAGE as error:
         raise damaged_error(path, error) from error
     schema = file.schema_arrow
     missing = [name for name in REQUIRED_COLUMNS if name not in schema.names]
     if missing:
-        raise SourceError(str(path), f"it lacks the column {missing[0]}", "export the run again, or leave the file out")
+        raise _lack_error(path, missing[0])
     for name, fits in _TYPES.items():
         if not fits(schema.field(name).type):
             what = f"its column {name} is of type {schema.field(name).type}"
             raise SourceError(str(path), what, "export the run again, or leave the file out")
     return file
+
+
+def _lack_error(path: Path, name: str) -> SourceError:
+    return SourceError(str(path), f"it lacks the column {name}", "export the run again, or leave the file out")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -127,9 +138,16 @@ _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
 """What the columns that are computed with must be."""
 
 
+def read_rows(file: parquet.ParquetFile, number: int, names: list[str]) -> pa.Table:
+    """Return columns of a row group; one of `DAMAGE` is raised where they are damaged, a text in them as well."""
+    table = file.read_row_group(number, columns=names)
+    table.validate(full=True)
+    return table
+
+
 def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
-    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
     return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
 
 

@@ -1,4 +1,4 @@
-"""Where the rows of each run lie in the files of an export, found without reading values."""
+"""Where the rows of each run lie in the files of an export, found without reading their values."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
@@ -59,15 +58,19 @@ def survey_parts(parts: Iterable[Part], rows: dict[Key, RunRows], faults: list[S
                 keys |= dict.fromkeys(_survey_row_group(file, number, part.path, rows))
         except SourceError as error:
             faults.append(error)
-        except (OSError, pa.ArrowException) as error:
+        except export_files.DAMAGE as error:
             faults.append(export_files.damaged_error(part.path, error))
     return keys
 
 
 def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key, RunRows]) -> Iterator[Key]:
-    uniform = _single_series(file, number)
-    if uniform is not None:
-        project, run, name, kind = uniform
+    # not by the statistics of its columns: where they contradict the schema, asking for them ends the process
+    table = export_files.read_rows(file, number, KINDS)
+    if not len(table):
+        return
+    coded = [encode_texts(table, name) for name in KINDS]
+    if all(len(texts) == 1 for texts, _ in coded):
+        project, run, name, kind = (texts[0] for texts, _ in coded)
         found = rows[project, run]
         points = kind == SERIES
         group = RowGroup(
@@ -75,13 +78,10 @@ def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: 
         )
         found.groups[path].append(group)
         if points:
-            found.points[name] += file.metadata.row_group(number).num_rows
+            found.points[name] += len(table)
         yield project, run
         return
-    table = file.read_row_group(number, columns=KINDS)
-    (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = (
-        encode_texts(table, name) for name in KINDS
-    )
+    (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = coded
     both = project_of * len(ids) + run_of
     present = np.flatnonzero(np.bincount(both)).tolist()
     for code in present:
@@ -96,16 +96,3 @@ def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: 
             for name, count in zip(paths, counted.tolist(), strict=True):
                 found.points[name] += count
         yield projects[code // len(ids)], ids[code % len(ids)]
-
-
-def _single_series(file: parquet.ParquetFile, number: int) -> list[str] | None:
-    """Return project, run, path and type of a row group that holds one of each, as its statistics say."""
-    group = file.metadata.row_group(number)
-    places = {group.column(place).path_in_schema: place for place in range(group.num_columns)}
-    found = []
-    for name in KINDS:
-        bounds = group.column(places[name]).statistics
-        if bounds is None or not bounds.has_min_max or bounds.null_count or bounds.min != bounds.max:
-            return None
-        found.append(str(bounds.min))
-    return found

@@ -46,9 +46,10 @@ def is_operation_log(path: Path) -> bool:
 
 def find_local_runs(source: Path) -> list["LocalRun"]:
     """Return the runs whose logs lie in a folder or below; other things the client keeps, such as models, are none."""
-    folders = [source.parent if source.is_file() else source]
     if source.is_dir():
         folders = [place for place, _, names in walk_folder(source) if any(map(_LOG.fullmatch, names))]
+    else:
+        folders = [source.parent] if find_logs(source.parent) else []
     root = source if source.is_dir() else source.parent
     found = [_ProcessFolder(folder, root) for folder in sorted(folders)]
     by_id: dict[str, list[_ProcessFolder]] = {}

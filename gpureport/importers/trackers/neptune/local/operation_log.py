@@ -121,7 +121,7 @@ class Operations:
 
 def _is_dated(seconds: float) -> bool:
     """Return whether seconds since 1970 have a date; NaN has none."""
-    return FIRST_MICROSECOND <= seconds * _SECOND < LAST_MICROSECOND
+    return FIRST_MICROSECOND / _SECOND <= seconds < LAST_MICROSECOND / _SECOND
 
 
 def _version(value: object) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.recorded_setup import SAME_MEMORY
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.recording import Device
 from gpureport.report.model.head import Tile
@@ -35,11 +36,17 @@ def build_memory_tile(comparison: Comparison) -> Tile:
 
 
 def _describe_installed(step: Step, peak: float) -> str:
-    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less."""
+    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less.
+
+    A total that a tracker's share of memory tells differs from GPU to GPU by a little: these are of one size.
+    """
     found = {memory for analysis in step.analyses for memory in _list_memory(analysis)}
-    totals = {total for total, _ in found}
-    if len(totals) != 1 or not (total := totals.pop()):
-        return "GPUs of several sizes" if len(found) > 1 else "Installed memory not recorded"
+    totals = [total for total, _ in found if total]
+    if not totals or len(totals) < len(found):
+        return "Installed memory not recorded"
+    total = min(totals)
+    if max(totals) > SAME_MEMORY * total:
+        return "GPUs of several sizes"
     reserved = {kept for _, kept in found}
     if len(reserved) == 1 and (kept := reserved.pop()):
         usable = total - kept

@@ -1,0 +1,83 @@
+"""Reads TOML that a person wrote by hand: settings, maps, steps. What no type holds or takes minutes is refused."""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpureport.errors import SettingsError
+from gpureport.regular_files import UnsafeFileError, read_small_text
+
+_DEEPEST = 50
+"""Tables and lists in each other: values are printed and compared, which Python does by recursion."""
+_MOST_KEY_WORK = 20_000_000
+"""Sum over the lines of their dots squared: so long does Python take to read dotted keys. A line of 4,000 paths
+passes."""
+_WHOLE = 2**63
+"""Beyond it lies what TOML does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TomlText:
+    """A file of TOML.
+
+    Attributes:
+        text: as it is written.
+        content: what it holds.
+    """
+
+    text: str = ""
+    content: dict[str, Any] = field(default_factory=dict)
+
+
+def read_toml(path: Path, hint: str) -> TomlText:
+    """Return the content of a file.
+
+    Args:
+        path: the file.
+        hint: what to do where it is no TOML.
+
+    Raises:
+        SettingsError: when it cannot be read, is no TOML, or holds a number or a nesting beyond all use.
+    """
+    try:
+        text = read_small_text(path)
+        return TomlText(text=text, content=parse_toml(text))
+    except OSError as error:
+        advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"
+        raise SettingsError(str(path), error.strerror or "cannot be read", advice) from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(str(path), f"not TOML ({error})", hint) from error
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a text holds.
+
+    Raises:
+        ValueError: when it is no TOML, or holds what `read_toml` refuses. `RecursionError` when it is nested deeply.
+    """
+    if sum(line.count(".") ** 2 for line in text.splitlines()) > _MOST_KEY_WORK:
+        msg = "a key of too many parts"
+        raise ValueError(msg)
+    content = tomllib.loads(text)
+    _check_values(content)
+    return content
+
+
+def _check_values(content: dict[str, Any]) -> None:
+    level: list[Any] = [content]
+    for _ in range(_DEEPEST):
+        if any(isinstance(value, int) and not -_WHOLE <= value < _WHOLE for value in level):
+            msg = "a whole number of more than 64 bits"
+            raise ValueError(msg)
+        level = [inner for value in level for inner in _list_inner(value)]
+        if not level:
+            return
+    msg = f"nested more than {_DEEPEST} deep"
+    raise ValueError(msg)
+
+
+def _list_inner(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

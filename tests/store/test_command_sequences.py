@@ -1,0 +1,212 @@
+"""Any sequence of commands leaves a store that holds what a model of it says."""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from gpureport.cli import main
+from gpureport.nightly.history.baselines import list_baselines, read_baseline
+from gpureport.nightly.history.night_history import History
+from gpureport.recording import Run
+from gpureport.store import Store
+from tests.store.runs import noisy
+
+TRIALS = int(os.environ.get("GPUREPORT_TRIALS", "1"))
+LOGS = ("a.csv", "b.csv", "c.csv")
+NAMES = st.sampled_from(("base", "next run", "é→", "a.csv"))
+STEPS = st.sampled_from(("1", "2-larger"))
+DATES = st.sampled_from(("2026-03-14", "2026-03-15"))
+_NO_SUCH_RUN, _NO_DATA = 3, 4
+"""Exit codes of commands; a night without data is recorded as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a run is called."""
+
+    name: str
+    step: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Model:
+    """What a store should hold.
+
+    Attributes:
+        runs: labels of each run, by its id.
+        baselines: the same of the runs of each baseline.
+        nights: date, name and step of each run that was measured, by its id.
+    """
+
+    runs: dict[str, Labels] = field(default_factory=dict)
+    baselines: dict[str, dict[str, Labels]] = field(default_factory=dict)
+    nights: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+
+def _labels(run: Run) -> Labels:
+    return Labels(name=run.name, step=run.step, tags=run.tags)
+
+
+class StoreCommands(RuleBasedStateMachine):
+    """Commands in any order, on runs that are there or were removed."""
+
+    stored: Bundle[str] = Bundle("stored")
+
+    def __init__(self) -> None:
+        """Make a folder of its own."""
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self._place = Path(self._folder.name)
+        self._store = self._place / "store"
+        self._model = Model()
+
+    def teardown(self) -> None:
+        """Remove the folder."""
+        self._folder.cleanup()
+
+    def _run(self, *arguments: str) -> tuple[int, str]:
+        """Run a command; return its exit code, and what it prints."""
+        out, store = io.StringIO(), ["--store", str(self._store)]
+        with (
+            chdir(self._place),
+            redirect_stdout(out),
+            redirect_stderr(io.StringIO()),
+            pytest.raises(SystemExit) as left,
+        ):
+            main([*arguments, *store])
+        return int(left.value.code or 0), out.getvalue()
+
+    def _change(self, *arguments: str, of: Sequence[str]) -> bool:
+        """Run a command on runs; return whether it had an effect, as it must exactly where all of them are there."""
+        known = all(run in self._model.runs for run in of)
+        assert self._run(*arguments)[0] == (0 if known else _NO_SUCH_RUN)
+        return known
+
+    @initialize()
+    def write_logs(self) -> None:
+        """Write logs of different content."""
+        for seed, name in enumerate(LOGS):
+            (self._place / name).write_text(noisy(seed, rows=40, gpus=1))
+
+    @rule(
+        target=stored, log=st.sampled_from(LOGS), name=NAMES | st.none(), step=STEPS | st.none(), tagged=st.booleans()
+    )
+    def ingest(self, log: str, name: str | None, step: str | None, *, tagged: bool) -> str:
+        """A new run gets the labels that are given, one that is stored keeps its own besides."""
+        given = {"--name": name, "--step": step, "--tag": "by=hand" if tagged else None}
+        options = [word for option, value in given.items() if value for word in (option, value)]
+        assert self._run("ingest", log, *options)[0] == 0
+        (run,) = (entry.run.id for entry in Store(self._store).entries() if entry.run.sources[0].locator == log)
+        known = self._model.runs.get(run, Labels(name=Path(log).stem))
+        tags = (("by", "hand"),) if tagged else known.tags
+        self._model.runs[run] = Labels(name=name or known.name, step=step or known.step, tags=tags)
+        return run
+
+    @rule(run=stored, name=NAMES)
+    def rename(self, run: str, name: str) -> None:
+        """A run gets another name."""
+        if self._change("runs", "rename", run, name, of=[run]):
+            self._model.runs[run] = replace(self._model.runs[run], name=name)
+
+    @rule(run=stored, step=STEPS)
+    def label(self, run: str, step: str) -> None:
+        """A run gets another step."""
+        if self._change("runs", "step", run, step, of=[run]):
+            self._model.runs[run] = replace(self._model.runs[run], step=step)
+
+    @rule(run=stored)
+    def remove(self, run: str) -> None:
+        """A run goes; baselines and nights keep theirs."""
+        if self._change("runs", "rm", run, of=[run]):
+            del self._model.runs[run]
+
+    @rule(run=stored)
+    def analyze(self, run: str) -> None:
+        """An analysis names the run as it is labelled now."""
+        code, out = self._run("analyze", run, "--format", "json")
+        assert code == (0 if run in self._model.runs else _NO_SUCH_RUN)
+        if run in self._model.runs:
+            (found,) = json.loads(out)["runs"]
+            known = self._model.runs[run]
+            assert (found["run"]["name"], found["run"]["step"]) == (known.name, known.step)
+
+    @rule(name=st.sampled_from(("main", "release-1")), runs=st.lists(stored, min_size=1, max_size=2, unique=True))
+    def set_baseline(self, name: str, runs: Sequence[str]) -> None:
+        """A baseline is what its runs were when it was set, and replaces the one before."""
+        if self._change("baseline", "set", name, *runs, of=runs):
+            self._model.baselines[name] = {run: self._model.runs[run] for run in runs}
+
+    @precondition(lambda self: self._model.baselines)
+    @rule()
+    def remove_baseline(self) -> None:
+        """A baseline goes, its runs stay."""
+        name = min(self._model.baselines)
+        assert self._run("baseline", "rm", name)[0] == 0
+        del self._model.baselines[name]
+
+    @rule(run=stored, date=DATES)
+    def nightly(self, run: str, date: str) -> None:
+        """A run is measured in one night; when it is given again in that night, its labels are those of now."""
+        known = self._model.runs.get(run)
+        is_new = known is not None and self._model.nights.get(run, (date,))[0] == date
+        assert self._run("nightly", run, "--date", date, "--site", "site")[0] == (0 if is_new else _NO_DATA)
+        if known is not None and is_new:
+            self._model.nights[run] = date, known.name, known.step or ""
+
+    @invariant()
+    def holds_the_runs(self) -> None:
+        """The runs, with their labels; each can be read and is whole."""
+        store = Store(self._store)
+        entries = store.entries()
+        assert {entry.run.id: _labels(entry.run) for entry in entries} == self._model.runs
+        assert all(store.intact(entry) and len(store.read(entry).series) == 40 for entry in entries)
+        assert not store.damaged()
+
+    @invariant()
+    def holds_the_baselines(self) -> None:
+        """The baselines, with their runs as they were."""
+        store = Store(self._store)
+        found = {each.name: {run.id: _labels(run) for run in each.runs} for each in list_baselines(store)}
+        assert found == self._model.baselines
+        for name, runs in found.items():
+            assert {recording.run.id for recording in read_baseline(store, name)} == set(runs)
+
+    @invariant()
+    def holds_the_nights(self) -> None:
+        """The latest measurement of each run."""
+        measured = ((night.date, run) for night in History(self._store).read_latest() for run in night.measured_runs)
+        assert {run.run_id: (date, run.name, run.step) for date, run in measured} == self._model.nights
+
+
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(3, 8), pytest.param(60 * TRIALS, 25, marks=pytest.mark.slow)], ids=["short", "long"]
+)
+def test_the_store_is_as_the_model(examples: int, steps: int) -> None:
+    """After each command: runs, labels, baselines and nights; a command on a run that is gone changes nothing."""
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(StoreCommands, settings=chosen)
