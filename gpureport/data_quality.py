@@ -105,6 +105,7 @@ class Quality:
         coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
             single sample. An analysis says how much of it samples cover.
         notes: anything else a reader must know, one sentence each.
+        unfinished: whether the recorder has written no end: it is recording still, or was killed.
     """
 
     lines: int = 0
@@ -123,6 +124,7 @@ class Quality:
     imputed_points: int = 0
     coverage_ratio: float | None = None
     notes: tuple[str, ...] = ()
+    unfinished: bool = False
 
     def redacted(self) -> "Quality":
         """Return the same without secrets in the texts of notes and events."""
@@ -174,4 +176,5 @@ def merge_quality(accounts: Sequence[Quality]) -> Quality:
         log_events=tuple(event for quality in accounts for event in quality.log_events),
         synthetic_time=any(quality.synthetic_time for quality in accounts),
         notes=tuple(note for quality in accounts for note in quality.notes),
+        unfinished=any(quality.unfinished for quality in accounts),
     )

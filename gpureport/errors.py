@@ -1,14 +1,17 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
+import copyreg
+import errno
 from pathlib import Path
 
 from gpureport.fetched_copies import name_by_url
-from gpureport.redaction import redact_text
+from gpureport.redaction import redact_start, redact_text
 
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _MOST = 4000
 """Characters of each part of an error: what a person gave is repeated in it, however long that was."""
+_REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 """What is wrong, and what to do about it: what an error is made of where the caller knows the place."""
@@ -35,6 +38,10 @@ class GpureportError(Exception):
         self.where = where
         self.what = what
         self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let an error go to another process: its parts are kept beside the text that it is made of."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class SourceError(GpureportError):
@@ -97,6 +104,17 @@ class InternalError(GpureportError):
         return redact_text("".join(traceback.format_exception(self._error)))
 
 
+def find_refusal(error: BaseException) -> OSError | None:
+    """Return why the system does not let a file be read now, which lies behind an error.
+
+    None where the file is missing, or is not what it should be.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
+        cause = cause.__cause__
+    return cause
+
+
 def _in_one_line(error: Exception) -> str:
     """Return an exception with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails
@@ -106,5 +124,5 @@ def _in_one_line(error: Exception) -> str:
     ]
     line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
-    detail = f": {text[:_LONGEST]}" if text else ""
+    detail = f": {redact_start(text, _LONGEST)}" if text else ""
     return f"internal error ({type(error).__name__}{line}{detail})"

@@ -9,6 +9,8 @@ from enum import StrEnum
 from hashlib import sha256
 from operator import ge, gt, le, lt
 
+from gpureport.redaction import redact_text
+
 
 class Severity(StrEnum):
     """How much a finding matters, mildest first."""
@@ -249,3 +251,8 @@ class Check:
     value: float | None = None
     unit: str = ""
     bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Replace secrets in its texts, which settings and options may hold."""
+        for name in ("limit", "run", "observed", "reason", "origin", "metric"):
+            object.__setattr__(self, name, redact_text(getattr(self, name)))

@@ -11,6 +11,8 @@ MOST_SETTINGS_BYTES = _MIB
 """Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
 MOST_RECORD_BYTES = _GIB
 """Bytes of one file of a tracker: the points of a metric, or the operations of a process."""
+MOST_SERIES_BYTES = 4 * _GIB
+"""Bytes of the series of a stored run, which are held in memory: about a thousand million rows."""
 MOST_VALUE_BYTES = 16 * _MIB
 """Bytes of one value of a database."""
 MOST_PIPE_BYTES = 2 * _GIB
@@ -31,6 +33,8 @@ DEEPEST_FOLDER = 40
 """Folders below one that is searched for logs or runs."""
 MOST_FILES = 200_000
 """Files and folders that are looked at in a folder."""
+MOST_SECRET_PATTERNS, LONGEST_SECRET_PATTERN = 100, 100
+"""Names, and patterns, of `[secrets]`, and letters of each."""
 MOST_LABELS = 10_000
 """Params, or tags, of a run of a tracker."""
 MOST_ANSWER_BYTES = 256 * _MIB
@@ -68,6 +72,11 @@ LIMITS = (
         beyond="refused; shorten the file",
     ),
     Limit(
+        what="Names, and patterns, of `[secrets]` in the settings",
+        most=f"{MOST_SECRET_PATTERNS} each, of {LONGEST_SECRET_PATTERN} letters",
+        beyond="refused; let one with `*` stand for several",
+    ),
+    Limit(
         what="Files of points or operations of a tracker's run",
         most=f"{_bytes(MOST_RECORD_BYTES)} each",
         beyond=_LEFT_OUT,
@@ -76,6 +85,11 @@ LIMITS = (
         what="Params, and tags, of a run in a local store of MLflow",
         most=f"{MOST_LABELS:,} each",
         beyond=_LEFT_OUT,
+    ),
+    Limit(
+        what="The series of a stored run, and its training metrics",
+        most=f"{_bytes(MOST_SERIES_BYTES)} each",
+        beyond="refused; `fleet` leaves the run out and names it",
     ),
     Limit(what="A value in a database", most=_bytes(MOST_VALUE_BYTES), beyond=_LEFT_OUT),
     Limit(

@@ -12,6 +12,7 @@ from gpureport import label_tags
 from gpureport.data_quality import Quality
 from gpureport.metrics import Scope
 from gpureport.redaction import redact_pairs, redact_text
+from gpureport.redaction.tables import redact_column
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.series_table import arrange_series, empty_training, local_times
 
@@ -62,6 +63,12 @@ class Device:
     driver: str | None = None
     mig: bool | None = None
     mixed: bool = False
+
+    def __post_init__(self) -> None:
+        """Replace secrets in what a log says of it."""
+        for name in ("model", "driver"):
+            text = getattr(self, name)
+            object.__setattr__(self, name, text and redact_text(text))
 
     @property
     def scope(self) -> Scope:
@@ -141,6 +148,7 @@ class Run:
             "step": self.step and redact_text(self.step),
             "sources": sources,
             "stages": tuple(replace(each, name=redact_text(each.name)) for each in self.stages),
+            "work": self.work and replace(self.work, unit=redact_text(self.work.unit)),
             "params": redact_pairs(self.params),
             "tags": redact_pairs(self.tags),
             "quality": self.quality.redacted(),
@@ -210,7 +218,7 @@ class Recording:
         if series is not None or rows is None:
             rows = RowsInMemory(arrange_series([]) if series is None else series)
         object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "training", empty_training() if training is None else training)
+        object.__setattr__(self, "training", empty_training() if training is None else redact_column(training, "name"))
 
     @property
     def series(self) -> "pa.Table":

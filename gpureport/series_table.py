@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.metrics import METRICS
+from gpureport.redaction.tables import redact_extra_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
     fields = [field for field in SCHEMA if field.name in joined.column_names]
     fields += [joined.schema.field(name).with_nullable(nullable=True) for name in extras]
     arrays = [joined.column(field.name) for field in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return redact_extra_columns(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
 
 def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":

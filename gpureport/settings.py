@@ -10,7 +10,7 @@ from gpureport.toml_files import read_toml
 
 FILE = "gpureport.toml"
 
-SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "training")
+SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "rules", "secrets", "training")
 """Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 
 

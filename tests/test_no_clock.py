@@ -6,6 +6,8 @@ from pathlib import Path
 _TESTS = Path(__file__).parent
 _CLOCKS = re.compile(r"\b(?:process_time|perf_counter|thread_time|monotonic)(?:_ns)?\b|\btimeit\b|\bmark\.timeout\b")
 _ELSEWHERE = {
+    Path("fuzz/__main__.py"): "stops after the seconds that are asked for",
+    Path("fuzz/worker.py"): "as above",
     Path("fuzz/measuring.py"): "run by hand",
     Path("fuzz/recordings_by_hand.py"): "as above",
     Path("importers/trackers/mlflow/real.py"): "waits for a server to start",

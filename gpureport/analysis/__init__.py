@@ -1,6 +1,6 @@
 """From a recording to findings: every rule once, in order, then where each GPU-second went."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use, mixed_devices
 from gpureport.analysis.signals.clock_signals import ThrottledTime
@@ -100,7 +101,9 @@ def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = jobs.find_occupancy(all_cells, whole)
+    found = LATEST.memoize(
+        recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
+    )
     active = find_activities(found.series)
     return Context(
         recording=recording,
@@ -129,7 +132,11 @@ def _attribute_gpu_times(context: Context, findings: Sequence[Finding], rules: S
 
 
 def trace_gpu_time(
-    recording: Recording, analysis: Analysis, buckets: int, rules: Sequence[Rule] = RULES
+    recording: Recording,
+    analysis: Analysis,
+    buckets: int,
+    rules: Sequence[Rule] = RULES,
+    devices: Collection[str] | None = None,
 ) -> dict[str, dict[str, FloatArray]]:
     """Return the seconds of each class of GPU time over the run, by the same accounting as its sums.
 
@@ -138,6 +145,7 @@ def trace_gpu_time(
         analysis: what was found in it, by these rules.
         buckets: into how many equal parts the time from the first to the last sample is divided.
         rules: those of the analysis.
+        devices: ids of the GPUs that are asked for; all when None.
 
     Returns:
         Of each GPU whose time was divided, seconds by bucket of each class.
@@ -148,11 +156,13 @@ def trace_gpu_time(
     edges = np.linspace(context.whole.start, context.whole.end, buckets + 1).round().astype(np.int64)
     return {
         device: attribution.fill_ledger(context, rules, device, low=low, throttled=throttled).divide(edges)
-        for device, (low, throttled) in _measure_slow_time(context, rules).items()
+        for device, (low, throttled) in _measure_slow_time(context, rules, devices).items()
     }
 
 
-def _measure_slow_time(context: Context, rules: Sequence[Rule]) -> dict[str, tuple[Spans, ThrottledTime | None]]:
+def _measure_slow_time(
+    context: Context, rules: Sequence[Rule], devices: Collection[str] | None = None
+) -> dict[str, tuple[Spans, ThrottledTime | None]]:
     """Return episodes of low use of each GPU as their rule sees them, findings or not, and its throttled time."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
     low = low_use.find_low_use(context, thresholds.read_limits(rule, low_use.Limits)).spans if rule else {}
@@ -163,6 +173,7 @@ def _measure_slow_time(context: Context, rules: Sequence[Rule]) -> dict[str, tup
             slowed(context.full_series(device), context.whole) if slowed else None,
         )
         for device in context.gpus()
+        if devices is None or device in devices
     }
 
 

@@ -13,6 +13,8 @@ from gpureport.analysis.engine import selection
 from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
+from gpureport.redaction.own_secrets import use_own_secrets
+from gpureport.secret_settings import SECTION, read_own_secrets
 
 
 def analyze(
@@ -30,7 +32,8 @@ def analyze(
         ignore: kinds not to look for.
         settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices":
             {"gpu_hour": 2.49, "currency": "EUR", "date": "2026-11-01"}}`.
-            Without it the defaults hold. No file of the working directory is read.
+            Without it the defaults hold. Secrets that it names are replaced from then on. No file of the working
+            directory is read.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.
@@ -39,6 +42,9 @@ def analyze(
         UserWarning: of each setting that can no longer be set.
     """
     stated_settings = _settings(settings)
+    if stated_settings.content.get(SECTION):
+        use_own_secrets(read_own_secrets(stated_settings))
+        recording = Recording(run=replace(recording.run), rows=recording.rows, training=recording.training)
     rules = selection.apply_settings(analysis.RULES, stated_settings)
     try:
         kinds = selection.select_kinds(rules, _names(select), _names(ignore))

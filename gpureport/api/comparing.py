@@ -31,7 +31,8 @@ def compare(
             step of its own.
         throughput: training metric that counts the work done, whatever its name.
         by: what makes a step, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand in the
-            order of their values. A dict names its steps itself.
+            order of their values; with `"folder"` steps stand by the numbers that their folders begin with, else by the
+            start of their first runs. A dict names its steps itself.
         better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
         target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 

@@ -94,12 +94,13 @@ def _list_targets() -> Iterator[tuple[str, LimitTarget]]:
             yield metric.name, LimitTarget(subject=TargetKind.STATISTIC, units=(unit,))
 
 
-_TARGETS = dict(_list_targets())
+TARGETS = dict(_list_targets())
+"""Every name that a limit may use without a word before it."""
 
 
 def find_target(word: str) -> LimitTarget | None:
     """Return what a name stands for; None if it is unknown."""
-    return _TARGETS.get(word)
+    return TARGETS.get(word)
 
 
 def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget | None:
@@ -111,7 +112,7 @@ def find_training_target(name: str, *, change: bool, named: bool) -> LimitTarget
         named: whether the limit says that it is a training metric.
     """
     metric = recognise_metric(name)
-    recognised = metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, _TARGETS, 1, _NEAR)
+    recognised = metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, TARGETS, 1, _NEAR)
     if not (named or recognised):
         return None
     units = (NUMBER, SHARE, POINTS) if change else (NUMBER, SHARE)
@@ -139,7 +140,7 @@ def finding_severities(word: str) -> Sequence[Severity]:
 
 def suggest_name(word: str, *, change: bool = False) -> str:
     """Return a hint for an unknown name: the closest known one, or what can be named."""
-    found = get_close_matches(word, BY_METRIC if change else _TARGETS, n=1)
+    found = get_close_matches(word, BY_METRIC if change else TARGETS, n=1)
     if found:
         return f"did you mean {found[0]!r}?"
     if change:

@@ -17,6 +17,7 @@ from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import OUT_OF_MEMORY, InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
+from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
 from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
 from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError
@@ -87,7 +88,7 @@ class Commands(click.Group):
     epilog="Complete commands with Tab: gpureport completion prints the one line that installs it.",
 )
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors and the answer asked for.")
 @click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
@@ -124,6 +125,7 @@ def main(args: list[str] | None = None) -> None:
     rest += arguments[len(own) :]
     _prepare()
     try:
+        use_secrets_of_settings(own)
         result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)

@@ -6,6 +6,7 @@ The clients of the clouds report errors as long texts. Words of them tell the fe
 import re
 
 from gpureport.errors import PlaceError, Problem
+from gpureport.redaction import redact_start
 
 _LOGIN = {
     "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
@@ -59,4 +60,6 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
             reason = _REASON.search(text) if hints is _NETWORK else None
             detail = f" ({(reason[1] or reason[2]).strip()})" if reason else ""
             return PlaceError(url, f"{what}{detail}", hints[scheme])
-    return PlaceError(url, f"the request failed ({text[:_LONGEST]})", "run it again, or choose another place")
+    return PlaceError(
+        url, f"the request failed ({redact_start(text, _LONGEST)})", "run it again, or choose another place"
+    )

@@ -1,14 +1,12 @@
 """A report copied into a folder; it appears whole or not at all."""
 
-import os
 import shutil
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from gpureport.errors import RenderError, SourceError
 from gpureport.places import Place, RemotePath
+from gpureport.places.part_files import write_part
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
 
 
@@ -45,16 +43,9 @@ def copy_to_folder(file: Path, folder: Place) -> str:
     target = folder / file.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=folder)
-        os.close(handle)
-        part = Path(name)
-        try:
+        with write_part(target) as part:
             shutil.copyfile(file, part)
             part.chmod(0o644)
-            part.replace(target)
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
     except OSError as error:
         raise SourceError(str(folder), error.strerror or "cannot be written", "check permissions and space") from error
     return str(target)

@@ -57,7 +57,7 @@ class FolderWriter:
 
     def _replace(self, run: RunInfo, file: Path, content: bytes) -> None:
         # beside the folders of the run: MLflow takes every file in them for a metric or a tag
-        atomic_writes.write_bytes(file, content, self._store.home(run))
+        atomic_writes.replace_file(file, content, self._store.home(run))
 
     @contextmanager
     def _raise_source_errors(self, run: RunInfo) -> Iterator[None]:
@@ -69,7 +69,7 @@ class FolderWriter:
 
 
 Writer = RestStore | ClientStore | FolderWriter
-_KIND = "mlflow"
+KIND = "mlflow"
 
 
 def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) -> tuple[list[RunInfo], int]:
@@ -107,7 +107,7 @@ def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple
     """Return the runs that the store has, with their figures, and the names of the others."""
     found, missing = [], []
     for figures in known:
-        key = figures.tracker_id(_KIND)
+        key = figures.tracker_id(KIND)
         run = None if key is None else store.run(key)
         if run is None or run.deleted:
             missing.append(figures.name)

@@ -9,8 +9,13 @@ from gpureport.importers.trackers.mlflow.locators import open_store
 from gpureport.importers.trackers.mlflow.run_selection import select_runs
 from gpureport.importers.trackers.mlflow.run_store import RunStore
 from gpureport.publishing.mlflow_artifacts import put_artifact
-from gpureport.publishing.mlflow_figures import publish_figures
-from gpureport.publishing.published_figures import is_comparison
+from gpureport.publishing.mlflow_figures import KIND, publish_figures
+from gpureport.publishing.published_figures import is_comparison, read_run_figures
+from gpureport.redaction import redact_text
+from gpureport.report.wording import display
+
+_NAMED = 5
+"""Most runs of a comparison that are named."""
 
 
 def publish_to_mlflow(
@@ -33,7 +38,24 @@ def publish_to_mlflow(
             store, files, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri
         )
     (run,), _ = select_runs(store, named, Selection())
-    return [put_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri) for file in files]
+    return [
+        put_artifact(store, run, file, follow_artifact_uri=follow_artifact_uri) + _explain_unwritten(file, target)
+        for file in files
+    ]
+
+
+def _explain_unwritten(file: Path, target: str) -> str:
+    """Return that figures of a comparison are not written to the run it is put on, and what would; else nothing."""
+    if not is_comparison(file):
+        return ""
+    try:
+        runs = [run.name for run in read_run_figures(file) if run.tracker_id(KIND) is not None]
+    except SourceError as error:
+        return f"; no figures were written: {error.what}"
+    if not runs:
+        return "; no figures were written: none of its runs was read from MLflow"
+    whose = display.join_words(runs) if len(runs) <= _NAMED else f"its {len(runs)} runs"
+    return f"; no figures were written: --to {redact_text(target.partition('#')[0])} writes them to {whose}"
 
 
 def _publish_comparison(

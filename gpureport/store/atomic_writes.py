@@ -72,7 +72,8 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             folder_swap.move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        # where the run was a link to its folder, it is now the link
+        _remove(part)
 
 
 def write_text(path: Place, content: str, runs: Place) -> None:
@@ -116,7 +117,23 @@ def remove_folder(folder: Place, last: str) -> None:
         return
     gone = temporary_path(folder.parent, folder.name)
     folder.rename(gone)
+    if gone.is_symlink():
+        # what it leads to lies where a person put it
+        gone.unlink()
+        return
     shutil.rmtree(gone)
+
+
+def replace_file(path: Place, content: bytes, folder: Place) -> None:
+    """Write as `write_bytes` does to a folder that others write to as well, and remove what killed writers left of it.
+
+    Args:
+        path: the file.
+        content: what it is to hold.
+        folder: where the half-written file is kept.
+    """
+    remove_stale_files(folder, re.escape(path.name))
+    write_bytes(path, content, folder)
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
@@ -145,15 +162,17 @@ def _is_own(path: Path, targets: str) -> bool:
 
 def _last_written(path: Path) -> float:
     """Return when a file, or a folder or anything in it, was last written."""
-    inside = path.iterdir() if path.is_dir() else ()
-    times: list[float] = [each.stat().st_mtime for each in (path, *inside)]
+    inside = path.iterdir() if path.is_dir() and not path.is_symlink() else ()
+    times: list[float] = [each.lstat().st_mtime for each in (path, *inside)]
     return max(times)
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    """Remove a file, a folder, or a link and not what it leads to, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
-    else:
+        return
+    with suppress(OSError):
         path.unlink()
 
 

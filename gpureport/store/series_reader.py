@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.limits import MOST_SERIES_BYTES
 from gpureport.places import Place
 from gpureport.regular_files import check_regular_file
 from gpureport.series_table import TRAINING_SCHEMA, arrange_series, empty_training
@@ -20,7 +21,7 @@ from gpureport.store.run_files import read_stored_file
 def hash_file(path: Place) -> str:
     """Return the sha256 of a file."""
     if isinstance(path, Path):
-        check_regular_file(path)
+        check_regular_file(path, most=MOST_SERIES_BYTES)
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -165,7 +166,7 @@ def _read_verified(path: Place, expected: str | None) -> bytes:
         OSError: when it cannot be read.
         ValueError: when it is another than expected.
     """
-    content = read_stored_file(path)
+    content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"{path} does not have the sha256 {expected}"
         raise ValueError(msg)

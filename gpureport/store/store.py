@@ -13,6 +13,8 @@ from gpureport.limits import MOST_SETTINGS_BYTES
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
 from gpureport.recording import Recording, Run
+from gpureport.redaction.tables import redact_column, redact_extra_columns
+from gpureport.regular_files import UnsafeFileError
 from gpureport.series_rows import RowsInMemory, SeriesRows
 from gpureport.store import atomic_writes, run_index, run_json, series_file, series_reader
 from gpureport.store.indexed_run import IndexedRun
@@ -93,7 +95,7 @@ class Store:
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=series_sha256,
-                training_sha256=self._write_training(reading.training(), folder / _TRAINING),
+                training_sha256=self._write_training(redact_column(reading.training(), "name"), folder / _TRAINING),
                 source_state=reading.source_state,
             )
             with atomic_writes.raise_store_errors(self.folder):
@@ -117,7 +119,7 @@ class Store:
         try:
             for batch in reading.batches():
                 with atomic_writes.raise_store_errors(self.folder):
-                    writer.add(batch)
+                    writer.add(redact_extra_columns(batch))
             run = reading.run()
             with atomic_writes.raise_store_errors(self.folder):
                 return writer.close([device.id for device in run.devices], reading.renamed()), run
@@ -200,6 +202,8 @@ class Store:
         try:
             rows = self._read_rows(path, stored, devices)
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
+        except UnsafeFileError as error:
+            raise _refuse_series(path, error) from error
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -225,6 +229,8 @@ class Store:
         path = entry.folder / _SERIES
         try:
             return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
+        except UnsafeFileError as error:
+            raise _refuse_series(path, error) from error
         except _UNREADABLE as error:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
@@ -253,7 +259,7 @@ class Store:
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
         try:
-            atomic_writes.write_bytes(target, (entry.folder / _SERIES).read_bytes(), target.parent)
+            atomic_writes.replace_file(target, (entry.folder / _SERIES).read_bytes(), target.parent)
         except OSError as error:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
@@ -264,6 +270,11 @@ def _try_entry(folder: Place) -> Entry | None:
         return Entry(read_stored_run(folder), folder)
     except StoreError:
         return None
+
+
+def _refuse_series(path: Place, error: UnsafeFileError) -> StoreError:
+    """Return why the series of a run are not opened, such as their size."""
+    return StoreError(str(path), error.strerror or "no regular file", "ingest the run again")
 
 
 def _copy_labels(run: Run, label_source: Run) -> Run:

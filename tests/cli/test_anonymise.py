@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importers.written_logs import log
+from tests.report.pdf_reading import needs_poppler, text
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])
@@ -43,3 +44,49 @@ def test_ingest_refuses_it(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpu.csv").write_text(log(30))
     outcome = gpureport("ingest", "gpu.csv", "--anonymise")
     assert (outcome.code, "not what is stored" in outcome.err) == (2, True)
+
+
+_NAMED = {
+    "MASTER_ADDR": "gpu-anna-7",
+    "rdzv_endpoint": "rdzv-berta:29500",
+    "SLURM_JOB_NODELIST": "clara[01-02]",
+    "cmd": "torchrun --rdzv_endpoint=dora9:29500 --master_addr emil5 train.py",
+    "note": "fe80::a1b2:c3d4 talks to aa:bb:cc:dd:ee:1f, 10.77.1.2 and 2001:db8::77:1",
+    "tracking": "http://frieda-3:5000/x",
+    "peer": "gustav.cluster.local",
+    "metrics/hugo1.cluster.local": "3",
+}
+_HIDDEN = (
+    *("anna", "berta", "clara", "dora9", "emil5", "fe80", "a1b2", "aa:bb", "ee:1f", "10.77", "2001:db8", "frieda"),
+    *("gustav", "hugo1", "inge"),
+)
+
+
+@needs_poppler
+@pytest.mark.parametrize("kind", ["param", "tag"])
+def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str) -> None:
+    """Addresses of networks and cards, and names of hosts inside params, in every format of every command."""
+    for number in (1, 2):
+        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number) + "clara01: dora9 lost fe80::a1b2:c3d4\n")
+    labels = [word for name, value in _NAMED.items() for word in (f"--{kind}", f"{name}={value}")]
+    labels += ["--tag", "where=see clara02 and emil5", "--anonymise"]
+    steps = ["--step", "before, on clara01", "--step", "after, on dora9"]
+    files = [f"out.{end}" for end in ("html", "md", "json", "pdf", "txt", "xml", "prom")]
+    outputs = [word for name in files for word in ("-o", name)]
+    two = ["gpu1.csv", "gpu2.csv"]
+    commands = (
+        ["report", *two, *steps, *labels, *outputs],
+        ["analyze", *two, *labels, "--detail", "full"],
+        ["analyze", "gpu1.csv", *labels, "--format", "json"],
+        ["compare", *two, *steps, *labels],
+        ["compare", *two, *steps, *labels, "--format", "json"],
+        ["check", *two, *labels, "--fail-on", "idle <= 5%", "--junit", "j.xml", "--summary", "s.md"],
+        ["check", *two, *labels, "--fail-on", "idle <= 5%", "--format", "json"],
+    )
+    done = [gpureport("-v", *command) for command in commands]
+    wrong = [each.err for each in done if each.code not in {0, 1, 4}]
+    assert wrong == []
+    texts = {path.name: path.read_text() for path in tmp_path.glob("*") if path.suffix not in {".pdf", ".csv"}}
+    texts |= {"pdf": text(tmp_path / "out.pdf")} | {str(number): each.out for number, each in enumerate(done)}
+    assert [(name, word) for name, shown in texts.items() for word in _HIDDEN if word in shown] == []
+    assert {"out.html", "j.xml", "s.md"} <= texts.keys()

@@ -14,7 +14,7 @@ from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from gpureport.importers.trackers.mlflow.run_store import RunInfo
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
-from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.test_startup import loaded
 
@@ -109,6 +109,38 @@ def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_p
     assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
     dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
     assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
+
+
+def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) -> None:
+    """Its name is the run's and selects nothing, so what is merged is named, and where nothing can be that is said."""
+    starts = (START * 1000, START * 1000 + 3_600_000_000)
+    for place, start in enumerate(starts):
+        schedule = Schedule(utilization=[[50.0] * 60], start=start)
+        folders.write(
+            tmp_path / "runs", folders.operations(schedule), run=f"{place}aaaaaaa-eb52-4187-b43c-3cb0bae4f42f"
+        )
+    ids = ", ".join(f"{place}aaaaaaa-eb52-4187-b43c-3cb0bae4f42f" for place in range(2))
+    done = gpureport("analyze", "runs", "--group", "nosuch")
+    said = f"gpureport: runs: 2 recordings read as one run called nosuch: {ids}; --run takes some\n"
+    assert (done.code, done.err) == (0, said)
+    assert gpureport("analyze", "runs", "--group", "one", "--run", "0a*").err == ""
+    healthy = str(Path(__file__).parents[2] / "sample_logs" / "healthy")
+    unchanged = f"gpureport: {healthy}: --group is for local recordings of Neptune, and changes nothing here\n"
+    assert gpureport("analyze", healthy, "--group", "nosuch").err == unchanged
+
+
+def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_path: Path) -> None:
+    """One line for all of them, whichever command reads them; the others are read."""
+    schedule = Schedule(utilization=[[50.0] * 60])
+    for place in ("a", "b"):
+        for name in ("OPT-1", "OPT-2", "OPT-3"):
+            dumps.write(tmp_path / "export" / place, dumps.run(schedule, run_id=name))
+    dumps.write(tmp_path / "export" / "b", dumps.run(schedule, run_id="OPT-4"))
+    judged, stored = gpureport("analyze", "export"), gpureport("ingest", "export")
+    assert (judged.code, stored.code) == (0, 3)
+    for outcome in (judged, stored):
+        assert outcome.err.count("\n") == 1
+        assert " as well: OPT-1, OPT-2, OPT-3; give one of the folders" in outcome.err
 
 
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ _EXAMPLES = (
     ("Explain a check:", "gpureport explain idle_gap"),
 )
 _FILES = (
-    ("gpureport.toml", "settings: limits, rules, prices, logo and colours"),
+    ("gpureport.toml", "settings: limits, rules, prices, secrets, logo and colours"),
     (".gpureport/", "the store: runs, baselines and the history of nights"),
 )
 

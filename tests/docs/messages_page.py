@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.docs.message_texts import Message, list_messages
+from tests.docs.usage_errors import format_usage_errors
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "messages.md"
 _HEAD = """# Error messages
@@ -22,6 +23,7 @@ _GROUPS = {
     "api": "Commands and options",
     "settings.py": "Settings, rules and prices",
     "toml_files.py": "Settings, rules and prices",
+    "secret_settings.py": "Settings, rules and prices",
     "checks": "Settings, rules and prices",
     "analysis": "Settings, rules and prices",
     "report/explain": "Settings, rules and prices",
@@ -52,7 +54,7 @@ def messages_page() -> str:
     by_group: dict[str, list[Message]] = {title: [] for title in _GROUPS.values()}
     for message in list_messages():
         by_group[_find_group(message.module)].append(message)
-    parts = [_HEAD]
+    parts = [_HEAD, format_usage_errors()]
     for title, messages in by_group.items():
         parts.append(f"## {title}\n")
         for heading, hints in _join_hints(messages):

@@ -263,8 +263,10 @@ frame = recording.to_pandas().set_index("timestamp")
 print(frame["gpu_temperature_celsius"].resample("1min").max())
 ```
 
-Mistakes of a caller in files, options and settings raise `gpureport.errors.GpureportError`, whose message is the line
-that the command line prints.
+A file that is missing or cannot be used, or a wrong option or setting, raises `gpureport.errors.GpureportError`, whose
+message is the line that the command line prints. A call that is wrong in itself raises `TypeError` or `ValueError`:
+with a key of `labels` that does not exist, a comparison of one run, or a report with neither `path` nor `format`. Each
+function lists what it raises.
 """
 _FIELDS = {
     api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),

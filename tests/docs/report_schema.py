@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpureport.recording import Recording
 from gpureport.report.model.report_content import SCHEMA, Report
@@ -58,7 +59,8 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:  # noqa: ANN401 - 
             definitions[kind.__name__] = _object(kind, definitions)
         return {"$ref": f"#/$defs/{kind.__name__}"}
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is np.ndarray:
+    # NumPy before 2.5 has NDArray stand for the array, newer ones for a type of its own
+    if origin in {np.ndarray, NDArray}:
         return {"type": "array", "items": {"type": ["number", "null"]}}
     if origin in {Union, UnionType}:
         return _either([_of(entry, definitions) for entry in inner])

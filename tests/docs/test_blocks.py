@@ -35,7 +35,7 @@ NOT_RUN = {
     "python3 -m venv": "the set-up: .ci/run runs it, as tests/docs/test_pages.py holds",
     "git add --force": "as in the recipes: tests/docs/test_ci.py::test_gitlab",
     "rm -rf run\n": _GATE,
-    "gpureport baseline set main good-1": _GATE,
+    "for n in 1 2 3": _GATE,
     "pip ": "a package index",
     "sar ": "asks sysstat without an end: tests/importers/logs/host reads what it writes",
     "sacct ": "Slurm: tests/importers/labelling reads what it writes",
@@ -57,6 +57,7 @@ NOT_RUN = {
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",
     "[baseline]": "tests/docs/test_pages.py",
+    "[secrets]": "tests/cli/test_own_secrets.py",
     "apiVersion": "a cluster: tests/docs/test_blocks.py parses it",
     "env:": "a cluster, as above",
     "echo 'command -v": "tests/cli/test_completion.py",
@@ -66,6 +67,7 @@ NOT_RUN = {
 
 SHOWN = {
     "docs/how-to/compare-steps.md": {"[[step]]": "steps.toml", "[training]": "gpureport.toml"},
+    "docs/how-to/fleet.md": {"run,team": "teams.csv"},
     "docs/how-to/prices.md": {"[prices]": "gpureport.toml"},
     "docs/how-to/read-logs.md": {"[time]": "map.toml"},
     "docs/how-to/labels.md": {"run,user": "labels.csv", "{": "logs/labels.json"},
@@ -118,6 +120,7 @@ open("power.csv", "w").write("when,GPU0 power,RAM\\n" + "\\n".join(stamps))
 END OF SET-UP
 """
 SET_UP = {
+    "docs/tutorial/first-report.md": "cp sample_logs/healthy/nvidia-smi.csv gpu.csv",
     "README.md": "gpureport record -o runs/more-workers -- python train.py",
     "docs/how-to/compare-steps.md": _STEPS + _CHAIN,
     "docs/how-to/fleet.md": """
@@ -187,7 +190,7 @@ def check_page(page: Path, folder: Path) -> None:
             )
 
 
-def _mark_slow(page: Path) -> pytest.ParameterSet:
+def _mark_slow(page: Path) -> "pytest.ParameterSet":
     name = page.relative_to(ROOT).as_posix()
     return pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
+from gpureport import __version__
 from gpureport.nightly.history.night_history import History
 from tests.docs.test_pages import ROOT, blocks
 from tests.recorder.stand_in import install_stand_in
@@ -46,6 +47,16 @@ NIGHTS = (
 )
 
 
+WHEEL = f"gpureport-{__version__}-py3-none-any.whl"
+"""The file that a recipe installs."""
+_VENV = """#!/bin/sh
+# stands in for python -m venv DIR
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/bin" && cp {programs}/pip {programs}/gpureport "$3/bin"
+echo "PATH=$PWD/$3/bin:\\$PATH" > "$3/bin/activate"
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """A machine to run recipes on: its folders of programs and of the driver, its home, and its job."""
@@ -53,12 +64,12 @@ class Bench:
     folder: Path
 
     def run(
-        self, words: Sequence[str], night: Night, folder: Path, **variables: str
+        self, words: Sequence[str], night: Night, folder: Path, path: Sequence[str] = (), **variables: str
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command of a recipe in a folder."""
+        """Run a command of a recipe in a folder; programs are looked for in the folders of `path` first."""
         driver = [str(self.folder / "driver")] if night.played else []
         environment = {
-            "PATH": os.pathsep.join([str(self.folder / "bin"), *driver, os.environ["PATH"]]),
+            "PATH": os.pathsep.join([*path, str(self.folder / "bin"), *driver, os.environ["PATH"]]),
             "PYTHONPATH": str(ROOT),
             "HOME": str(self.folder),
             "SOURCE_DATE_EPOCH": str(1_773_400_000 + night.number * _DAY),
@@ -89,14 +100,19 @@ def program(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """A machine with a driver and the programs that recipes name; `pip` has nothing left to do."""
+    """A machine with a driver and the programs that recipes name; `pip` has nothing left to do.
+
+    A virtual environment that `python` makes holds `pip` and `gpureport`.
+    """
     programs = tmp_path / "bin"
     program(programs / "gpureport", f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n')
-    program(programs / "pip", '#!/bin/sh\n[ "$*" = "install --find-links wheels gpureport" ]\n')
+    program(programs / "pip", f'#!/bin/sh\n[ "$*" = "install wheels/{WHEEL}" ]\n')
+    for name in ("python", "python3"):
+        program(programs / name, _VENV.format(programs=programs))
     program(
         programs / "buildkite-agent", f'#!/bin/sh\n[ "$*" = "annotate --context gpu" ] && cat > {tmp_path}/shown.md\n'
     )
-    program(programs / "gh", f'#!/bin/sh\n[ "$1$2$4$6" = rundownload--name--dir ] && cp -r {tmp_path}/night-$3 "$7"\n')
+    program(programs / "gh", f'#!/bin/sh\n[ "$1$2$4$6" = rundownload--name--dir ] && cp -r {tmp_path}/$5-$3 "$7"\n')
     install_stand_in(tmp_path / "driver")
     return Bench(folder=tmp_path)
 
@@ -122,20 +138,37 @@ def only_block(page: str, language: str) -> str:
     return text
 
 
-def read_steps() -> list[dict[str, Any]]:
-    """Return the steps of the recipe for GitHub."""
-    content: Any = yaml.safe_load(only_block("github-actions", "yaml"))
+NIGHTLY, PULL_REQUEST = blocks(RECIPES / "github-actions.md", "yaml")
+"""The workflows for GitHub."""
+SET_NIGHTLY, SET_PULL_REQUEST = blocks(RECIPES / "github-actions.md", "bash")
+"""How the baseline of each is set."""
+
+
+def read_steps(workflow: str = NIGHTLY) -> list[dict[str, Any]]:
+    """Return the steps of the one job of a workflow for GitHub."""
+    content: Any = yaml.safe_load(workflow)
     # `on` is true in YAML 1.1
-    assert content[True]["schedule"][0]["cron"].count(" ") == 4
-    steps: list[dict[str, Any]] = content["jobs"]["train"]["steps"]
+    assert "workflow_dispatch" in content[True]
+    assert [each["cron"].count(" ") for each in content[True].get("schedule", ())] in ([4], [])
+    (job,) = content["jobs"].values()
+    steps: list[dict[str, Any]] = job["steps"]
     return steps
 
 
 def run_github(bench: Bench, night: Night, part: slice = _WHOLE, rule: str = "--fail-on problem") -> int:
     """Run the job of a night, or a part of its steps, as its runner would; return its exit code."""
+    steps = read_steps()[part]
+    for step in steps:
+        step["run"] = step.get("run", "").replace("--fail-on problem", rule)
+    return run_steps(bench, night, steps)
+
+
+def run_steps(bench: Bench, night: Night, steps: Sequence[dict[str, Any]]) -> int:
+    """Run steps as the runner of GitHub would; return the exit code of the first that fails."""
     place = workspace(bench.folder / f"workspace-{night.number}", night)
-    code = 0
-    for step in read_steps()[part]:
+    code, path = 0, place / "path"
+    path.touch()
+    for step in steps:
         uses, given = step.get("uses", "").partition("@")[0], step.get("with", {})
         if code and step.get("if") != "always()":
             continue
@@ -144,15 +177,22 @@ def run_github(bench: Bench, night: Night, part: slice = _WHOLE, rule: str = "--
             words = ["git", "clone", "-q", "--depth", "1", "--branch", given["ref"], remote, given["path"]]
             bench.run_all([words], place)
         elif uses == "actions/upload-artifact" and (place / given["path"]).exists():
-            shutil.copytree(place / given["path"], bench.folder / f"{given['name']}-{night.number}")
+            kept = bench.folder / f"{given['name']}-{night.number}"
+            if (place / given["path"]).is_dir():
+                shutil.copytree(place / given["path"], kept)
+            else:
+                kept.mkdir()
+                shutil.copy(place / given["path"], kept)
         elif uses == "actions/upload-pages-artifact":
             shutil.copytree(place / given["path"], bench.folder / "published", dirs_exist_ok=True)
-        elif "run" in step:
+        elif step.get("run"):
             variables = {"GITHUB_SHA": f"{night.number}abcdef0123", "GITHUB_STEP_SUMMARY": str(place / "summary.md")}
+            variables["GITHUB_PATH"] = str(path)
             folder = place / step.get("working-directory", ".")
-            script = step["run"].replace("--fail-on problem", rule)
-            done = bench.run(["bash", "-e", "-c", script], night, folder, **variables)
+            words = ["bash", "-e", "-c", step["run"]]
+            done = bench.run(words, night, folder, path.read_text().splitlines(), **variables)
             code = code or done.returncode
+    assert path.read_text() in {f"{place}/.venv/bin\n", ""}
     return code
 
 
@@ -211,8 +251,7 @@ def test_github_baseline(bench: Bench) -> None:
     (rule,) = re.findall(r"replace `--fail-on problem` by `(.*?)`", page)
     nights = [replace(NIGHTS[0], number=number) for number in range(4)]
     assert [run_github(bench, night, rule=rule) for night in nights[:3]] == [4, 4, 4]
-    set_baseline = only_block("github-actions", "bash")
-    bench.run_all([["bash", "-e", "-c", set_baseline]], clone, RUNS="0 1 2", **_PERSON)
+    bench.run_all([["bash", "-e", "-c", SET_NIGHTLY]], clone, RUNS="0 1 2", **_PERSON)
     assert run_github(bench, nights[3], rule=rule) == 0
     assert run_github(bench, replace(NIGHTS[3], number=4), rule=rule) == 1
     summaries = [(bench.folder / f"workspace-{number}" / "summary.md").read_text() for number in (0, 3, 4)]
@@ -237,6 +276,31 @@ def test_github_jobs_that_push_at_once(bench: Bench) -> None:
     reports = [f"nights/{path.name}" for path in (end / "site" / "nights").glob("*.html")]
     assert len(reports) == 2
     assert all(name in index for name in reports)
+
+
+@pytest.mark.slow
+def test_github_pull_request(bench: Bench) -> None:
+    """It is not assessed before the baseline is set as the page says; then a slower job fails, and so does no log."""
+    clone, steps = begin_history(bench), read_steps(PULL_REQUEST)
+    nights = [replace(NIGHTS[0], number=number) for number in range(4)]
+    assert [run_steps(bench, night, steps) for night in nights[:3]] == [4, 4, 4]
+    bench.run_all([["bash", "-e", "-c", SET_PULL_REQUEST]], clone, RUNS="0 1 2", **_PERSON)
+    checked = [nights[3], Night(number=4, played=HOT), Night(number=5, played=None), Night(number=6, trained=9)]
+    for night in checked:
+        shutil.copytree(clone / ".gpureport", bench.folder / f"workspace-{night.number}" / ".gpureport")
+    assert [run_steps(bench, night, steps) for night in checked] == [0, 1, 3, 9]
+    verdicts = [(bench.folder / f"workspace-{number}" / "summary.md").read_text().split()[3] for number in (3, 4, 5)]
+    assert verdicts == ["PASSED", "FAILED:", "NOT"]
+    assert (bench.folder / "rules-4" / "gpu.xml").is_file()
+    assert "main → " in (bench.folder / "report-4" / "report.html").read_text()
+
+
+def test_recipes_install_this_version() -> None:
+    """The file of every installation in the guides is the wheel of this version."""
+    pages = [*RECIPES.glob("*.md"), RECIPES.parent / "nightly.md"]
+    named = [name for page in pages for name in re.findall(r"gpureport-[\w.-]+\.whl", page.read_text(encoding="utf-8"))]
+    assert len(named) == 4
+    assert set(named) == {WHEEL}
 
 
 @pytest.mark.slow
@@ -268,15 +332,15 @@ def find_faults(schema: str, file: Path, text: str) -> str:
 @pytest.mark.slow
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
     """It keeps the schema of workflows, and its actions are GitHub's own."""
-    text = only_block("github-actions", "yaml")
     (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
-    for step in [*read_steps(), *yaml.safe_load(shown)]:
+    for step in [*read_steps(), *read_steps(PULL_REQUEST), *yaml.safe_load(shown)]:
         assert ("uses" in step) != ("run" in step)
         assert step.get("if", "always()") == "always()"
         assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
     workflow = tmp_path / "nightly.yml"
-    assert "runs-on" in find_faults("github-workflows", workflow, text.replace("runs-on", "runs_on"))
-    assert find_faults("github-workflows", workflow, text + textwrap.indent(shown, "      ")) == ""
+    assert "runs-on" in find_faults("github-workflows", workflow, NIGHTLY.replace("runs-on", "runs_on"))
+    assert find_faults("github-workflows", workflow, NIGHTLY + textwrap.indent(shown, "      ")) == ""
+    assert find_faults("github-workflows", workflow, PULL_REQUEST) == ""
 
 
 def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
@@ -285,12 +349,12 @@ def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
     if linter is None:
         pytest.skip("needs the program actionlint on the path")
     (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
-    whole = only_block("github-actions", "yaml") + textwrap.indent(shown, "      ")
-    for right, wrong in (("", ""), ("runs-on", "runs_on"), ("always", "ever")):
-        content = whole.replace(right, wrong) if right else whole
-        (tmp_path / "nightly.yml").write_text(content)
-        done = subprocess.run([linter, "nightly.yml"], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
+    for whole in (NIGHTLY + textwrap.indent(shown, "      "), PULL_REQUEST):
+        for right, wrong in (("", ""), ("runs-on", "runs_on"), ("always", "ever")):
+            content = whole.replace(right, wrong) if right else whole
+            (tmp_path / "nightly.yml").write_text(content)
+            done = subprocess.run([linter, "nightly.yml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
 
 
 @pytest.mark.slow

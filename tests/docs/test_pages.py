@@ -4,16 +4,25 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
+import gpureport
 from gpureport import __version__, settings
 from gpureport.analysis import RULES
 from gpureport.checks.limit import parse_limit
 from gpureport.checks.policy_settings import read_policy
 from gpureport.cli.main import COMMANDS
+from gpureport.comparison.statistics.slow_changes import allow_points
+from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.errors import GpureportError
 from gpureport.recording_advice import GPU_COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
@@ -37,14 +46,16 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         seen.add(page)
         links = LINK.findall(page.read_text(encoding="utf-8"))
         waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link]
-    islands = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and "docs" in page.parts)
+    islands = sorted(
+        page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and page.is_relative_to(ROOT / "docs")
+    )
     assert islands == []
 
 
 def test_readme_counts_every_check() -> None:
     """The table of what is found names as many checks as there are kinds."""
-    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What it finds")[2].partition("\n## ")[0]
-    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][1:]
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("| **it finds** |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")]
     assert sum(row.count(",") + 1 for row in rows) == sum(len(rule.kinds) for rule in RULES)
 
 
@@ -58,14 +69,12 @@ def test_readme_commands_are_those_of_continuous_integration() -> None:
     assert ".venv/bin/python -m pytest -m slow -n 4" in run
 
 
-def test_readme_example_runs() -> None:
-    """The Python example of the README prints something and warns of nothing."""
-    (example,) = blocks(ROOT / "README.md", "python")
-    command = [sys.executable, "-W", "error", "-c", example]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
-    assert len(example.splitlines()) <= 6
+def test_readme_names_the_commands_of_a_first_hour() -> None:
+    """A newcomer finds them there, and what it takes to read a page is in three lines of shell."""
+    _, own = blocks(ROOT / "README.md", "sh")
+    assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -78,6 +87,23 @@ def test_python_examples_run(place: int, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_python_page_names_what_a_wrong_call_raises() -> None:
+    """A bad file or option raises the error of the project, and a call that is wrong in itself those of Python."""
+    log = str(ROOT / "sample_logs" / "healthy")
+    (recording,) = gpureport.read(log)
+    wrong: list[tuple[type[Exception], Callable[[], object]]] = [
+        (GpureportError, lambda: gpureport.read("no-such-file")),
+        (GpureportError, lambda: gpureport.read(log, tz="Mars")),
+        (GpureportError, lambda: gpureport.analyze(recording, settings={"no-such-section": 1})),
+        (TypeError, lambda: gpureport.read(log, labels={"no-such-key": 1})),
+        (ValueError, lambda: gpureport.compare([recording])),
+        (TypeError, lambda: gpureport.report(recording)),  # type: ignore[call-overload]  # that is what is tried
+    ]
+    for error, call in wrong:
+        with pytest.raises(error):
+            call()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -113,6 +139,19 @@ def test_policy_example_is_accepted(tmp_path: Path) -> None:
     limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
     named = [parse_limit(text).words for text in limits if not text.startswith("--")]
     assert len(named) >= 15
+
+
+def test_gates_page_states_the_intervals_of_single_runs() -> None:
+    """The intervals of the page on gates are those that the comparison of single runs allows for."""
+    guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
+    least = {
+        "up to 2 min": allow_points(120.0),
+        "5 min": allow_points(300.0),
+        "10 min and more": max(POINTS, allow_points(600.0)),
+    }
+    for length, points in least.items():
+        assert f"| {length} | ±{points * 100:.0f} points | {points * 100 + 5:.0f} points |" in guide
+    assert f"its interval is ±{BY_METRIC[PER_WORK].margin(100.0):.0f}%" in guide
 
 
 def test_recording_guide_prints_the_one_raw_command() -> None:

@@ -52,9 +52,12 @@ def read_exit_code(recorded: Path) -> int | None:
 
 @pytest.mark.slow
 def test_first_commands_record_and_report(tmp_path: Path) -> None:
-    """The two commands at the top make a recording and its report."""
-    run(["sh", "-e", "-c", blocks(PAGE, "sh")[0]], tmp_path)
+    """The commands at the top make a recording and its report, and a second recording that is compared with it."""
+    (change,) = blocks(PAGE, "bash")
+    for command in (blocks(PAGE, "sh")[0], change):
+        run(["sh", "-e", "-c", command], tmp_path)
     assert read_exit_code(tmp_path / "runs" / "base") == 0
+    assert read_exit_code(tmp_path / "runs" / "more-workers") == 0
     assert (tmp_path / "report.html").is_file()
 
 

@@ -20,7 +20,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.data_quality import Quality
 from gpureport.findings import Check, CheckOutcome
 from gpureport.metrics import METRICS
-from tests.docs import kinds_page, llms_index, man_page, pages
+from tests.docs import kinds_page, llms_index, man_page, pages, secrets_page
 from tests.docs.kind_pictures import PICTURES, draw_kind
 from tests.docs.kind_signs import SIGNS
 from tests.docs.rooms_picture import draw_rooms
@@ -35,6 +35,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": pages.metrics_page,
     "oddities.md": pages.oddities_page,
     "python.md": pages.python_page,
+    "secrets.md": secrets_page.secrets_page,
     "sources.md": pages.sources_page,
     "../gpureport.1": man_page.man_page,
     # takes its sentences from the pages above

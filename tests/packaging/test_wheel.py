@@ -83,11 +83,11 @@ def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
 
 @pytest.mark.smoke
 def test_source_archive_can_be_tested(built: Built) -> None:
-    """The source archive holds tests, docs and samples beside the code."""
+    """The source archive holds tests, docs, samples and the scripts of CI beside the code."""
     with tarfile.open(built.sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     expected = {"README.md", "LICENSE", "pyproject.toml"}
-    for folder in ("gpureport", "templates", "sample_logs", "tests", "docs"):
+    for folder in ("gpureport", "templates", "sample_logs", "tests", "docs", ".ci", ".github"):
         expected |= shipped(folder)
     assert expected <= inside
 

@@ -216,8 +216,29 @@ def test_a_database_of_another_version_is_not_migrated(gpureport: Program, tmp_p
 
 
 def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: Path) -> None:
-    """As it gets any other."""
+    """As it gets any other, and the line says that no figures were written, and what writes them."""
     store = folder(tmp_path / "mlruns", RUNS)
     compared(gpureport, f"mlflow:{store}")
-    (where,) = publish([Path("comparison.json")], f"mlflow:{store}#amp")
-    assert where.endswith(f"{run_id(3)}/artifacts/gpureport/comparison.json")
+    (tmp_path / "report.html").write_text("<html>", encoding="utf-8")
+    done = gpureport("publish", "comparison.json", "report.html", "--to", f"mlflow:{store}#amp")
+    line, other = done.err.splitlines()
+    assert (done.code, other) == (0, line.partition("comparison.json")[0] + "report.html")
+    path, _, said = line.partition("; ")
+    assert path.endswith(f"{run_id(3)}/artifacts/gpureport/comparison.json")
+    assert said == f"no figures were written: --to mlflow:{store} writes them to base, workers and amp"
+
+
+def test_a_comparison_of_runs_without_a_tracker_says_why_none_are_written(gpureport: Program, tmp_path: Path) -> None:
+    """Of logs there is no run of MLflow that could get them; one of another version is a file as well."""
+    store = folder(tmp_path / "mlruns", RUNS[:1])
+    document = compared(gpureport, f"mlflow:{folder(tmp_path / 'other', RUNS[:2])}")
+    for step in document["steps"]:
+        for run in step["runs"]:
+            run["sources"] = [{"kind": "nvidia-smi", "locator": "gpu.csv", "sha256": None}]
+    Path("comparison.json").write_text(json.dumps(document), encoding="utf-8")
+    (line,) = publish([Path("comparison.json")], f"mlflow:{store}#base")
+    assert line.endswith("comparison.json; no figures were written: none of its runs was read from MLflow")
+    del document["steps"][0]["runs"]
+    Path("comparison.json").write_text(json.dumps(document), encoding="utf-8")
+    (line,) = publish([Path("comparison.json")], f"mlflow:{store}#base")
+    assert line.endswith("comparison.json; no figures were written: not the JSON of a comparison by this version")

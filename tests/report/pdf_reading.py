@@ -17,7 +17,7 @@ _CLOSE = 1.0
 _EMPTY = 0.3
 """Share of the height of a box that letters without an accent or a tail leave empty."""
 
-TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftotext")
+TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftoppm", "pdftotext")
 
 needs_poppler = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in TOOLS), reason="needs the tools of poppler-utils"
@@ -32,6 +32,12 @@ def text(path: Path, page: int | None = None) -> str:
     """Return the text of all pages or of one, its lines joined by single spaces."""
     pages = ["-f", str(page), "-l", str(page)] if page else []
     return " ".join(_said("pdftotext", *pages, path, "-").split())
+
+
+def draw_first_page(path: Path) -> Path:
+    """Return a PNG of the first page, 72 points to an inch, beside the file."""
+    _said("pdftoppm", "-r", "72", "-png", "-f", "1", "-singlefile", path, path.with_suffix(""))
+    return path.with_suffix(".png")
 
 
 def body(path: Path) -> str:

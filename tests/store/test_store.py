@@ -23,6 +23,7 @@ from gpureport.store import Entry, Store, run_json
 from gpureport.store.stored_names import list_stored_names
 from tests.importers.written_logs import HEADER, log, row
 from tests.local_place import local
+from tests.store.runs import leftovers
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
 LABELS = Labels(step="b", params=(("batch", "64"),), tags=(("team", "x"),), work=Work(amount=10, unit="steps"))
@@ -194,6 +195,42 @@ def test_old_leftovers_are_swept(tmp_path: Path) -> None:
     assert sorted(path.name for path in runs.glob(".tmp-*")) == [".tmp-mine", ".tmp-new-1-0123abcd"]
 
 
+def test_a_run_that_is_a_link_leaves_nothing(tmp_path: Path) -> None:
+    """Where the folder of a run is a link, the run replaces it; what it led to stays, and so does nothing else."""
+    store = Store(tmp_path / "store")
+    folder = local(stored(store, tmp_path / "a").folder)
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(elsewhere)
+    (folder.parent / ".tmp-run-1-0123abcd").symlink_to(elsewhere)
+    os.utime(folder.parent / ".tmp-run-1-0123abcd", (1, 1), follow_symlinks=False)
+    stored(store, tmp_path / "a")
+    assert leftovers(store) == []
+    assert folder.is_dir()
+    assert (elsewhere / "run.json").is_file()
+
+
+def test_a_run_that_is_a_link_is_removed(tmp_path: Path) -> None:
+    """The link goes; what it leads to stays."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    elsewhere = local(entry.folder).rename(tmp_path / "elsewhere")
+    local(entry.folder).symlink_to(elsewhere)
+    store.remove(entry)
+    assert (leftovers(store), store.entries()) == ([], [])
+    assert (elsewhere / "run.json").is_file()
+
+
+def test_an_export_sweeps_its_own_leftovers(tmp_path: Path) -> None:
+    """What a killed export left a day ago goes with the next one of that name, and nothing else."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    for name in ("out.parquet", "other.parquet"):
+        (tmp_path / f".tmp-{name}-1-0123abcd").write_text("half")
+        os.utime(tmp_path / f".tmp-{name}-1-0123abcd", (1, 1))
+    store.export(entry, tmp_path / "out.parquet")
+    assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-other.parquet-1-0123abcd"]
+
+
 def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     """A run.json that cannot be read is named, and the rest is listed."""
     store = Store(tmp_path / "store")
@@ -201,6 +238,17 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     (local(broken.folder) / "run.json").write_text("{")
     assert [entry.run.id for entry in store.entries()] == [whole.run.id]
     assert store.damaged() == [broken.folder]
+
+
+def test_series_beyond_the_limit_are_not_read(tmp_path: Path) -> None:
+    """A file of 20 GB, most of which is a hole, is refused by its size."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    os.truncate(local(entry.folder) / "hardware.parquet", 20 * 2**30)
+    for read in (store.read, store.open_series):
+        with pytest.raises(StoreError, match="too large: 21,474,836,480 bytes, at most 4,294,967,296 are read; ingest"):
+            read(entry)
+    assert not store.intact(entry)
 
 
 def test_labels_change_in_place(tmp_path: Path) -> None:

@@ -24,11 +24,17 @@ class SettingChange:
 
     def is_made(self, before: float | None, after: float | None) -> bool:
         """Return whether the setting moved in the direction of the step; None is a setting that was not recorded."""
-        first = self.unset if before is None else before
-        last = self.unset if after is None else after
+        first, last = self._known(before), self._known(after)
         if first is None or last is None:
             return False
         return last > self.noise * first if self.rises else self.noise * last < first
+
+    def may_be_made(self, before: float | None, after: float | None) -> bool:
+        """Return whether the setting is known on one side alone, so that its direction is not known."""
+        return (self._known(before) is None) != (self._known(after) is None)
+
+    def _known(self, value: float | None) -> float | None:
+        return self.unset if value is None else value
 
 
 def _turned_on(setting: str) -> SettingChange:

@@ -9,6 +9,7 @@ from typing import Any
 from gpureport.analysis.results import GpuPrice
 from gpureport.errors import SettingsError
 from gpureport.recording import Device, Run
+from gpureport.redaction import redact_text
 from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
@@ -119,7 +120,7 @@ def read_prices(settings: Settings) -> Prices:
             what = f"prices without a {name}"
             raise SettingsError(rates[0].source, what, f"write {name} under [prices]")
     intensity = carbon.amount("intensity")
-    named = carbon.text("source")
+    named = redact_text(carbon.text("source"))
     return Prices(
         currency=currency,
         date=day,

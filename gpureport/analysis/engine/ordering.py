@@ -47,9 +47,10 @@ def report_unmet_requirements(rule: Rule, context: Context) -> Iterator[NotJudge
 def merge_not_judged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tuple[NotJudged, ...]:
     """Return the entries, those that say the same of every GPU as one of the whole run."""
     alike: dict[NotJudged, set[str]] = {}
-    for entry in entries:
-        alike.setdefault(replace(entry, device=None), set()).add(entry.device or "")
+    wholes = [replace(entry, device=None) for entry in entries]
+    for whole, entry in zip(wholes, entries, strict=True):
+        alike.setdefault(whole, set()).add(entry.device or "")
     everybody = set(gpus)
     shared = {whole for whole, devices in alike.items() if devices >= everybody}
-    merged = dict.fromkeys(whole if (whole := replace(entry, device=None)) in shared else entry for entry in entries)
+    merged = dict.fromkeys(whole if whole in shared else entry for whole, entry in zip(wholes, entries, strict=True))
     return tuple(merged)

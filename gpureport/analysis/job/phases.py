@@ -64,6 +64,12 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
         series: the GPU.
         within: the time that is looked at, all of it where None.
     """
+    if within is not None and len(series) and within.start <= series.times[0] and series.times[-1] <= within.end:
+        within = None
+    return series.memoize(("activity", within), lambda: _find_activity(series, within))
+
+
+def _find_activity(series: DeviceSeries, within: Interval | None) -> Interval | None:
     known = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
         known = known[(series.times[known] >= within.start) & (series.times[known] <= within.end)]

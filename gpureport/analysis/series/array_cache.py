@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 from weakref import ref
 
@@ -47,10 +48,21 @@ CACHE = ArrayCache()
 
 def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above
     """Return the bytes of the arrays that a value is, or holds; one of a single value takes none."""
+    if isinstance(value, np.ndarray):
+        is_shared = len(value) > 0 and columns.is_constant(value)
+        return 0 if is_shared else value.nbytes
     if isinstance(value, tuple):
         return sum(map(_count_bytes, value))
-    if is_dataclass(value):
-        return sum(_count_bytes(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, pa.ChunkedArray):
         return int(value.nbytes)
-    return value.nbytes if isinstance(value, np.ndarray) and not (len(value) and columns.is_constant(value)) else 0
+    kind: Any = type(value)
+    size = 0
+    for name in _list_fields(kind):
+        size += _count_bytes(getattr(value, name))
+    return size
+
+
+@cache
+def _list_fields(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass; none of any other type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

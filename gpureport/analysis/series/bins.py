@@ -118,6 +118,8 @@ def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in series:
+        if not len(holes):
+            break
         holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]

@@ -10,6 +10,7 @@ from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
 from gpureport.analysis.series.array_cache import CACHE, Memo
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.latest_rows import LATEST
 from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.analysis.series.sample_extents import measure_sample_extents
 from gpureport.columns import BoolArray, FloatArray, IntArray
@@ -29,6 +30,7 @@ WINDOW_SHIFT_SECONDS = 0.5
 
 _NEAR_EDGE_INTERVALS = 1.5
 _LONE_SECONDS = 1.0
+_MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,8 +92,8 @@ class DeviceSeries:
 
         It may depend on this device alone. Arrays become read-only.
         """
-        if key in self._memo:
-            found: T = self._memo[key]
+        found: T = self._memo.get(key, _MISSING)
+        if found is not _MISSING:
             return found
         made = make()
         for array in made if isinstance(made, tuple) else (made,):
@@ -99,6 +101,10 @@ class DeviceSeries:
                 array.flags.writeable = False
         CACHE.keep(self._memo, key, made)
         return made
+
+    def _has_column(self, metric: str) -> bool:
+        # a table makes the list of its names anew each time
+        return metric in self.memoize("column names", lambda: frozenset(self.rows.column_names))
 
     def _column(self, metric: str) -> "pa.ChunkedArray[Any]":
         return self.memoize(("column", metric), lambda: self.rows.column(metric))
@@ -159,20 +165,20 @@ class DeviceSeries:
         """Return whether any row holds a plausible value of the metric."""
 
         def check() -> bool:
-            if metric not in self.rows.column_names or self._column(metric).null_count == len(self):
+            if self._column(metric).null_count == len(self):
                 return False
             if self.explain_implausibility(metric):
                 return False
             # most metrics hold a value from the first row on
             return not np.isnan(self.values(metric)[0]) or bool(self.known_rows(metric).any())
 
-        return self.memoize(("recorded", metric), check)
+        return self._has_column(metric) and self.memoize(("recorded", metric), check)
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
 
         def read() -> FloatArray:
-            unknown = self.explain_implausibility(metric) or metric not in self.rows.column_names
+            unknown = self.explain_implausibility(metric) or not self._has_column(metric)
             return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self._column(metric))
 
         return self.memoize(("values", metric), read)
@@ -189,7 +195,7 @@ class DeviceSeries:
 
         An implausible metric counts as not recorded.
         """
-        if metric not in implausible_power.POWER_METRICS or metric not in self.rows.column_names:
+        if metric not in implausible_power.POWER_METRICS or not self._has_column(metric):
             return ""
         return self.memoize(
             ("implausible", metric),
@@ -207,8 +213,12 @@ class DeviceSeries:
 
     def measured_refresh_period(self, metric: str) -> float | None:
         """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
-        others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
-        return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
+
+        def find() -> float | None:
+            others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
+            return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
+
+        return self.memoize(("refresh period", metric), find)
 
     def refresh_period(self, metric: str) -> float | None:
         """Return the seconds between two readings of the metric, at least; None where they are not known.
@@ -255,8 +265,8 @@ class DeviceSeries:
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the series of one device of a recording."""
-    window = Interval(recording.run.started, recording.run.ended)
-    return _build_series(device, recording.rows.rows_of(device.id), window)
+    window, rows = Interval(recording.run.started, recording.run.ended), recording.rows
+    return LATEST.memoize(rows, (device, window), lambda: _build_series(device, rows.rows_of(device.id), window))
 
 
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
@@ -290,7 +300,4 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     """Return the series of every device, keyed by device id, in the order of the run."""
-    window = Interval(recording.run.started, recording.run.ended)
-    return {
-        device.id: _build_series(device, recording.rows.rows_of(device.id), window) for device in recording.run.devices
-    }
+    return {device.id: build_device_series(recording, device) for device in recording.run.devices}

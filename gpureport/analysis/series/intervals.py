@@ -82,7 +82,9 @@ def contains(stretches: Spans, times: IntArray) -> BoolArray:
 
 
 def _combine(left: Spans, right: Spans, keep: Callable[[BoolArray, BoolArray], BoolArray]) -> Spans:
-    edges = np.unique(np.concatenate([left.ravel(), right.ravel()]))
+    edges = np.concatenate([left.ravel(), right.ravel()])
+    edges.sort()
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
     inside = keep(contains(left, edges), contains(right, edges))
     first, stop = find_runs(inside)
     return np.column_stack([edges[first], edges[stop]])
@@ -120,7 +122,9 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
         mask: one truth per row.
         breaks: rows at which a run ends and another may begin.
     """
-    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
+    padded = np.zeros(len(mask) + 2, dtype=np.bool_)
+    padded[1:-1] = mask
+    edges = (padded[1:] != padded[:-1]).nonzero()[0]
     first, stop = edges[::2], edges[1::2]
     if breaks is None or len(first) == 0:
         return first, stop

@@ -21,6 +21,8 @@ BELOW = (0.25, 0.5, 0.7)
 _QUANTILES = (0.05, 0.5, 0.95)
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _MOST_LEVELS = 1_000_000
+_FEW_STEPS = 2_000
+"""Steps of a grid that are counted sooner than those among them that occur are found."""
 _OFF_GRID = 1e-2
 """Steps by which a value may lie beside the grid: float32 holds no more digits of it."""
 _BLOCK = 16_384
@@ -44,12 +46,20 @@ def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: 
     if np.rint(most / quantum) - low < _MOST_LEVELS:
         places = _place_on_grid(values, quantum, low)
         if places is not None:
+            steps, places = _list_steps(places)
             weights = np.bincount(places, weights=seconds)
-            return _TimeAtLevels(
-                values=(np.arange(len(weights)) + low) * quantum, seconds=np.asarray(weights, dtype=np.float64)
-            )
+            return _TimeAtLevels(values=(steps + low) * quantum, seconds=np.asarray(weights, dtype=np.float64))
     order = np.argsort(values)
     return _TimeAtLevels(values=values[order], seconds=seconds[order])
+
+
+def _list_steps(places: IntArray) -> tuple[IntArray, IntArray]:
+    """Return steps of a grid in rising order, and which of them each place is; of few places those that occur."""
+    count = int(places.max()) + 1
+    if count <= max(_FEW_STEPS, len(places)):
+        return np.arange(count), places
+    steps, numbers = np.unique(places, return_inverse=True)
+    return steps, numbers
 
 
 def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray | None:

@@ -61,7 +61,7 @@ def set_baseline(ctx: click.Context, *, baseline_name: str, source: tuple[str, .
     place = source_names.find_store(own)
     entries = {entry.run.id: entry for entry in _find_entries(place, source, own)}
     made = set_baseline(place, baseline_name, list(entries.values()))
-    click.echo(f"Baseline {made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
+    click.echo(make_printable(f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"))
     runs = place.folder / BASELINES / made.name / "runs"
     if isinstance(runs, Path) and _is_ignored_by_git(runs):
         print_note(f"git ignores {runs}; to commit it: git add --force {place.folder / BASELINES}")
@@ -103,7 +103,7 @@ def list_baselines(*, store: "Place | None") -> None:
         click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME SOURCE")
     for each in found:
         runs = [f"{run.name} ({run.id}, {_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d})" for run in each.runs]
-        click.echo(f"{each.name}  {', '.join(map(make_printable, runs)) or 'damaged'}")
+        click.echo(f"{make_printable(each.name)}  {', '.join(map(make_printable, runs)) or 'damaged'}")
 
 
 @baseline.command()

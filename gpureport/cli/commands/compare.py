@@ -58,9 +58,10 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     Example: gpureport compare runs/base runs/workers
 
     Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
-    repetitions of it. A run without a step label is a step of its own. A single run against another shows at most that
-    the two differ: repeat each step three times to know more. A log in a folder that cannot be read is named and left
-    out. --where and --since select runs of the store instead.
+    repetitions of it. A run without a step label is a step of its own. A folder of several recordings, named beside
+    other sources, is one step. A single run against another shows at most that the two differ: repeat each step three
+    times to know more. A log in a folder that cannot be read is named and left out. --where and --since
+    select runs of the store instead.
     """
     from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 

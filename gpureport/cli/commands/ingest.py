@@ -39,7 +39,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         for line in source_readings.list_tracked_runs(source, options):
             click.echo(make_printable(line))
         return 0
-    store, failed = source_names.find_store(options), 0
+    store, failures = source_names.find_store(options), list[str]()
     waiting = deque(source_readings.find_readings(source, options))
     while waiting:
         # frees each run once it is stored: a tracker may hold a thousand
@@ -55,15 +55,21 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
                     lines = describe_stored(entry.run, done, every_line=current_verbosity() >= Verbosity.VERBOSE)
         except SourceError as error:
             # the other logs of the folder are still read
-            failed += 1
-            print_error(str(error), error.aside, to_stdout=error.to_stdout)
+            _print_once(error, failures)
             continue
         except InternalError as error:
             report_internal_error(error)
             continue
-        # even with --quiet the run is named
-        for line in lines if current_verbosity() > Verbosity.QUIET else lines[:1]:
+        # how a log was understood was asked for; that it is stored is said unless nothing but errors is wanted
+        for line in lines if explain or current_verbosity() > Verbosity.QUIET else ():
             click.echo(wrap_for_terminal(make_printable(line)))
     if explain:
         click.echo("Not stored.")
-    return _SOURCE if failed else 0
+    return _SOURCE if failures else 0
+
+
+def _print_once(error: SourceError, failures: list[str]) -> None:
+    """Print an error and keep its text; one that was printed is not said again, as a fault can be that of many runs."""
+    if str(error) not in failures:
+        print_error(str(error), error.aside, to_stdout=error.to_stdout)
+    failures.append(str(error))

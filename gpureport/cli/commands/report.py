@@ -66,7 +66,8 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     Example: gpureport report gpu.csv -o report.html --open
 
     A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A
-    run without a step label is a step of its own. The report shows whether the rules of the settings ([[policy]])
+    run without a step label is a step of its own. A folder of several recordings, named beside other sources, is one
+    step. The report shows whether the rules of the settings ([[policy]])
     hold. The exit code is 1 if a rule of --fail-on is broken. --where and --since select runs of the store instead.
     """
     report_output.check_outputs(outputs, templates=templates, detail=detail)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.importers.protocol.interpretation import Role
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.redaction import HIDDEN, redact_value
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.interpretation import InterpretedColumn
@@ -52,6 +53,8 @@ def format_example(column: "InterpretedColumn") -> str:
     """Return a cell and what it became, empty where there is none."""
     if column.value is None:
         return ""
+    if column.role is Role.EXTRA and redact_value(column.source, column.cell) != column.cell:
+        return HIDDEN
     value = _value(column)
     bare = column.assumed and not column.unit and column.cell[-1:].isdigit()
     taken = f" (taken as {column.assumed})" if bare and column.assumed != "C" else ""

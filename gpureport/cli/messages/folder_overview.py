@@ -17,9 +17,9 @@ from gpureport.errors import GpureportError
 from gpureport.record_folder import GPU_LOG, HOST_LOG, RUN_FILE, parse_run_file
 from gpureport.store.stored_names import StoredName, find_store_folder, list_stored_names
 
-_DEPTH = 2
-"""Levels of folders below this one that are looked at."""
-_MOST_FILES, _MOST_LISTED, _MOST_COMPARED = 400, 8, 5
+_DEPTH = 3
+"""Levels of folders below this one that may be recordings: `runs/base/1`. Logs are looked for one level less deep."""
+_MOST_FILES, _MOST_FOLDERS, _MOST_LISTED, _MOST_COMPARED = 400, 4000, 8, 5
 _LARGEST_RUN_FILE = 1 << 20
 _LOG_ENDINGS = {"", ".csv", ".log", ".txt", ".out", ".json", ".jsonl", ".gz", ".zst", ".bz2", ".xz"}
 _DEVICE_COLUMNS = ("uuid", "index", "pci.bus_id")
@@ -53,9 +53,18 @@ class FoundRun:
     has_header: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How many files and folders may still be looked at."""
+
+    files: Iterator[int]
+    folders: Iterator[int]
+
+
 def describe_folder(folder: Path) -> list[str]:
     """Return the lines that say what a folder holds, and the next command."""
-    runs = sorted(_find_runs(folder, folder, _DEPTH, iter(range(_MOST_FILES))), key=lambda run: run.started)
+    budget = _Budget(iter(range(_MOST_FILES)), iter(range(_MOST_FOLDERS)))
+    runs = sorted(_find_runs(folder, folder, _DEPTH, budget), key=lambda run: run.started)
     store = find_store_folder(folder)
     stored = list_stored_names(store)
     if not runs and not stored:
@@ -105,31 +114,48 @@ def _choose_command(runs: Sequence[FoundRun], stored: Sequence[StoredName]) -> s
         # what lies beside the log is read with it where the folder is named
         source = paths[0] if len(logs) == len(runs) or paths[0] not in logs else str(Path(paths[0]).parent)
         return f"gpureport report {shlex.quote(source)} -o report.html"
-    if len(paths) <= _MOST_COMPARED:
-        return f"gpureport compare {shlex.join(paths)}"
+    steps = list(dict.fromkeys(map(_name_step, paths))) if recordings else []
+    compared = steps if len(steps) > 1 else paths
+    if len(compared) <= _MOST_COMPARED:
+        return f"gpureport compare {shlex.join(compared)}"
     return "gpureport report . -o report.html"
 
 
-def _find_runs(folder: Path, top: Path, depth: int, budget: Iterator[int]) -> Iterator[FoundRun]:
-    """Yield the runs of a folder and of those below it, until as many files as the budget allows were looked at."""
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
+def _name_step(path: str) -> str:
+    """Return the folder of the step that a recording repeats: that of `runs/base/2` is `runs/base`."""
+    folder = Path(path)
+    return str(folder.parent) if folder.name.isdecimal() and folder.parent != Path() else path
+
+
+def _find_runs(folder: Path, top: Path, depth: int, budget: _Budget) -> Iterator[FoundRun]:
+    """Yield the runs of a folder and of those below it, until as much as the budget allows was looked at.
+
+    Below a recording only recordings are looked for, since its logs are its own.
+    """
+    if next(budget.folders, None) is None:
         return
     recording = _read_recording(folder, top)
     if recording is not None:
         yield recording
+    if not depth:
+        return
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
         return
     for path in entries:
         if path.name.startswith(".") or path.is_symlink():
             continue
         if path.is_dir():
-            if depth:
-                yield from _find_runs(path, top, depth - 1, budget)
-        elif path.suffix.lower() in _LOG_ENDINGS and path.is_file() and next(budget, None) is not None:
+            yield from _find_runs(path, top, depth - 1, budget)
+        elif recording is None and _may_be_log(path) and next(budget.files, None) is not None:
             found = _read_log(path, top)
             if found is not None:
                 yield found
+
+
+def _may_be_log(path: Path) -> bool:
+    return path.suffix.lower() in _LOG_ENDINGS and path.is_file()
 
 
 def _read_recording(folder: Path, top: Path) -> FoundRun | None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from click import ParamType
+    from click import ParamType  # noqa: TID251 - its one home
 else:
 
-    class ParamType(click.ParamType):
+    class ParamType(click.ParamType):  # noqa: TID251 - as above
         """The base of the types of options; what stands in brackets is for type checkers alone."""
 
         def __class_getitem__(cls, _values: type) -> type:

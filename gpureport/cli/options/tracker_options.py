@@ -19,7 +19,11 @@ TRACKER_OPTIONS = (
     click.option("--latest", type=click.IntRange(1), metavar="N", help="Read only the newest N runs of a tracker."),
     click.option("--children", is_flag=True, help="Also read runs nested in a run of a tracker."),
     click.option("--stage", metavar="NAME", help="Keep one stage of a run, such as training."),
-    click.option("--group", metavar="NAME", help="Read several local recordings of a tracker as one run."),
+    click.option(
+        "--group",
+        metavar="NAME",
+        help="Read local recordings of a tracker, all or those of --run, as one run of this name.",
+    ),
     click.option(
         "--gpu-memory-total", type=Price(), metavar="GIB", help="Memory of each GPU, if the tracker does not record it."
     ),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.options.place_type import PlaceType
 from gpureport.errors import SettingsError
 from gpureport.fetched_copies import name_by_url
@@ -57,7 +58,7 @@ OUTPUT = OutputType()
 """A file to write, or the URL of one of a bucket."""
 
 
-class Export(click.ParamType[tuple[str, Place]]):
+class Export(ParamType[tuple[str, Place]]):
     """`FORMAT=FILE`, whose file is to be written."""
 
     name = "format=file"

@@ -31,6 +31,8 @@ def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, f
     from gpureport.fleet.formats.fleet_output import check_fleet_outputs  # noqa: PLC0415 - loads the report
 
     check_fleet_outputs(outputs, templates, full=full)
+    if templates is not None:
+        report_output.note_theme_gap(templates, outputs)
     if opened:
         report_output.check_openable(outputs)
 

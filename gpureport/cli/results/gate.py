@@ -14,7 +14,7 @@ from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import limit_checks
 from gpureport.cli.runs import baseline_runs, run_sampling
 from gpureport.cli.runs.analyses import AnalysedRuns, analyze_runs
-from gpureport.errors import SourceError, StoreError
+from gpureport.errors import SourceError, StoreError, find_refusal
 
 if TYPE_CHECKING:
     from gpureport.checks.baseline_changes import BaselineComparison
@@ -82,9 +82,25 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
 
 
 def compare_with_baseline(
-    name: str | None, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions
+    name: str | None,
+    analysed: AnalysedRuns,
+    analysis: AnalysisOptions,
+    options: SourceOptions,
+    *,
+    is_recorded: bool = False,
 ) -> AgainstBaseline:
-    """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable."""
+    """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable.
+
+    Args:
+        name: the baseline.
+        analysed: the runs.
+        analysis: how runs are analysed.
+        options: name the store.
+        is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
+
+    Raises:
+        StoreError: when the system does not let the baseline be read, and the answer is kept.
+    """
     if name is None or not analysed.runs:
         return AgainstBaseline()
     try:
@@ -93,6 +109,10 @@ def compare_with_baseline(
         report_internal_error(error)
         return AgainstBaseline(reason=f"{error.where}: {error.what}")
     except (SourceError, StoreError) as error:
+        refusal = find_refusal(error) if is_recorded else None
+        if refusal is not None:
+            what = f"cannot be read ({refusal.strerror})"
+            raise StoreError(error.where, what, "check its permissions and the disk") from error
         return AgainstBaseline(reason=f"{error.where}: {error.what}; {error.hint}")
 
 

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from gpureport.cli.runs import analyses, run_sampling
+from gpureport.redaction import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +29,7 @@ def compare_with_baseline(
 
     if name is None:
         return
+    name = redact_text(name)
     if against.reason:
         yield EarlierComparison(title=f"Baseline {name}", notes=(f"Not compared: {against.reason.rstrip('?.')}.",))
         return

@@ -134,8 +134,17 @@ def check_outputs(
     refuse_sources(paths, sources)
     if templates is not None:
         check_templates(templates, paths)
+        note_theme_gap(templates, paths)
     if detail is not None:
         check_detail(paths, detail)
+
+
+def note_theme_gap(templates: Path, paths: "Sequence[Place]") -> None:
+    """Note on standard error that a theme colours pages and not the PDF that is to be written."""
+    from gpureport.report.formats.output import explain_theme_gap  # noqa: PLC0415 - loads the report
+
+    if gap := explain_theme_gap(templates, paths):
+        print_note(f"gpureport: {gap}")
 
 
 def write_report(

@@ -1,7 +1,7 @@
 """What a person names on the command line, as recordings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from gpureport.cli.sources import (
     fetched_sources,
     job_selection,
     label_tables,
+    nested_sources,
     source_joining,
     source_names,
     source_readings,
@@ -32,15 +33,18 @@ Check = Callable[[str, "Sequence[Reading | TrackedReading | CutReading]"], None]
 """Takes a source and its runs before they are read."""
 
 
-def read_recordings(
+def read_recordings(  # noqa: PLR0913 - each option by name
     sources: Sequence[str],
     options: "SourceOptions",
     *,
     tolerant: bool = False,
     steps: bool = False,
     check: Check | None = None,
+    named: Sequence[str] = (),
 ) -> list["Recording"]:
     """Return every named run. Files and folders are read; any other name is looked up in the store.
+
+    A run in a folder that is named by itself as well is not read with the folder.
 
     Args:
         sources: what a person named.
@@ -49,12 +53,14 @@ def read_recordings(
             read.
         steps: whether the sources are steps to compare, which stay apart where they would be one run.
         check: takes each source and its runs before they are read, and raises an error where they do not fit.
+        named: every source of the command, where these are only some of them.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
     fetched = fetched_sources.fetch_sources(sources)
-    read = _read_sources(fetched, options, tolerant=tolerant, steps=steps, check=check)
+    nesting = _Nesting(named=named or fetched, steps=steps, hidden=options.anonymise)
+    read = _read_sources(fetched, options, tolerant=tolerant, nesting=nesting, check=check)
     source_readings.check_single_name(options, len(read))
     if options.anonymise:
         return [hide_names(recording) for recording in read]
@@ -76,19 +82,43 @@ def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nesting:
+    """How sources stand to each other.
+
+    Attributes:
+        named: every source of the command.
+        steps: whether sources are steps to compare.
+        hidden: whether names of folders must not be told.
+    """
+
+    named: Sequence[str]
+    steps: bool
+    hidden: bool
+
+    def place(
+        self, readings: "Sequence[Reading | TrackedReading | CutReading]", source: str
+    ) -> "list[Reading | TrackedReading | CutReading]":
+        """Return the runs of a source that are counted with it, with their step where the source tells it."""
+        kept = nested_sources.leave_out_named_runs(readings, source, self.named)
+        if self.steps:
+            nested_sources.label_repetitions(kept, source, self.named, hidden=self.hidden)
+        return kept
+
+
 def _read_sources(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, steps: bool, check: Check | None
+    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool, nesting: _Nesting, check: Check | None
 ) -> list["Recording"]:
     """Return every named run, read or from the store."""
     if options.input.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     failures: list[InternalError] = []
-    for source, own in source_joining.pair_sources(sources, options, steps=steps):
+    for source, own in source_joining.pair_sources(sources, options, steps=nesting.steps):
         try:
             if source_names.is_source(source, own):
                 note_stored_namesake(source, own)
-                found += _read([source], own, tolerant=tolerant and not own.input.strict, check=check)
+                found += _read([source], own, tolerant=tolerant and not own.input.strict, nesting=nesting, check=check)
             else:
                 labels = label_tables.build_labels(own.labels)
                 for recording in stored_runs.read_stored_runs(source, own):
@@ -118,12 +148,19 @@ def note_stored_namesake(source: str, options: "SourceOptions") -> None:
 
 
 def _read(
-    sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False, check: Check | None = None
+    sources: Sequence[str],
+    options: "SourceOptions",
+    *,
+    tolerant: bool = False,
+    nesting: _Nesting | None = None,
+    check: Check | None = None,
 ) -> list["Recording"]:
     """Return the runs that files and folders hold, and show progress on a terminal when that takes long."""
     found: list[Recording] = []
     errors: list[SourceError | InternalError] = []
     readings = source_readings.find_readings(sources, options)
+    if nesting is not None:
+        readings = nesting.place(readings, sources[0])
     if check is not None:
         check(sources[0], readings)
     for reading in readings:
@@ -139,8 +176,9 @@ def _read(
     for each in errors:
         if isinstance(each, InternalError):
             report_internal_error(each)
-        else:
-            click.echo(f"gpureport: left out: {make_printable(str(each))}", err=True)
+    # one fault may keep several runs from being read
+    for text in dict.fromkeys(str(each) for each in errors if isinstance(each, SourceError)):
+        click.echo(f"gpureport: left out: {make_printable(text)}", err=True)
     return found
 
 

@@ -10,7 +10,7 @@ from gpureport.errors import SettingsError
 from gpureport.toml_files import read_toml
 
 _FORM = (
-    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {key = value} and '
+    'write [[step]] with label = "…" and runs = ["…"] for each step, and if you like params = {lr = 0.1} and '
     'work = "12000:steps", or one such text for each run in a list'
 )
 

@@ -19,7 +19,7 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.recording import Recording
+    from gpureport.recording import Recording, Run
     from gpureport.store.indexed_run import IndexedRun
     from gpureport.store.run_selection import RunSelection
 
@@ -119,14 +119,36 @@ def read_steps(
     if chain.steps is None:
         check = _refuse_many_steps if chain.is_plain else None
         found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
-        return _label_steps(_with_settings(_with_gpus(found), chain.factors) if tolerant else found, chain.by)
+        chosen = _with_settings(_with_gpus(found), chain.factors) if tolerant else found
+        return _drop_repeated(_label_steps(chosen, chain.by))
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
-    return [
-        replace(one, run=replace(one.run, step=step.label))
-        for step in step_file.read_step_file(chain.steps)
-        for one in named_runs.read_recordings(step.runs, _add_labels(options, step))
-    ]
+    steps = step_file.read_step_file(chain.steps)
+    named = [run for step in steps for run in step.runs]
+    return _drop_repeated(
+        [
+            replace(one, run=replace(one.run, step=step.label))
+            for step in steps
+            for one in named_runs.read_recordings(step.runs, _add_labels(options, step), named=named)
+        ]
+    )
+
+
+def _drop_repeated(found: "Sequence[Recording]") -> "list[Recording]":
+    """Return runs without those that were named twice for one step; say which these are.
+
+    A copy of a log, whose run has the same id, is a run of its own. So is a run without a step.
+    """
+    kept: list[Recording] = []
+    seen = set()
+    for one in found:
+        key = (one.run.step, one.run.id, *(source.locator for source in one.run.sources))
+        if one.run.step is not None and key in seen:
+            print_note(f"gpureport: {one.run.sources[0].locator}: named twice for {one.run.step}, counted once")
+        else:
+            kept.append(one)
+        seen.add(key)
+    return kept
 
 
 def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:
@@ -203,7 +225,19 @@ def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceO
 
 def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:
     """Return the runs with what `--by` names as their step, groups in the order of their values."""
-    return [
+    labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
     ]
+    if by[0].kind == "folder":
+        _note_folder_order([one.run for one in labelled])
+    return labelled
+
+
+def _note_folder_order(runs: "Sequence[Run]") -> None:
+    """Say what the order of the steps rests on, where their names do not show it."""
+    from gpureport.comparison.steps.folder_order import FolderOrder, order_folders  # noqa: PLC0415 - loads numpy
+
+    folders, order = order_folders(runs, [run.step or "" for run in runs])
+    if len(folders) > 1 and order is not FolderOrder.NUMBERS:
+        print_note(f"gpureport: steps stand by {order.value}: {', '.join(folders)}")

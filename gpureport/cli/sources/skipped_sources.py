@@ -43,6 +43,23 @@ def report_skipped_runs(source: str, found: "Sequence[SkippedRun]") -> None:
     print_note(f"gpureport: {source}: {count} ({'; '.join(reasons)}); --run NAME reads one")
 
 
+def report_group(source: str, group: str | None, recordings: Sequence[str]) -> None:
+    """Report which recordings `--group` makes one run: the name it takes is that of the run, and selects none.
+
+    Args:
+        source: what holds them.
+        group: the name that was given; nothing is reported without one.
+        recordings: their ids; none where the source holds nothing that can be grouped.
+    """
+    if group is None:
+        return
+    if not recordings:
+        print_note(f"gpureport: {source}: --group is for local recordings of Neptune, and changes nothing here")
+    elif len(recordings) > 1:
+        count, names = len(recordings), list_names(recordings)
+        print_note(f"gpureport: {source}: {count} recordings read as one run called {group}: {names}; --run takes some")
+
+
 def list_names(names: Sequence[str]) -> str:
     """Return the first names of a list, with a sign that more follow."""
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

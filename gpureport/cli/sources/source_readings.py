@@ -59,7 +59,11 @@ def _find_whole_runs(sources: Sequence[str], options: "SourceOptions") -> "Itera
         return
     for source, own in source_joining.pair_sources(sources, options):
         tracking = None if own.input.source_kind or own.placement.columns else find_tracker(source)
-        yield from _find_logged_runs([source], own) if tracking is None else _find_tracked_runs(tracking, source, own)
+        if tracking is None:
+            skipped_sources.report_group(source, own.tracker.group, ())
+            yield from _find_logged_runs([source], own)
+        else:
+            yield from _find_tracked_runs(tracking, source, own)
 
 
 def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
@@ -122,6 +126,7 @@ def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions
         for run in chosen.runs
     ]
     skipped_sources.report_skipped_runs(source, chosen.skipped)
+    skipped_sources.report_group(source, options.tracker.group, chosen.grouped)
     return readings
 
 

@@ -1,13 +1,17 @@
 """Changes between two steps that a finding of an earlier step had advised."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import read_setup
+from gpureport.analysis.advice.setting_changes import SettingChange
 from gpureport.comparison.steps.steps import Step
 from gpureport.findings import Finding
 from gpureport.recording import Run
+
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")
+"""Settings that a log states of itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,22 @@ def find_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedCh
         earlier: the steps before, in order, at least one.
         step: the step that was changed.
     """
-    found = ((name, _find_advice(earlier, name), setting) for name, setting in _applied_steps(earlier[-1], step))
+    return _name_advice(earlier, _list_applied_steps(earlier[-1], step, SettingChange.is_made))
+
+
+def find_possibly_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedChange, ...]:
+    """Return the changes that findings may have advised: of settings that one of the two steps does not name.
+
+    A loader that gets workers on its command line had as many as its program gives it before. The rest as
+    `find_advised_changes`.
+    """
+    named = _list_applied_steps(earlier[-1], step, SettingChange.may_be_made)
+    return _name_advice(earlier, ((name, setting) for name, setting in named if setting not in _OF_THE_RECORDING))
+
+
+def _name_advice(earlier: Sequence[Step], applied: Iterable[tuple[str, str]]) -> tuple[AdvisedChange, ...]:
+    """Return steps of the catalogue and their settings with the findings that advised them, those that any did."""
+    found = ((name, _find_advice(earlier, name), setting) for name, setting in applied)
     return tuple(
         AdvisedChange(name=name, setting=setting, advised_in=label, kind=finding.kind, cause=finding.cause)
         for name, advice, setting in found
@@ -45,12 +64,14 @@ def find_advised_changes(earlier: Sequence[Step], step: Step) -> tuple[AdvisedCh
     )
 
 
-def _applied_steps(base: Step, step: Step) -> Iterator[tuple[str, str]]:
+def _list_applied_steps(
+    base: Step, step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
+) -> Iterator[tuple[str, str]]:
     """Yield each step of the catalogue that a change of a setting shows as taken, with the setting."""
     for name, advised in STEPS.items():
         for change in advised.applied_by:
             before, after = _read_setting(base, change.setting), _read_setting(step, change.setting)
-            if before is not None and after is not None and change.is_made(before[0], after[0]):
+            if before is not None and after is not None and shows(change, before[0], after[0]):
                 yield name, change.setting
                 break
 
@@ -64,7 +85,7 @@ def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
 def _read_run_setting(run: Run, setting: str) -> tuple[float | None] | None:
     if setting == "gpu_count":
         return (float(len(run.gpus)),)
-    if setting in {"gpu_memory", "power_limit"}:
+    if setting in _OF_THE_RECORDING:
         sizes = {gpu.memory_total_bytes if setting == "gpu_memory" else gpu.power_limit_watts for gpu in run.gpus}
         return (sizes.pop(),) if len(sizes) == 1 else None
     if not run.states_setup:

@@ -7,13 +7,17 @@ from math import isfinite
 
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import gpu_count
-from gpureport.comparison.gains.advised_changes import AdvisedChange, find_advised_changes
+from gpureport.comparison.gains.advised_changes import (
+    AdvisedChange,
+    find_advised_changes,
+    find_possibly_advised_changes,
+)
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.comparison.verdicts.finding_changes import FindingChange
-from gpureport.comparison.verdicts.setup_changes import SetupChange, has_params
+from gpureport.comparison.verdicts.setup_changes import SetupChange, has_params, list_distinct_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,7 @@ class StepGain:
         params_recorded: whether params or tags of both runs are known, so that a change shows.
         changes: what was changed since the step before, without what describes single runs.
         advised: those of the changes that a finding of an earlier step had advised.
+        possibly_advised: those that one may have advised, since one of the two steps does not name the setting.
         findings: what became of findings since the step before.
         quality: the training metrics that count, against the step before.
         quality_since_first: the same against the first step; of the second step those against the step before.
@@ -89,6 +94,7 @@ class StepGain:
     params_recorded: bool
     changes: tuple[SetupChange, ...]
     advised: tuple[AdvisedChange, ...]
+    possibly_advised: tuple[AdvisedChange, ...]
     findings: tuple[FindingChange, ...]
     quality: tuple[QualityChange, ...]
     quality_since_first: tuple[QualityChange, ...]
@@ -110,6 +116,7 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
         params_recorded=has_params(steps[0], steps[0]),
         changes=(),
         advised=(),
+        possibly_advised=(),
         findings=(),
         quality=(),
         quality_since_first=(),
@@ -120,8 +127,9 @@ def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None)
             since_before=_measure_gain(comparison, base, step),
             since_first=_measure_gain(comparison, steps[0], step),
             params_recorded=has_params(base, step),
-            changes=tuple(change for change in pair.changes if not change.of_one_run),
+            changes=list_distinct_changes(pair.changes),
             advised=find_advised_changes(steps[:place], step),
+            possibly_advised=find_possibly_advised_changes(steps[:place], step),
             findings=pair.finding_changes,
             quality=tuple(change for change in pair.quality if change.leading),
             quality_since_first=tuple(change for change in pair.quality_since_first or pair.quality if change.leading),

@@ -95,15 +95,23 @@ def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple
     return [*(_label_by_folder(runs) if kind == "folder" else group_runs(runs, factors))]
 
 
-def _label_by_folder(runs: Sequence["Run"]) -> Iterator[tuple[int, str]]:
-    """Yield the place of every run and the folder of its log, the first one below those that all logs share."""
+def _label_by_folder(runs: Sequence["Run"]) -> list[tuple[int, str]]:
+    """Return the place of every run and the folder of its log, the first one below those that all logs share."""
+    from gpureport.comparison.steps.folder_order import order_folders  # noqa: PLC0415 - loads numpy
+
+    folders = list(_require_folders(runs))
+    ranks = {folder: rank for rank, folder in enumerate(order_folders(runs, folders)[0])}
+    return sorted(enumerate(folders), key=lambda labelled: ranks[labelled[1]])
+
+
+def _require_folders(runs: Sequence["Run"]) -> Iterator[str]:
     from gpureport.comparison.steps.step_folders import step_folders  # noqa: PLC0415 - loads numpy
 
-    for place, (run, folder) in enumerate(zip(runs, step_folders(runs), strict=True)):
+    for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} lies in no folder of its own"
             raise SettingsError("--by", what, "name a folder that holds one for each step")
-        yield place, folder
+        yield folder
 
 
 def group_runs(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str]]:

@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison.steps import recorded_setup
 from gpureport.comparison.steps.recorded_setup import Value
 from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts.change_order import rank_change
+from gpureport.comparison.verdicts.command_lines import COMMAND, differ_beside, list_options, normalize_name
 from gpureport.recording import Run
 from gpureport.redaction import HIDDEN
 
@@ -67,10 +69,31 @@ class SetupChange:
     values_after: tuple[SettingValue, ...] = ()
     of_one_run: bool = False
 
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """Every value of both steps; None where a run does not state it."""
+        return tuple(value.text for value in (*self.values_before, *self.values_after))
+
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
-    """Return everything recorded that is not the same in two steps, params first."""
-    return (*_labels(base, step, "param"), *_labels(base, step, "tag"), *_hardware(base, step))
+    """Return everything recorded that is not the same in two steps, what bears on the GPU's time first."""
+    found = [*_labels(base, step, "param"), *_labels(base, step, "tag"), *_hardware(base, step)]
+    runs = [analysis.run for side in (base, step) for analysis in side.analyses]
+    options = list_options(value for run in runs for key, value in run.tags if key == COMMAND)
+    return tuple(sorted(found, key=lambda change: rank_change(change.kind, change.key, change.texts, options)))
+
+
+def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
+    """Return the changes without what describes single runs, and without a command line that only repeats params."""
+    names = {normalize_name(change.key) for change in changes if change.kind == "param"}
+    return tuple(change for change in changes if not change.of_one_run and not _repeats_params(change, names))
+
+
+def _repeats_params(change: SetupChange, names: Collection[str]) -> bool:
+    """Return whether a change is of a command line that differs in the values of params alone."""
+    commands = [text for text in change.texts if text is not None]
+    given = len(commands) == len(change.texts)
+    return (change.kind, change.key) == ("tag", COMMAND) and given and not differ_beside(commands, names)
 
 
 def has_params(base: Step, step: Step) -> bool:

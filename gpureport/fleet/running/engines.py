@@ -9,7 +9,9 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing import get_all_start_methods, get_context
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, TypeVar
 
 from gpureport.errors import SettingsError, SourceError
@@ -82,13 +84,25 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Leave an interruption to the process that owns the pool, and the other cores to the other workers."""
+    """End with the process that owns the pool, leave an interruption to it, and the other cores to other workers."""
     import pyarrow as pa  # noqa: PLC0415 - a worker of its own
 
+    owner = parent_process()
+    if owner is not None:
+        Thread(target=_end_with, args=(owner,), daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pa.set_cpu_count(1)
+
+
+def _end_with(owner: BaseProcess) -> None:
+    """End this process as soon as the one that owns the pool has ended, which may be killed and say nothing.
+
+    What a worker writes appears whole or not at all, so that it may end anywhere.
+    """
+    owner.join()
+    os._exit(1)
 
 
 def _choose_dask(scheduler: str | None) -> Engine:

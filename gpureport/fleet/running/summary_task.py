@@ -15,6 +15,9 @@ from gpureport.store import Store
 from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.store import Entry
 
+_EXPECTED = (GpureportError, OSError, MemoryError)
+"""Errors that a person can act on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
@@ -86,7 +89,7 @@ def run_summary_task(task: SummaryTask) -> RunOutcome:
         _check_version(task.settings)
         return RunOutcome(summaries=tuple(summarise(Store(task.store), task.run_id, task.settings)))
     except Exception as error:  # noqa: BLE001 - one run that fails must not take the others along
-        is_fault = not isinstance(error, GpureportError | OSError)
+        is_fault = not isinstance(error, _EXPECTED)
         failure = describe_failure(task.run_id, error)
         return RunOutcome(
             summaries=(describe_failed_run(task, failure),), trace=traceback.format_exc() if is_fault else ""
@@ -97,6 +100,8 @@ def describe_failure(run_id: str, error: Exception) -> str:
     """Return what went wrong with a run, without its name."""
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}; check the store and its permissions"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory to read it; read it where there is more"
     known = error if isinstance(error, GpureportError) else InternalError(run_id, error)
     return f"{known.what}; {known.hint}"
 
@@ -134,7 +139,7 @@ def run_read_task(task: ReadTask) -> ReadOutcome:
         entry, _ = task.read(Store(task.store), task.reading, force=False)
         return ReadOutcome(locator=locator, run_id=entry.run.id)
     except Exception as error:  # noqa: BLE001 - one log that fails must not take the others along
-        is_fault = not isinstance(error, GpureportError | OSError)
+        is_fault = not isinstance(error, _EXPECTED)
         return ReadOutcome(
             locator=locator,
             error=describe_failure(locator, error),

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
+
+from gpureport.redaction.own_secrets import OwnSecrets, get_own_secrets, use_own_secrets
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -81,7 +84,8 @@ class TaskPool(Generic[Task, Result]):
             is_suspect = self._deaths[self._waiting[0]] > 0
             if self._under_way and (is_suspect or self._has_suspect()):
                 return
-            future = executor.submit(self._function, self._tasks[self._waiting[0]])
+            function = partial(_run_with_secrets, get_own_secrets(), self._function)
+            future = executor.submit(function, self._tasks[self._waiting[0]])
             self._under_way[future] = self._waiting.popleft()
 
     def _has_suspect(self) -> bool:
@@ -102,6 +106,12 @@ class TaskPool(Generic[Task, Result]):
             else:
                 again.append(place)
         self._waiting.extendleft(reversed(again))
+
+
+def _run_with_secrets(own: OwnSecrets, function: Callable[[Task], Result], task: Task) -> Result:
+    """Run a task, wherever it is, with the secrets that the settings here name."""
+    use_own_secrets(own)
+    return function(task)
 
 
 def _unwrap(future: "Future[Result]") -> "Result | Exception":

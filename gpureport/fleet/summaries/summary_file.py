@@ -79,6 +79,8 @@ class SummaryFile:
         content = dump_summaries(ordered)
         with atomic_writes.raise_store_errors(self._folder.parent):
             self._folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self._folder, self._parts):
+                atomic_writes.remove_stale_files(folder)
             atomic_writes.write_bytes(self.path, content, self._folder)
             for path in self._found:
                 path.unlink(missing_ok=True)

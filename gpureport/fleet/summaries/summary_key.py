@@ -18,6 +18,7 @@ from gpureport.analysis.engine.selection import apply_settings, list_settings
 from gpureport.analysis.job.framework import find_framework
 from gpureport.analysis.job.training_signs import is_training_name
 from gpureport.analysis.rules.rule import Rule
+from gpureport.redaction.own_secrets import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings
 from gpureport.store.indexed_run import IndexedRun
 
@@ -74,7 +75,8 @@ class KeyMaker:
 
     def __init__(self, settings: SummarySettings) -> None:
         """Take the settings."""
-        self._shared = [settings.version, settings.thresholds]
+        own = get_own_secrets()
+        self._shared = [settings.version, settings.thresholds, *([repr(own)] if own != OwnSecrets() else [])]
 
     def make_key(self, run: IndexedRun) -> str:
         """Return the key of a run: its series, what importers and labels say that rules look at, and the rules."""

@@ -14,7 +14,7 @@ from gpureport.data_quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, ParsedPiece, Section
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.placed_rows import PlacedRows
-from gpureport.redaction import redact_text
+from gpureport.redaction import redact_start, redact_text
 
 _SHOWN, _EXAMPLES = 60, 3
 """Letters of a cell, and how many cells, that a note shows."""
@@ -145,7 +145,7 @@ class Tally:
         """Yield what a reader must know of cells that no heading names."""
         if self._unnamed_cells:
             rows = self._unnamed_cells.total()
-            texts = [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)]
+            texts = [redact_start(text, _SHOWN) for text, _ in self._unnamed_cells.most_common(_EXAMPLES)]
             holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
             yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
 

@@ -16,6 +16,7 @@ from gpureport.importers.decoding import compression, encoding
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.labelling.node_lists import expand_node_list
 from gpureport.importers.values.timestamps import Moment, parse_timestamp
+from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError, read_small_text
 
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
@@ -115,7 +116,7 @@ def _read_text(path: Path) -> str:
 
 
 def _snake_case(heading: str) -> str:
-    return "_".join(_WORD.findall(heading)).lower()
+    return "_".join(_WORD.findall(redact_text(heading))).lower()
 
 
 def _check_columns(names: Sequence[str], path: Path) -> None:

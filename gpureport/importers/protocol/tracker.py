@@ -80,10 +80,17 @@ class SkippedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRuns:
-    """The selected runs of a store, and those left out without being excluded by name."""
+    """The selected runs of a store.
+
+    Attributes:
+        runs: the runs.
+        skipped: those left out without being excluded by name.
+        grouped: what the recordings are called that a group makes one run; empty without a group.
+    """
 
     runs: "tuple[TrackerRun, ...]"
     skipped: tuple[SkippedRun, ...] = ()
+    grouped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from gpureport.importers.reading.piped_sources import spool
 from gpureport.importers.reading.sources import find_tracker, read_head, recognise
 from gpureport.limits import DEEPEST_FOLDER
 from gpureport.recording_advice import RECORDS_ONE
+from gpureport.redaction import redact_start
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _SHOWN = 200
@@ -43,7 +44,7 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
         what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-        raise SourceError(str(folder)[:_SHOWN], what, "give the folder in it that holds the logs")
+        raise SourceError(redact_start(str(folder), _SHOWN), what, "give the folder in it that holds the logs")
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:

@@ -31,11 +31,13 @@ class RunFacts:
         options: how rows are placed; the zone is that of the recording where a person names none.
         labels: name, step, params and tags; files of labels win over run files.
         notes: what a reader must know.
+        unfinished: whether a recorder has written no end.
     """
 
     options: ReadOptions
     labels: Labels
     notes: tuple[str, ...] = ()
+    unfinished: bool = False
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
@@ -61,6 +63,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
             tags=override_pairs(recorded.labels.tags, merge_pairs(each.tags for each in labels)),
         ),
         notes=tuple(dict.fromkeys((*recorded.notes, *(note for each in notes for note in each)))),
+        unfinished=recorded.unfinished,
     )
 
 
@@ -97,6 +100,7 @@ def _read_recordings(inputs: Sequence[Input], options: ReadOptions) -> RunFacts:
         options=replace(options, tz=zone) if is_everywhere else options,
         labels=Labels(params=merge_pairs(run.params for run in runs), tags=merge_pairs(_tags(run) for run in runs)),
         notes=(*notes, *([zone_note] if zone_note else [])),
+        unfinished=any(run.ended is None for run in runs),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpureport.fetched_copies import name_by_url
-from gpureport.importers.reading.sources import derive_name, split_log_path
+from gpureport.importers.reading.sources import count_named_parts, derive_name, split_log_path
 from gpureport.recording import Run
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def make_names_distinct(runs: Sequence[Run]) -> list[Run]:
 def longer_names(locators: Sequence[str]) -> list[str]:
     """Return names for logs that would be called alike, with as much of their paths as tells them apart."""
     paths = [split_log_path(locator) for locator in locators]
-    tails = list(_tails(paths))
+    tails = list(_tails(paths, min(map(count_named_parts, locators), default=1)))
     # of those that tell the same number apart the first is the shortest
     return max(tails, key=lambda names: len(set(names)), default=[])
 
 
-def _tails(paths: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+def _tails(paths: Sequence[tuple[str, ...]], shortest: int) -> Iterator[list[str]]:
     """Yield the ends of paths, one part longer each time."""
-    for length in range(1, max(map(len, paths), default=0) + 1):
+    for length in range(shortest, max(map(len, paths), default=0) + 1):
         yield ["/".join(path[-length:]) for path in paths]
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.companion_logs import CompanionLogs
     from gpureport.importers.merging.merged_logs import MergedLogs
 
-IMPORTER_VERSION = "9"
+IMPORTER_VERSION = "10"
 """Raised whenever the same source would be read differently."""
 
 
@@ -67,7 +67,7 @@ class Reading:
         self._options = facts.options
         self.labels = labels
         self.file_labels = facts.labels
-        self._run_file_notes = facts.notes
+        self._facts = facts
         self._companions: CompanionLogs | None = None
         if len(self._inputs) < len(inputs):
             from gpureport.importers.merging import companion_logs  # noqa: PLC0415 - most runs have none
@@ -262,7 +262,8 @@ class Reading:
         trained, unused = (self._training.quality(), self._training.notes) if self._training else ([], ())
         labels, stated = self.labels, self.file_labels
         quality = merge_quality([*(outcome.quality for outcome in outcomes), *trained])
-        quality = replace(quality, notes=(*quality.notes, *zones, *unused, *self._run_file_notes))
+        notes = (*quality.notes, *zones, *unused, *self._facts.notes)
+        quality = replace(quality, notes=notes, unfinished=self._facts.unfinished)
         run = Run(
             id=self.run_id,
             name=self.name,

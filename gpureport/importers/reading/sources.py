@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import takewhile
 from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,8 +162,24 @@ def find_runs(
 
 
 def derive_name(locator: str) -> str:
-    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
-    return split_log_path(locator)[-1]
+    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called.
+
+    Of a numbered folder the one above comes before it: repetitions in `base/1` and `fast/1` are not both called 1.
+    """
+    parts = split_log_path(locator)
+    return "/".join(parts[-count_named_parts(locator) :])
+
+
+def count_named_parts(locator: str) -> int:
+    """Return how many parts of the path of a log are its name: one, and with a numbered folder those above it."""
+    parts = split_log_path(locator)
+    is_folder = parts == Path(locator).resolve().parent.parts[1:]
+    return _count_parts(parts) if is_folder else 1
+
+
+def _count_parts(folders: Sequence[str]) -> int:
+    numbers = list(takewhile(str.isdecimal, reversed(folders)))
+    return min(len(numbers) + 1, len(folders))
 
 
 def name_after_log(inputs: Sequence[Input]) -> str:
@@ -171,9 +188,8 @@ def name_after_log(inputs: Sequence[Input]) -> str:
     if logs[0].locator == "-":
         return "standard input"
     if len(logs) > 1:
-        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
-            logs[0].path.name
-        )
+        folders = Path(commonpath([Path(log.locator).resolve().parent for log in logs])).parts[1:]
+        return "/".join(folders[-_count_parts(folders) :]) if folders else strip_suffixes(logs[0].path.name)
     path = Path(logs[0].locator)
     return derive_name(logs[0].locator) if path.suffix in _COMPRESSED or path.stem in _USUAL_NAMES else path.stem
 

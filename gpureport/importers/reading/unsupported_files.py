@@ -9,6 +9,7 @@ from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDia
 from gpureport.importers.note_text import format_columns_option
 from gpureport.importers.text import line_prefixes
 from gpureport.recording_advice import RECORDS_ONE
+from gpureport.redaction import redact_start
 
 _RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
 _FIELD = re.compile(r'Field "[^"]*" is not a valid field to query')
@@ -19,7 +20,7 @@ _WANDB = (
     "wandb.Api().run(...).history(stream='events', samples=100000).to_csv('gpu.csv')"
 )
 _TRAINING = "give the log of the GPUs as a source, and this one with --training"
-_SHOWN = 120
+_SHOWN, _BEGINNING = 120, 60
 """Characters of a message that are shown."""
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
 _WANTED_BESIDE = (
@@ -40,7 +41,7 @@ def _recognise_other_file(text: str) -> Problem | None:
         text: its beginning.
     """
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
-    said = f"an error message, not a log ({first[:_SHOWN]})"
+    said = f"an error message, not a log ({redact_start(first, _SHOWN)})"
     if _FIELD.match(first):
         return said, "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
     if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
@@ -118,5 +119,5 @@ def _count_number_cells(head: bytes) -> int:
 def _first_line(head: bytes) -> str:
     """Return the beginning of the first line with words that a terminal can print, empty for binary data."""
     text = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip()
-    line = text.partition("\n")[0].strip()[:60].replace("\t", " ")
+    line = redact_start(text.partition("\n")[0].strip(), _BEGINNING).replace("\t", " ")
     return line if line.isprintable() and "\ufffd" not in line else ""

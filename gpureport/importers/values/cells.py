@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gpureport.columns import BoolArray, all_valid, read_codes, strings_to_arrow, take_codes
 from gpureport.importers.values.numbers import Number, read_all
+from gpureport.redaction import redact_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,4 +247,4 @@ def _dotted(column: Column, text: str) -> str:
 
 def extra_name(source: str) -> str:
     """Return the name of the column that keeps what has no place of its own."""
-    return "extra_" + "".join(character if character.isalnum() else "_" for character in source)
+    return "extra_" + "".join(character if character.isalnum() else "_" for character in redact_text(source))

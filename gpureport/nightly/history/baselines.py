@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from gpureport.errors import SettingsError, StoreError
+from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.places import Place, RemotePath
 from gpureport.places.fetching import fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import Entry, Store, atomic_writes
+from gpureport.store.run_files import list_run_files
 from gpureport.store.stored_names import BASELINES
 
 _MARKER = "store.json"
@@ -101,15 +102,19 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
     """Return the runs of a baseline.
 
     Raises:
-        StoreError: when there is no such baseline, or one of its runs is damaged.
+        StoreError: when there is no such baseline, or one of its runs is damaged or cannot be read.
     """
     small = open_baseline(store, name)
-    entries = small.entries()
     runs = small.folder / "runs"
+    try:
+        found = [small.get(run_id) for run_id in list_run_files(runs)]
+    except DamagedRunError:
+        found = []
+    entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
     if not entries and not runs.is_dir():
         hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
         raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint)
-    if small.damaged() or not entries:
+    if not entries:
         raise StoreError(f"baseline {name}", "damaged", f"restore it, or gpureport baseline set {name} SOURCE")
     return [small.read(entry) for entry in entries]
 

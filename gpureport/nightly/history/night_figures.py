@@ -56,7 +56,7 @@ FIGURES = (
     FigureKind(name=step_figures.PER_WORK, unit="s", title="GPU time per 1,000 units of work", better="lower"),
     FigureKind(name=step_figures.WORK_RATE, unit="1/s", title="Throughput", better="higher"),
     _share("gpu_utilization_ratio", "GPU utilisation", "higher"),
-    _share("idle_ratio", "Idle", "lower"),
+    _share("idle_ratio", "Idle share", "lower"),
     _share("waiting_ratio", "Waiting for data", "lower"),
     _share("throttled_ratio", "Slowed by heat or hardware", "lower"),
     _share("startup_ratio", "Start-up", "lower"),

@@ -11,6 +11,7 @@ from gpureport.nightly.history import record_file
 from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
+from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FOLDER = "history"
@@ -20,6 +21,8 @@ _DAMAGE = (
     pa.ArrowException,
 )
 """What reading a damaged night raises."""
+_SHOWN = 120
+"""Letters of a text of others that an error shows."""
 
 
 class History:
@@ -79,7 +82,7 @@ class History:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except _DAMAGE as error:
-            what = f"cannot be read as a night ({' '.join(str(error).split())[:120]})"
+            what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()), _SHOWN)})"
             raise StoreError(str(path), what, "restore the file, or take it away and record the night again") from error
 
 

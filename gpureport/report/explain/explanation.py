@@ -1,4 +1,4 @@
-"""What `gpureport explain` says: the kinds, classes of GPU time, metrics and recording it knows by name."""
+"""What `gpureport explain` says: the kinds, classes of GPU time, metrics, figures and recording it knows by name."""
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
@@ -11,13 +11,21 @@ from gpureport.importers.devices.gpu_identity import ATTRIBUTES
 from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonicalize, find_target
 from gpureport.importers.logs.nvidia_smi.query.headings import find_query_field
 from gpureport.metrics import METRICS, Metric
-from gpureport.report.explain import explained_classes, explained_kinds, explained_metrics, explained_recording
+from gpureport.report.explain import (
+    explained_classes,
+    explained_figures,
+    explained_kinds,
+    explained_metrics,
+    explained_recording,
+)
 from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
 RECORDING = "recording"
 _SUGGESTED = 3
 """Names that are suggested at most."""
+_SLIP = 0.85
+"""Likeness to a figure from which a word is taken for a slip: other names are more often meant."""
 _SHORTEST = 3
 """Letters from which on a word is looked for in others."""
 
@@ -26,7 +34,8 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """Return what a name stands for, or everything that can be explained without one.
 
     Args:
-        name: a kind or its title, a family of kinds, a class of GPU time, a metric, what records it, or `recording`.
+        name: a kind or its title, a family of kinds, a class of GPU time, a metric, what records it, a figure, or
+            `recording`.
         rules: the rules, with the limits they judge by.
         brief: of a kind the first page only.
 
@@ -69,6 +78,10 @@ def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
     return explained_metrics.explain_metrics(name, metrics, rules) if metrics else None
 
 
+def _figure(name: str, _rules: Sequence[Rule]) -> Explanation | None:
+    return explained_figures.explain_figure(name)
+
+
 def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
     if canonicalize(name) not in ATTRIBUTES:
         return None
@@ -80,6 +93,7 @@ _LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
     _kinds,
     _class,
     _metrics,
+    _figure,
     _attribute,
 )
 
@@ -105,7 +119,8 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     written = find_query_field(asked)
     parts = sorted((word for word in known if asked in word), key=len) if len(asked) >= _SHORTEST else []
     close = get_close_matches(asked, sorted(known), n=_SUGGESTED)
-    found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]
+    figures = get_close_matches(asked, explained_figures.FIGURES, n=1, cutoff=_SLIP)
+    found = [*([written.partition(" ")[0]] if written else []), *figures, *(known[word] for word in (*parts, *close))]
     found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
     return f"did you mean {_join_with_or(names)}?" if names else "gpureport explain lists what there is"
@@ -141,6 +156,7 @@ def _index(rules: Sequence[Rule]) -> Explanation:
             Section(title="Kinds of findings", facts=tuple(kinds)),
             Section(title="Families of kinds", facts=tuple(groups)),
             Section(title="Classes of GPU time", facts=tuple(classes)),
+            Section(title="Figures of a run", paragraphs=(", ".join(explained_figures.FIGURES),)),
             Section(title="Metrics, and what records each", code=tuple(metrics)),
         ),
     )

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from gpureport.answers import Outcome, Practice
 from gpureport.report.charts import report_figures
 from gpureport.report.formats import page_pictures, term_tooltips, themes
+from gpureport.report.formats.theme_files import find_logo
 from gpureport.report.model.comparison_parts import EarlierComparison
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
@@ -41,7 +42,11 @@ def template_environment(templates: Path | None = None) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals |= {"picture": themes.picture_function(templates), "tones": _TONES}
+    pages.globals |= {
+        "picture": themes.picture_function(templates),
+        "logo": lambda: find_logo(templates),
+        "tones": _TONES,
+    }
     pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
     return pages
 

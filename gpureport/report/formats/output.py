@@ -2,15 +2,14 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, parse_place
+from gpureport.places.part_files import write_part
 from gpureport.places.urls import is_place
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
@@ -100,6 +99,15 @@ def check_templates(templates: Path, paths: Sequence[Place]) -> None:
     from gpureport.report.formats import themes  # noqa: PLC0415 - loads jinja2
 
     themes.check_theme(templates)
+
+
+def explain_theme_gap(templates: Path, paths: Sequence[Place]) -> str:
+    """Return that a PDF keeps its colours where a theme sets those of pages alone, and what would; else nothing."""
+    is_coloured = (templates / "report.css").is_file()
+    own = any((templates / name).is_file() for name in ("accent.typ", "pieces.typ", "report.typ"))
+    if _PAPER not in {_format_extension(path) for path in paths} or not is_coloured or own:
+        return ""
+    return f"{templates}: report.css colours pages; the PDF keeps its colours without an accent.typ"
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:
@@ -199,16 +207,9 @@ def write_whole(target: Place, content: bytes) -> None:
 def _replace(target: Path, content: bytes) -> None:
     """Write beside the target and rename, so that nobody ever sees half a file."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    half = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        half.chmod(0o666 & ~_umask())
-        half.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            half.unlink()
+    with write_part(target) as part:
+        part.write_bytes(content)
+        part.chmod(0o666 & ~_umask())
 
 
 def _umask() -> int:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 LARGEST = 8 * 2**20
 """Bytes of the largest file: a page that carries a larger picture is too heavy to send (pragmatic)."""
 
+LOGOS = ("logo.svg", "logo.png")
+"""Names of a logo, which begins pages and PDFs; the first that there is."""
+
 
 class ThemeFileError(TemplateRuntimeError):
     """A file that a theme may not use."""
@@ -33,6 +36,17 @@ def find_theme_file(folder: Path, name: str) -> Path | None:
     if path.stat().st_size > LARGEST:
         raise ThemeFileError(f"{name!r} is larger than {LARGEST >> 20} MiB")
     return path
+
+
+def find_logo(folder: Path | None) -> str:
+    """Return the name of the logo in the folder of a theme; empty where there is none.
+
+    Raises:
+        ThemeFileError: when it leads out of the folder, is no regular file, or is too large.
+    """
+    if folder is None:
+        return ""
+    return next((name for name in LOGOS if find_theme_file(folder, name) is not None), "")
 
 
 class ThemeLoader(FileSystemLoader):

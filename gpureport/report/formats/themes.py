@@ -20,7 +20,7 @@ from jinja2 import (
 
 from gpureport import resources
 from gpureport.errors import RenderError
-from gpureport.report.formats.theme_files import ThemeFileError, ThemeLoader, find_theme_file
+from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, ThemeLoader, find_theme_file
 from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 
 SHIPPED = "shipped"
@@ -81,7 +81,7 @@ def picture_function(templates: Path | None) -> Callable[[str], str]:
 
 
 def check_theme(templates: Path) -> None:
-    """Refuse a theme that is not a folder, has neither template nor font, or holds a template that cannot be read.
+    """Refuse a theme that is not a folder, has no template, logo or font, or holds one that cannot be read.
 
     Raises:
         RenderError: naming the file, and the line where there is one.
@@ -91,8 +91,12 @@ def check_theme(templates: Path) -> None:
     shipped = resources.find_shipped_folder("templates")
     names = sorted(str(path.relative_to(shipped)) for path in shipped.rglob("*") if path.is_file())
     own = [name for name in names if (templates / name).is_file()]
-    if not own and not _has_fonts(templates):
-        raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")
+    logos = [name for name in LOGOS if (templates / name).exists()]
+    for name in logos:
+        _find_file(templates, name)
+    if not own and not logos and not _has_fonts(templates):
+        hint = f"use {', '.join((*names, *LOGOS))}"
+        raise RenderError(str(templates), "holds no template of a name that is used", hint)
     environment = make_environment(templates)
     environment.filters |= dict.fromkeys(FILTERS, str)
     for name in own:
@@ -114,17 +118,26 @@ def _check_file(templates: Path, name: str) -> None:
     Raises:
         RenderError: naming the file, and the line that is no text.
     """
+    _find_file(templates, name)
     path = templates / name
-    try:
-        find_theme_file(templates, name)
-    except ThemeFileError as error:
-        raise RenderError(str(path), str(error), _HINT) from error
     content = path.read_bytes()
     try:
         content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise RenderError(f"{path}:{line}", "is not text as UTF-8", "save it as UTF-8") from error
+
+
+def _find_file(templates: Path, name: str) -> None:
+    """Refuse a file that leads out of the folder, is no regular one, or is too large.
+
+    Raises:
+        RenderError: naming the file.
+    """
+    try:
+        find_theme_file(templates, name)
+    except ThemeFileError as error:
+        raise RenderError(str(templates / name), str(error), _HINT) from error
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts
 from gpureport.report.formats import pdf_figures
-from gpureport.report.formats.theme_files import ThemeFileError, find_theme_file
+from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, find_theme_file
 
 _MODEL = "model.json"
 _FONTS = "fonts"
@@ -30,6 +30,9 @@ _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 
 _TEMPLATE, _PACKAGES, _PACKAGE = ".typ", "packages", b"@preview/"
 """Suffix of a template, folder of the packages, which is empty, and how a template asks for one from the network."""
+
+_ACCENT, _TRIAL = "accent.typ", "trial-of-theme.typ"
+"""The file that sets the accent, and a document made to find out whether a file of a theme is at fault."""
 
 _LISTED = 20
 """Most characters without a glyph that are named."""
@@ -66,7 +69,12 @@ def set_document(
             _copy_inputs(folder, templates, paths)
             drawable = fonts.drawable_characters(paths)
             _write_inputs(content, describe, folder, drawable, fonts.family_names(theme_fonts))
-            return _compile(folder, name, template, date)
+            try:
+                return _compile(folder, name, date)
+            except (typst.TypstError, RuntimeError) as error:
+                _refuse_broken_brand(folder, templates, date)
+                what = " ".join(str(error).split())
+                raise RenderError(str(template), f"cannot be set as PDF ({what})", "mend the template") from error
     except OSError as error:
         hint = "make room there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), f"no PDF can be set here ({error.strerror})", hint) from error
@@ -122,23 +130,40 @@ def _check_theme_file(templates: Path, path: Path) -> Path:
     return path
 
 
-def _compile(folder: Path, name: str, template: Path, date: int) -> bytes:
-    try:
-        content: bytes = typst.compile(
-            folder / name,
-            root=folder,
-            font_paths=[folder / _FONTS],
-            ignore_system_fonts=True,
-            # neither this machine's packages nor those that an earlier document fetched
-            package_path=folder / _PACKAGES,
-            package_cache_path=folder / _PACKAGES,
-            pdf_standards=["a-2a", "ua-1"],
-            timestamp=date,
-        )
-    except (typst.TypstError, RuntimeError) as error:
-        what = " ".join(str(error).split())
-        raise RenderError(str(template), f"cannot be set as PDF ({what})", "mend the template") from error
+def _compile(folder: Path, name: str, date: int) -> bytes:
+    content: bytes = typst.compile(
+        folder / name,
+        root=folder,
+        font_paths=[folder / _FONTS],
+        ignore_system_fonts=True,
+        # neither this machine's packages nor those that an earlier document fetched
+        package_path=folder / _PACKAGES,
+        package_cache_path=folder / _PACKAGES,
+        pdf_standards=["a-2a", "ua-1"],
+        timestamp=date,
+    )
     return content
+
+
+def _refuse_broken_brand(folder: Path, templates: Path | None, date: int) -> None:
+    """Refuse a logo or an accent of a theme that alone cannot be set, so that the file to mend is named.
+
+    Raises:
+        RenderError: naming the file.
+    """
+    for name, hint in (
+        *((logo, "save it again as SVG or PNG, or take it out of the folder") for logo in LOGOS),
+        (_ACCENT, 'let it say: #let accent = rgb("#0a5ea8")'),
+    ):
+        if templates is None or not (templates / name).is_file():
+            continue
+        uses = f'#import "{name}": accent\n#text(fill: accent)[.]' if name == _ACCENT else f'#image("{name}", alt: ".")'
+        (folder / _TRIAL).write_text(f'#set document(title: ".")\n{uses}\n', encoding="utf-8")
+        try:
+            _compile(folder, _TRIAL, date)
+        except (typst.TypstError, RuntimeError) as error:
+            what = " ".join(str(getattr(error, "message", error)).split())
+            raise RenderError(str(templates / name), f"cannot be set as PDF ({what})", hint) from error
 
 
 def _write_inputs(
@@ -150,6 +175,7 @@ def _write_inputs(
         **describe(pdf_figures.FigureWriter(folder, drawable)),
         "scale": pdf_figures.SCALE,
         "fonts": list(families),
+        "logo": next((name for name in LOGOS if (folder / name).is_file()), ""),
         "missing": _missing_note(fonts.find_missing_characters(plain, drawable)),
     }
     text = f'{{"report": {plain}, {json.dumps(rest, ensure_ascii=False)[1:]}'

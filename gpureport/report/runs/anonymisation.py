@@ -13,25 +13,13 @@ from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording, Run, Source, Stage
+from gpureport.report.runs.network_names import find_named_machines, hide_addresses, list_machines, names_machine
 
 _PERSONAL_WORDS = ("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags())
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]|name)", re.IGNORECASE)
 """Keys of params and tags whose values name a person or a machine."""
-_SHAPES = (
-    (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<address>"),
-    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "<address>"),
-    (re.compile(r"\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b", re.IGNORECASE), "<address>"),
-    (re.compile(r"(?<![\w:.])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])", re.IGNORECASE), "<address>"),
-    (
-        re.compile(
-            r"(?<![\w:])(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{0,4}::?(?<=::)(?:[0-9a-f]{1,4}:){0,6}[0-9a-f]{1,4}(?![\w:])",
-            re.IGNORECASE,
-        ),
-        "<address>",
-    ),
-    (re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?"), "<path>"),
-)
+_PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
+_SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
     # what stands above it in the line is the kernel's stamp and the host, or what a shell on many hosts put there
     (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
@@ -61,7 +49,7 @@ def anonymise_recording(recording: Recording) -> Recording:
     return Recording(
         run=names.run(recording.run),
         series=series.set_column(place, series.schema.field(place), devices),
-        training=recording.training,
+        training=_anonymise_training(recording.training, names),
     )
 
 
@@ -72,6 +60,17 @@ def _devices(column: Any, names: "_Pseudonyms") -> Any:  # noqa: ANN401 - the st
         texts = [names.device(text) for text in chunk.dictionary.to_pylist()]
         chunks.append(columns.categories(columns.integers(chunk.indices), texts))
     return pa.chunked_array(chunks)
+
+
+def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table":
+    """Return training metrics without names in theirs."""
+    place = training.schema.get_field_index("name")
+    column: Any = training.column(place)
+    chunks = []
+    for chunk in column.chunks:
+        texts = [names.text(text) for text in chunk.dictionary.to_pylist()]
+        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, columns.strings_to_arrow(texts)))
+    return training.set_column(place, training.schema.field(place), pa.chunked_array(chunks)) if chunks else training
 
 
 class _Pseudonyms:
@@ -88,8 +87,7 @@ class _Pseudonyms:
 
     def text(self, text: str) -> str:
         """Return a text without names."""
-        for shape, instead in _SHAPES:
-            text = shape.sub(instead, text)
+        text = _PATH.sub("<path>", hide_addresses(text))
         for name in sorted(self._texts, key=len, reverse=True):
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", self._texts[name], text)
         return text
@@ -119,11 +117,13 @@ class _Pseudonyms:
         return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short_hash(device.serial))
 
     def _stage(self, stage: Stage) -> Stage:
-        return replace(stage, node=stage.node and self._nodes.get(stage.node, _NAME))
+        return replace(stage, name=self.text(stage.name), node=stage.node and self._nodes.get(stage.node, _NAME))
 
     def _pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, value in pairs:
-            yield key, _NAME if _PERSONAL.search(key) else self.text(value)
+            # a param that is one word is a setting, whoever has the same name
+            shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
+            yield shown, _NAME if _is_personal(key, value) else self.text(value)
 
     def _quality(self, quality: Quality) -> Quality:
         def gap(each: LogGap) -> LogGap:
@@ -146,6 +146,11 @@ class _Pseudonyms:
             ),
             notes=tuple(map(self.text, quality.notes)),
         )
+
+
+def _is_personal(key: str, value: str) -> bool:
+    """Return whether a param or tag names a person or a machine."""
+    return _PERSONAL.search(key) is not None or names_machine(key, value)
 
 
 def _short_hash(identity: str | None) -> str | None:
@@ -181,6 +186,9 @@ def _personal_names(run: Run) -> Iterator[str]:
     for key, value in run.params_and_tags:
         if _PERSONAL.search(key):
             yield from (value, *value.split(", "))
+        if names_machine(key, value):
+            yield from list_machines(value)
+        yield from find_named_machines(value)
     texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
     for text in texts:
         yield from _HOME.findall(text)

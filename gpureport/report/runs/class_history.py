@@ -1,7 +1,7 @@
 """The classes of GPU time over time: for each GPU of a run, stretches whose sums are the GPU time of the run."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,21 +22,36 @@ _SHORTEST = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassHistory:
-    """The seconds of each class in equal buckets of a run, by GPU; none where GPU time was not divided."""
+    """The seconds of each class in equal buckets of a run, by GPU; none where GPU time was not divided.
+
+    Those of a GPU are found when it is asked for, since most of many GPUs never are.
+
+    Attributes:
+        bucket_seconds: length of a bucket.
+        trace: what finds them for some GPUs, by device id; it leaves out GPUs whose time was not divided.
+    """
 
     bucket_seconds: float
-    seconds: Mapping[str, Mapping[str, FloatArray]]
+    trace: Callable[[Sequence[str]], Mapping[str, Mapping[str, FloatArray]]]
+    _traced: dict[str, Mapping[str, FloatArray] | None] = field(default_factory=dict, repr=False, compare=False)
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
         """Return the stretches of a GPU, or of the mean over several, in order.
 
         Within a bucket the order of classes is not known. It alternates, so that those of neighbours lie together.
         """
-        known = [self.seconds[device] for device in devices if device in self.seconds]
+        self.prepare(devices)
+        known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
             return ()
         amounts = {name: np.mean([each[name] for each in known], axis=0) for name in GPU_TIME_CLASSES}
         return tuple(_join_buckets(amounts, self.bucket_seconds))
+
+    def prepare(self, devices: Sequence[str]) -> None:
+        """Find the seconds of several GPUs at once, which is quicker than one by one."""
+        new = [device for device in devices if device not in self._traced]
+        found = self.trace(new) if new else {}
+        self._traced.update((device, found.get(device)) for device in new)
 
 
 def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
@@ -48,8 +63,11 @@ def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory
     """
     most = _BUCKETS if len(run.run.gpus) <= _FEW_GPUS else _FEW_BUCKETS
     count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
-    seconds = trace_gpu_time(run.recording, run.analysis, count, rules) if run.seconds > 0 else {}
-    return ClassHistory(bucket_seconds=run.seconds / count, seconds=seconds)
+
+    def trace(devices: Sequence[str]) -> Mapping[str, Mapping[str, FloatArray]]:
+        return trace_gpu_time(run.recording, run.analysis, count, rules, devices) if run.seconds > 0 else {}
+
+    return ClassHistory(bucket_seconds=run.seconds / count, trace=trace)
 
 
 def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> Iterator[ClassStretch]:

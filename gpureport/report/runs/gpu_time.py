@@ -1,9 +1,11 @@
 """Where the GPU time went: every GPU-second in one class, as shares of a bar."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
+from gpureport.analysis.signals.low_use import BELOW
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
@@ -66,6 +68,25 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
+
+
+def measure_long_pauses(seconds: Mapping[str, float]) -> float:
+    """Return which share of the observed time of jobs short pauses took; 0 where it is usual.
+
+    A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
+    take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
+
+    Args:
+        seconds: GPU-seconds of each class.
+    """
+    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
+    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
+    return ratio if ratio > 1 - BELOW.value else 0.0
+
+
+def long_pauses_ratio(analyses: Iterable[Analysis]) -> float:
+    """Return which share of their time some runs spent in short pauses; 0 where it is usual."""
+    return measure_long_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:

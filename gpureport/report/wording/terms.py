@@ -132,8 +132,16 @@ DEFINITIONS = (
         "One GPU for one hour, whether it computed or not.",
         "The time from the first to the last sample, times the number of GPUs, without the time in which no job ran.",
     ),
-    _term("Idle", "Utilisation was 5% or less. A gap in the log never counts as idle."),
-    _term("Idle share", "Idle time as a share of the time with samples, start-up and end included."),
+    _term(
+        "Idle",
+        "As a class of GPU time: idle gaps, and rest before, after or without lasting work.",
+        "In tables of GPUs and stages: the idle share.",
+    ),
+    _term(
+        "Idle share",
+        "Time at a utilisation of 5% or less, as a share of the time with samples, start-up and end included.",
+        "A gap in the log never counts.",
+    ),
     _term(
         "GPU time lost",
         "Every GPU-second belongs to exactly one class.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpureport.record_folder import RecordedRun, format_run_file
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row
 
@@ -330,6 +331,17 @@ def test_steps_by_folder(gpureport: Program, two: Path) -> None:
     assert hidden.err.startswith("gpureport: --by: --anonymise leaves no folder to tell runs by; ")
 
 
+def test_folders_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
+    """A name says nothing of the order: what was recorded first is the base. The order is said."""
+    for name, first in (("base", 0), ("8-workers", 400)):
+        (two / "runs" / name).mkdir(parents=True)
+        rows = [row(second, util=90) for second in range(first, first + 300)]
+        (two / "runs" / name / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
+    done = gpureport("compare", "runs", "--by", "folder", "--format", "json")
+    assert [step["label"] for step in json.loads(done.out)["steps"]] == ["base", "8-workers"]
+    assert done.err == "gpureport: steps stand by the start of their first runs: base, 8-workers\n"
+
+
 def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
     """Logs of a few seconds are read and shown, and the exit code says that nothing was judged."""
     (two / "short.csv").write_text(log(20))
@@ -451,3 +463,20 @@ def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path
     assert (done.code, done.err.count("Traceback")) == (0, 0)
     page = (tmp_path / "steps.html").read_text() if "-o" in command else done.out
     assert "per 1,000 samples" in page.replace("\u00a0", " ")
+
+
+def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two: Path) -> None:
+    """It counts, and one line says that it may be a part of its job; a finished one is said nothing of."""
+    for name, ended in (("base", 300_000_000), ("workers", None)):
+        (two / name).mkdir()
+        (two / name / "gpu.csv").write_text(log(300))
+        (two / name / "run.json").write_text(format_run_file(RecordedRun(started=0, ended=ended)))
+    warning = "workers is unfinished: it is still recording, or its recorder was killed."
+    assert warning in " ".join(gpureport("compare", "base", "workers").out.split())
+    assert warning in " ".join(gpureport("compare", "base", "workers", "--detail", "full").out.split())
+    document = json.loads(gpureport("compare", "base", "workers", "--format", "json").out)
+    assert document["warnings"] == [warning]
+    assert gpureport("report", "base", "workers", "-o", "a.md", "-o", "a.html", "-o", "a.json").code == 0
+    assert all(warning in (two / name).read_text() for name in ("a.md", "a.html", "a.json"))
+    finished = json.loads(gpureport("compare", "base", "before.csv", "--format", "json").out)
+    assert finished["warnings"] == []

@@ -12,10 +12,14 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.engine.selection import kinds_by_name, list_thresholds
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
+from gpureport.checks.limit import parse_limit
+from gpureport.checks.limit_targets import TARGETS
 from gpureport.gpu_query import COUNTER_FIELDS
 from gpureport.importers.logs.nvidia_smi.query.fields import is_known_column, parse_query_field
 from gpureport.metrics import BY_NAME, METRICS
+from gpureport.nightly.history.night_figures import FIGURES as NIGHTLY
 from gpureport.report.explain import explained_classes, explanation_text
+from gpureport.report.explain.explained_figures import FIGURES
 from gpureport.report.explain.explanation import explain
 from gpureport.report.model.shapes import Explanation
 from gpureport.report.wording import terms
@@ -255,6 +259,35 @@ def test_every_class_of_gpu_time_is_explained(key: str) -> None:
     kinds = explained_classes.KINDS_BY_CLASS.get(key, ())
     assert set(kinds) <= set(kinds_by_name(RULES))
     assert key in words(explain(None, RULES))
+
+
+def _list_figures() -> set[str]:
+    """Return every name of a figure that rules, comparisons and nights have, and that is no metric, class or kind."""
+    of_runs = {"statistic", "figure of each GPU", "figure of all GPUs", "figure of the run", "rate of training alone"}
+    limited = {name for name, target in TARGETS.items() if target.subject in {*of_runs, "time to a target"}}
+    return (limited | {figure.name for figure in NIGHTLY} | {"lost", "lost_ratio"}) - set(BY_NAME)
+
+
+@pytest.mark.parametrize("name", sorted(_list_figures()))
+def test_every_figure_is_explained(gpureport: Program, name: str) -> None:
+    """What it means, its unit, and a rule that can be copied; it is among what can be explained."""
+    outcome = gpureport("explain", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    said = " ".join(outcome.out.split())
+    (rule,) = re.findall("--fail-on '(.+)'", said)
+    assert parse_limit(rule).name in {name, *rule.split()}
+    assert " Meaning " in said
+    assert name in words(explain(None, RULES))
+
+
+def test_no_figure_is_explained_that_nothing_has() -> None:
+    """A name that went out of use goes here too."""
+    assert set(FIGURES) == _list_figures()
+
+
+def test_a_figure_is_suggested(gpureport: Program) -> None:
+    """A slip of a letter leads to it."""
+    assert "did you mean 'idle_ratio'" in gpureport("explain", "idle_ration").err
 
 
 def test_a_class_is_found_on_the_command_line(gpureport: Program) -> None:

@@ -1,5 +1,7 @@
 """`gpureport nightly`: what it records, what it says, and how it exits."""
 
+import errno
+import os
 from pathlib import Path
 from unittest.mock import Mock
 from xml.etree import ElementTree as ET
@@ -9,7 +11,7 @@ import pytest
 from gpureport.cli.results import night_reports
 from gpureport.nightly.history import record_file
 from gpureport.nightly.history.night_history import History
-from gpureport.store import Store
+from gpureport.store import Store, run_files
 from tests.cli.program import Outcome, Program
 from tests.importers.written_logs import HEADER, log, row
 from tests.nightly.made import night, part
@@ -304,6 +306,27 @@ def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
     done = nightly("1.csv", "--date", "2026-03-02")
     assert done.code == 3
     assert "cannot be read as a night" in done.err
+
+
+def test_a_baseline_that_cannot_be_read_stops_it(
+    nightly: Program, gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails is no missing baseline: the report of the night would say so for good. Nothing is recorded."""
+    nightly("0.csv", "--date", "2026-03-01")
+    gpureport("baseline", "set", "main", "0")
+    before, read = files(tmp_path), run_files.read_stored_file
+
+    def fail(path: Path, most: int) -> bytes:
+        if "baselines" in path.parts:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return read(path, most)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(run_files, "read_stored_file", fail)
+        done = nightly("1.csv", "--date", "2026-03-02", "--baseline", "main")
+    assert (done.code, files(tmp_path), len(shown(tmp_path))) == (3, before, 1)
+    assert "run.json: cannot be read (Input/output error); check its permissions and the disk" in done.err
+    assert nightly("1.csv", "--date", "2026-03-02", "--baseline", "main").code == 0
 
 
 def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) -> None:

@@ -79,6 +79,28 @@ def test_recordings_are_listed_by_time_and_only_whole_ones_compared(gpureport: P
     ]
 
 
+def test_repetitions_are_listed_and_their_steps_compared(gpureport: Program, tmp_path: Path) -> None:
+    """Each lies in a folder of its step, or the first in that folder itself; other names are no repetitions."""
+    for started, name in enumerate(("base/1", "8-workers", "base/2", "8-workers/2")):
+        write_recording(tmp_path / "runs" / name, started=started)
+    assert gpureport().out.splitlines() == [
+        "4 recordings here:",
+        "  runs/base/1       3 min 2 s, 1 GPU",
+        "  runs/8-workers    3 min 2 s, 1 GPU",
+        "  runs/base/2       3 min 2 s, 1 GPU",
+        "  runs/8-workers/2  3 min 2 s, 1 GPU",
+        "Next: gpureport compare runs/base runs/8-workers",
+        "All commands: gpureport --help",
+    ]
+
+
+def test_numbered_recordings_of_one_folder_are_compared_with_each_other(gpureport: Program, tmp_path: Path) -> None:
+    """As repetitions of one step they would leave nothing to compare."""
+    for number in (1, 2):
+        write_recording(tmp_path / "runs" / str(number), started=number)
+    assert "Next: gpureport compare runs/1 runs/2" in gpureport().out
+
+
 @pytest.mark.parametrize("name", ["my log.csv", "nvidia-smi.log"])
 def test_one_log_is_reported_next(gpureport: Program, tmp_path: Path, name: str) -> None:
     """A log is known by its content, and the path can be pasted into a shell."""

@@ -1,7 +1,11 @@
 """Changes that a finding of an earlier step had advised."""
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.gains.advised_changes import AdvisedChange, find_advised_changes
+from gpureport.comparison.gains.advised_changes import (
+    AdvisedChange,
+    find_advised_changes,
+    find_possibly_advised_changes,
+)
 from gpureport.recording import Device
 from tests.comparison.configured_runs import advising, compare_configured, configured
 
@@ -72,3 +76,27 @@ def test_hardware_that_was_advised() -> None:
     headroom = advising("smaller_gpu", kind="mem_headroom", lost=None)
     found = advised(configured("a", device=large, findings=[headroom]), configured("b", device=small))
     assert [(each.name, each.setting) for each in found] == [("smaller_gpu", "gpu_memory")]
+
+
+def possibly_advised(*analyses: Analysis) -> list[str]:
+    """Return which changes of the last step may have been advised."""
+    steps = compare_configured(*analyses).steps
+    return [change.name for change in find_possibly_advised_changes(steps[:-1], steps[-1])]
+
+
+def test_a_setting_that_one_step_names_may_have_been_advised() -> None:
+    """The default of a program is not known: 8 workers may be more than before, or fewer."""
+    plain = configured("a", {"lr": "1"}, findings=[WORKERS])
+    named = configured("b", {"lr": "1", "workers": "8"})
+    assert (advised(plain, named), possibly_advised(plain, named)) == ((), ["loader_workers"])
+    assert possibly_advised(configured("a", {"workers": "8"}, findings=[WORKERS]), configured("b", {"lr": "1"}))
+    assert possibly_advised(configured("a", {"workers": "2"}, findings=[WORKERS]), named) == []
+    assert possibly_advised(configured("a", {"lr": "1"}), named) == []
+
+
+def test_a_switch_that_is_named_was_turned_on() -> None:
+    """What is off of itself leaves nothing open, nor does hardware that one log leaves out."""
+    pinned = configured("a", {"lr": "1"}, findings=[advising("pinned_memory", "smaller_gpu")])
+    assert possibly_advised(pinned, configured("b", {"pin": "True"})) == []
+    sized = Device(id="gpu:0", index=0, memory_total_bytes=40 * 2**30)
+    assert possibly_advised(pinned, configured("b", {"lr": "1"}, device=sized)) == []

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.verdicts.setup_changes import SettingValue, SetupChange, compare_setups, has_params
+from gpureport.comparison.verdicts.setup_changes import (
+    SettingValue,
+    SetupChange,
+    compare_setups,
+    has_params,
+    list_distinct_changes,
+)
 from gpureport.recording import Device
 from tests.comparison.configured_runs import compare_configured, configured
 
@@ -90,3 +96,47 @@ def test_whether_params_were_recorded() -> None:
     runs = (configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c", tags={"user": "ada"}))
     steps = compare_configured(*runs, configured("d")).steps
     assert [has_params(steps[at], steps[at + 1]) for at in range(3)] == [True, False, False]
+
+
+def test_what_bears_on_the_gpu_comes_first() -> None:
+    """Settings that advice knows, options of the command line, hardware, other params, tags, and the command itself."""
+    names = ("CUDA_HOME", "accuracy", "batch_size", "depth", "lr", "precision", "num_workers")
+    tags = {"command": "python train.py --depth {0} lr={0}", "cluster": "{0}"}
+    first, second = (
+        configured(
+            label,
+            {name: "fp32" if name == "precision" and label == "a" else "16" for name in names}
+            | dict.fromkeys(("CUDA_HOME", "accuracy", "depth", "lr"), label)
+            | dict.fromkeys(("batch_size", "num_workers"), "1" if label == "a" else "2"),
+            tags={name: text.format(label) for name, text in tags.items()},
+            device=replace(GPU, driver=label),
+        )
+        for label in "ab"
+    )
+    assert list(changes(first, second)) == [
+        *("num_workers", "precision", "batch_size"),
+        *("depth", "lr"),
+        "driver",
+        *("CUDA_HOME", "accuracy"),
+        *("cluster", "command"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "repeats"),
+    [
+        ("python train.py --workers 8 data", True),
+        ("python train.py data --workers=8", True),
+        ("python train.py --workers 8 other", False),
+        ("python train.py --workers 8 --fast data", False),
+    ],
+)
+def test_a_command_that_only_repeats_params_is_no_change_of_its_own(after: str, *, repeats: bool) -> None:
+    """Any other word that differs is one; without a command on one side nothing is known of it."""
+    before = configured("a", {"workers": "2"}, tags={"command": "python train.py data --workers 2"})
+    found = compare_setups(
+        *compare_configured(before, configured("b", {"workers": "8"}, tags={"command": after})).steps
+    )
+    assert [change.key for change in list_distinct_changes(found)] == ["workers", *([] if repeats else ["command"])]
+    alone = compare_setups(*compare_configured(before, configured("b", {"workers": "8"})).steps)
+    assert [change.key for change in list_distinct_changes(alone)] == ["workers", "command"]

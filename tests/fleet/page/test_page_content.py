@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpureport.analysis.results import LOST_CLASSES
-from gpureport.fleet.fleet_report import CardVerdict, FleetHealth, FleetPrices, FleetReport, Grouping
+from gpureport.fleet.fleet_report import CardVerdict, ClassTime, FleetHealth, FleetPrices, FleetReport, Grouping
 from gpureport.fleet.formats import fleet_json
 from gpureport.fleet.page.amounts import choose_amounts
 from gpureport.fleet.page.anonymised_report import anonymise_fleet_report
@@ -52,6 +52,17 @@ def test_every_headline_is_short_and_begins_with_the_share() -> None:
         assert count_words(sentence) <= LONGEST, sentence
         assert sentence.startswith(("31% of 24,012 GPU-hours lost", "At least 31% of", "Hardly any of")), sentence
         assert not FORBIDDEN.search(sentence), sentence
+
+
+def test_long_pauses_are_not_hardly_any_loss() -> None:
+    """Runs that computed half of their time, without a loss that was found, may have lost the rest."""
+    bare = fleets.bare()
+    classes = tuple(
+        ClassTime(name=name, gpu_seconds=0.25 * fleets.HOUR, cost=None) for name in ("computing", "short_pauses")
+    )
+    report = replace(bare, classes=classes, use=replace(bare.use, lost_gpu_seconds=0.0))
+    sentence = write_headline(report, choose_amounts(report)).replace(GAP, " ")
+    assert sentence == "What was lost of 30.0 GPU-minutes is not known: short pauses took 50%"
 
 
 def test_the_figure_to_quote_is_the_same_everywhere() -> None:

@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -123,3 +125,32 @@ def test_a_scheduler_that_does_not_answer(fleet: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(engines, "_PATIENCE", "1s")
     with pytest.raises(SourceError, match="no Dask scheduler answers"):
         summarise(fleet, open_engine("dask", "tcp://127.0.0.1:9"))
+
+
+_OWNER = """
+import os, time
+from concurrent.futures import wait
+from gpureport.fleet.running.engines import open_engine
+with open_engine("local", None, 2).open() as pool:
+    pids = set()
+    while len(pids) < 2:
+        pids.update(future.result() for future in [pool.submit(os.getpid) for _ in range(4)])
+    print("ready", flush=True)
+    wait([pool.submit(time.sleep, 600), pool.submit(time.sleep, 600)])
+"""
+
+
+def test_workers_end_when_their_owner_is_killed() -> None:
+    """A process that is killed, as by a batch system, leaves no workers behind."""
+    with subprocess.Popen([sys.executable, "-c", _OWNER], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "ready\n"
+        workers = psutil.Process(owner.pid).children(recursive=True)
+        owner.kill()
+    assert len(workers) >= 2
+    _, running = psutil.wait_procs(workers, timeout=20)
+    # one that has ended and that nobody asked about does not run
+    running = [each for each in running if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    for each in running:
+        each.kill()
+    assert running == []

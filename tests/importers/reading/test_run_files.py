@@ -132,6 +132,7 @@ def test_notes_and_the_end(tmp_path: Path) -> None:
     noted = read(record(tmp_path / "rec", notes=("dmon.log is missing: no dmon.",), exit_code=137)).run
     assert noted.quality.notes == ("dmon.log is missing: no dmon.", "The job ended with exit code 137.")
     killed = read(record(tmp_path / "rec", ended=None, exit_code=None)).run
+    assert killed.quality.unfinished
     assert "exit_code" not in dict(killed.tags)
     assert "the exit code is not known" in killed.quality.notes[0]
 

@@ -25,10 +25,15 @@ def run(locator: str, name: str | None = None, kind: str = "nvidia_smi") -> Run:
         ("a/gpu.csv", "a"),
         ("a/nvidia-smi.log", "a"),
         ("gpu.csv", Path.cwd().name),
+        ("base/1/gpu.csv", "base/1"),
+        ("base/2026/03/gpu.csv.gz", "base/2026/03"),
+        ("base/1-starved/gpu.csv", "1-starved"),
+        ("base/1.csv", "1"),
+        ("/1/gpu.csv", "1"),
     ],
 )
 def test_a_run_is_called_after_its_log_or_its_folder(locator: str, name: str) -> None:
-    """Its folder where the log is called what such logs are called."""
+    """Its folder where the log is called what such logs are called; of a numbered one with the folder above."""
     assert derive_name(locator) == name
 
 
@@ -42,6 +47,8 @@ def test_a_run_is_called_after_its_log_or_its_folder(locator: str, name: str) ->
         (["c1/gpu.csv", "c1/gpu.csv"], ["c1", "c1"]),
         (["c1/gpu.csv", "c1/gpu.csv", "c2/c1/gpu.csv"], None),
         (["c1/gpu.csv"], ["c1"]),
+        (["a/base/1/gpu.csv", "b/base/1/gpu.csv"], ["a/base/1", "b/base/1"]),
+        (["base/1/gpu.csv", "base/1/gpu.csv"], ["base/1", "base/1"]),
         ([], []),
     ],
 )

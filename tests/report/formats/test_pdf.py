@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.image
 import pytest
 
 from gpureport.errors import RenderError
 from gpureport.report import build
 from gpureport.report.charts import fonts
-from gpureport.report.formats import pdf
+from gpureport.report.formats import html, pdf
+from gpureport.report.formats.themes import check_theme
 from gpureport.report.model.report_content import Report
 from tests.report import examples, pdf_reading
 from tests.report.pdf_reading import needs_poppler
@@ -267,6 +269,82 @@ def test_a_person_can_replace_the_template_and_add_fonts(report: Report, tmp_pat
     path.write_bytes(pdf.render(report, theme))
     assert pdf_reading.info(path)["Title"] == "ours"
     assert [name.lower() for name, _ in pdf_reading.fonts(path)] == ["cmr10"]
+
+
+SQUARE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 24"><rect width="{width}" height="24" '
+    'fill="#00ff00"/></svg>'
+)
+"""A logo of one colour that no report has."""
+
+
+def _count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
+    """Return how many points of the first page, 72 to an inch, have a colour."""
+    points = mpl.image.imread(pdf_reading.draw_first_page(path))[:, :, :3]
+    return int((abs(points * 255 - colour).max(axis=2) < 2).sum())
+
+
+@needs_poppler
+@pytest.mark.parametrize(("width", "least", "most"), [(24, 150, 260), (96, 700, 1000), (2400, 100, 500)])
+def test_a_logo_begins_the_first_line(report: Report, tmp_path: Path, width: int, least: int, most: int) -> None:
+    """As tall as the line, and of a very wide one no wider than a third of the page; it is tagged with its text."""
+    (tmp_path / "logo.svg").write_text(SQUARE.format(width=width))
+    path = tmp_path / "branded.pdf"
+    path.write_bytes(pdf.render(report, tmp_path))
+    assert least <= _count_pixels(path, (0, 255, 0)) <= most
+    assert pdf_reading.text(path, 1).split()[0] == "·"
+    assert "UA-1" in pdf_reading.metadata(path) or "pdfuaid" in pdf_reading.metadata(path)
+
+
+@needs_poppler
+def test_an_accent_colours_what_stands_out(report: Report, tmp_path: Path) -> None:
+    """A file of one line sets it, whatever other templates are shipped."""
+    (tmp_path / "accent.typ").write_text('#let accent = rgb("#ff00ff")\n')
+    path = tmp_path / "branded.pdf"
+    path.write_bytes(pdf.render(report, tmp_path))
+    assert _count_pixels(path, (255, 0, 255)) > 50
+    assert pdf_reading.text(path, 1).startswith("gpureport")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("logo.svg", "<svg broken", r"logo\.svg: cannot be set as PDF \(failed to parse SVG .*\); save it again"),
+        ("logo.png", "no picture", r"logo\.png: cannot be set as PDF \(.*\); save it again as SVG or PNG"),
+        (
+            "accent.typ",
+            "#let acent = 1",
+            r"accent\.typ: cannot be set as PDF \(unresolved import\); let it say: #let acc",
+        ),
+        (
+            "accent.typ",
+            '#let accent = "blue"',
+            r"accent\.typ: cannot be set as PDF \(.*color.*\); let it say: #let acc",
+        ),
+    ],
+)
+def test_a_broken_logo_or_accent_is_one_line(report: Report, tmp_path: Path, name: str, text: str, said: str) -> None:
+    """The file of the theme is named, and not the template that uses it."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RenderError, match=said) as raised:
+        pdf.render(report, tmp_path)
+    assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith(str(tmp_path / name))
+
+
+def test_a_logo_stays_in_the_folder_and_small(report: Report, tmp_path: Path) -> None:
+    """A link to another file of the machine and a file too large to send are refused, in PDF and page alike."""
+    outside, theme = tmp_path / "secret.svg", tmp_path / "theme"
+    outside.write_text(SQUARE.format(width=24))
+    theme.mkdir()
+    (theme / "logo.svg").symlink_to(outside)
+    for check in (lambda: pdf.render(report, theme), lambda: html.render(report, theme), lambda: check_theme(theme)):
+        with pytest.raises(RenderError, match="leads out of the folder of the theme"):
+            check()
+    (theme / "logo.svg").unlink()
+    (theme / "logo.svg").write_bytes(b" " * (8 * 2**20 + 1))
+    with pytest.raises(RenderError, match="is larger than 8 MiB"):
+        pdf.render(report, theme)
 
 
 def test_a_template_reads_nothing_outside_its_folder(report: Report, tmp_path: Path) -> None:

@@ -142,6 +142,34 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
     assert "no file to be written is made from templates" in said
 
 
+def test_colours_that_a_pdf_does_not_take_are_said(tmp_path: Path) -> None:
+    """In one line before any work, and not where the theme has an accent or no PDF is written."""
+    folder = theme(tmp_path / "theme", report_css="{% include 'shipped/report.css' %}")
+    log = str(tmp_path / "gpu.csv")
+
+    def said(*outputs: str) -> str:
+        written = [part for name in outputs for part in ("-o", str(tmp_path / name))]
+        words = [sys.executable, "-m", "gpureport", "report", log, *written, "--templates", str(folder)]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines()[0]
+
+    gap = f"gpureport: {folder}: report.css colours pages; the PDF keeps its colours without an accent.typ"
+    assert said("a.html", "a.pdf") == gap
+    assert said("a.html") != gap
+    (folder / "accent.typ").write_text('#let accent = rgb("#5b2a86")')
+    assert said("a.pdf") != gap
+
+
+def test_a_theme_of_a_logo_alone_is_one(report: Report, tmp_path: Path) -> None:
+    """It stands where the name of the tool stood; a block of one's own wins."""
+    folder = theme(tmp_path / "theme", logo_svg='<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>')
+    themes.check_theme(folder)
+    page = html.render(report, folder)
+    assert '<p><img src="data:image/svg+xml;base64,' in page
+    assert "<b>gpureport</b>" not in page
+    theme(folder, report_html="{% extends 'shipped/report.html' %}{% block brand %}Example Ltd{% endblock %}")
+    assert "<p>Example Ltd" in html.render(report, folder)
+
+
 def test_a_theme_of_fonts_alone_is_one(tmp_path: Path) -> None:
     """A folder that brings a font for the PDF needs no template; one with neither is refused."""
     with pytest.raises(RenderError, match="holds no template of a name that is used"):

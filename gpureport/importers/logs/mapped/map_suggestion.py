@@ -16,6 +16,7 @@ from gpureport.importers.logs.mapped.table import DELIMITERS
 from gpureport.importers.text.csv_lines import split_cells
 from gpureport.importers.values import quantities
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.redaction import redact_value
 
 _LINES = 50
 _SHOWN = 3
@@ -159,7 +160,9 @@ def _unit_comment(found: ColumnGuess) -> str:
 
 
 def _examples(sample: _Sample, place: int) -> str:
-    shown = list(dict.fromkeys(cell[:_LONGEST] for cell in sample.column(place) if cell))[:_SHOWN]
+    name = sample.header[place]
+    cells = (redact_value(name, cell)[:_LONGEST] for cell in sample.column(place) if cell)
+    shown = list(dict.fromkeys(cells))[:_SHOWN]
     text = ", ".join(shown) or "empty"
     return "".join(character for character in text if character.isprintable())
 

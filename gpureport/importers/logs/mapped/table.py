@@ -20,10 +20,13 @@ from gpureport.importers.text.text_log import Chunk, FormExtraction
 from gpureport.importers.values import quantities
 from gpureport.importers.values.timestamps import Moment, parse_epoch_time, parse_iso_time
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.redaction import redact_start
 
 DELIMITERS = (",", ";", "\t", "|")
 _WHERE = "the table"
 _LISTED = 30
+_SHOWN = 200
+"""Letters of a text of others that an error shows."""
 Values = dict[str, float | bool | str]
 
 
@@ -171,7 +174,7 @@ class MappedForm:
         if not self._header:
             missing = [each for each in self._map.headings if each not in (self._first or "")]
             what = f"no line names the columns of the map ({', '.join(missing or self._map.headings)})"
-            raise SourceError(_WHERE, what, f"its first line is {(self._first or '')[:200]!r}")
+            raise SourceError(_WHERE, what, f"its first line is {redact_start(self._first or '', _SHOWN)!r}")
         if not self._fitting and self._others:
             cells_each = max(self._others, key=lambda count: self._others[count])
             what = f"its header names {len(self._header)} columns, but its rows have {cells_each} cells"

@@ -50,7 +50,8 @@ class Neptune:
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
         skipped = () if named or selection.runs else run_selection.list_skipped_runs(held, wanted, selection, chosen)
         runs = tuple(_Run(store, group, selection, chosen) for group in groups)
-        return SelectedRuns(runs=runs, skipped=tuple(skipped))
+        grouped = () if selection.group is None else tuple(each.id for each in wanted)
+        return SelectedRuns(runs=runs, skipped=tuple(skipped), grouped=grouped)
 
     def listed(self, source: str, selection: Selection) -> list[ListedRun]:
         """Return what a store holds, with the reason of what cannot be read."""

@@ -151,6 +151,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
         "imputed_points": quality.imputed_points,
         "coverage_ratio": analysis.coverage_ratio,
         "notes": list(quality.notes),
+        "unfinished": quality.unfinished,
         "pauses": None if analysis.pauses is None else asdict(analysis.pauses),
     }
 

@@ -29,6 +29,7 @@ from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
 from gpureport.report.formats.json.study_json import study_json
+from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -50,6 +51,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
     focus = select_focus(comparison, study)
+    unfinished = describe_unfinished_recordings([each.run for step in comparison.steps for each in step.analyses])
     remaining = measure_remaining_loss(focus.label, focus.analyses)
     document = {
         "schema": SCHEMA,
@@ -72,6 +74,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "gains": gains_json(comparison, found),
         "potential": potential_json(remaining, focus),
         "across_runs": across_runs_json(comparison.steps),
+        "warnings": [unfinished] if unfinished else [],
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.gains.advised_changes import AdvisedChange
 from gpureport.comparison.gains.potential import estimate_potential
 from gpureport.comparison.gains.step_gains import GainSince, RelativeChange, StepGain, build_gains
 from gpureport.comparison.quality.quality_change import QualityChange
@@ -32,11 +33,16 @@ def _gain(gain: StepGain) -> dict[str, Any]:
         "since_first": gain.since_first and _since(gain.since_first),
         "params_recorded": gain.params_recorded,
         "changes": [_without_steps(asdict(change)) for change in gain.changes],
-        "advised": [asdict(change) | {"title": STEPS[change.name].title} for change in gain.advised],
+        "advised": [_advised(change) for change in gain.advised],
+        "possibly_advised": [_advised(change) for change in gain.possibly_advised],
         "quality": [_quality(change) for change in gain.quality],
         "quality_since_first": [_quality(change) for change in gain.quality_since_first],
         "findings": {change.value: _findings(gain.findings, change) for change in ChangeKind},
     }
+
+
+def _advised(change: AdvisedChange) -> dict[str, Any]:
+    return asdict(change) | {"title": STEPS[change.name].title}
 
 
 def _quality(change: QualityChange) -> dict[str, Any]:

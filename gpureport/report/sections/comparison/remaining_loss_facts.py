@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpureport.analysis.rules import phrases
 from gpureport.comparison.steps.remaining_loss import LargestFinding, RemainingLoss, measure_remaining_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.shapes import Fact
+from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, terms
@@ -60,6 +62,9 @@ def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
         whole = loss_wording.format_gpu_time(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
+    pauses = gpu_time.long_pauses_ratio(last.analyses)
+    if ratio < loss_wording.NOTABLE and pauses:
+        return f"{phrases.capitalize(loss_wording.describe_long_pauses(pauses))} of {held} in {label}.{was}"
     if ratio < loss_wording.NOTHING:
         return f"Hardly any of {held} in {label}.{was}"
     bound, classes = (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gpureport.analysis.results import Analysis
+from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.wording import display
 
@@ -32,7 +33,12 @@ REASONS = {
 def loss_bound(analyses: Sequence[Analysis]) -> str:
     """Return whether what is known of the loss is its upper or its lower end."""
     unknown = any(finding_groups.unknown_loss(analysis.findings) for analysis in analyses)
-    return "at least" if unknown else "up to"
+    return "at least" if unknown or gpu_time.long_pauses_ratio(analyses) else "up to"
+
+
+def describe_long_pauses(ratio: float) -> str:
+    """Return that the loss is not known where pauses took some share of the time, as a sentence without full stop."""
+    return f"not known: short pauses took {display.percent(ratio)}"
 
 
 def describe_largest_losses(lost: Mapping[str, float], held: float) -> str:

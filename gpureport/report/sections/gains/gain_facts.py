@@ -19,6 +19,10 @@ _FATES = {
 }
 
 
+_NOT_RECORDED = "Not known: params were not recorded."
+_NOT_RECOGNISED = "No change is recognised as one that an earlier finding advised."
+
+
 def list_gain_facts(gain: StepGain) -> Iterator[Fact]:
     """Yield what is said of a step against the one before it."""
     yield Fact(name="Changed", text=_describe_changes(gain))
@@ -26,11 +30,15 @@ def list_gain_facts(gain: StepGain) -> Iterator[Fact]:
         yield Fact(name="Quality", text=_describe_quality(gain.quality))
     if gain.findings:
         yield Fact(name="Findings", text=_describe_findings(gain))
-    if gain.advised:
-        yield Fact(name="Advised", text=" ".join(_describe_advised(change, gain) for change in gain.advised))
+    advised = [
+        *(_describe_advised(change, gain) for change in gain.advised),
+        *(_describe_possibly_advised(change) for change in gain.possibly_advised),
+    ]
+    if advised:
+        yield Fact(name="Advised", text=" ".join(advised))
     elif gain.changes:
-        unknown = "Not known: params were not recorded."
-        yield Fact(name="Advised", text="No earlier finding advised it." if gain.params_recorded else unknown)
+        # a param may have any name, so that it is never known that nothing was advised
+        yield Fact(name="Advised", text=_NOT_RECOGNISED if gain.params_recorded else _NOT_RECORDED)
 
 
 def list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
@@ -39,9 +47,13 @@ def list_overall_facts(gains: Sequence[StepGain]) -> Iterator[Fact]:
         yield Fact(name="Quality", text=_describe_quality(gains[-1].quality_since_first))
     advised = [change for gain in gains for change in gain.advised]
     if any(gain.params_recorded for gain in gains[1:]):
-        taken = f"{sum(bool(gain.advised) for gain in gains)} of {len(gains) - 1} steps did what a finding had advised"
+        count, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
         named = display.join_words(list(dict.fromkeys(_title(change) for change in advised)))
-        yield Fact(name="Advised", text=f"{taken}: {named}." if advised else f"{taken}.")
+        least = "" if count == whole else "At least "
+        known = f"{least}{count} of {whole} steps did what a finding had advised: {named}."
+        yield Fact(
+            name="Advised", text=known if advised else "No step is known to have done what a finding had advised."
+        )
 
 
 def _describe_changes(gain: StepGain) -> str:
@@ -85,6 +97,14 @@ def _describe_advised(change: AdvisedChange, gain: StepGain) -> str:
     return (
         f"{STEPS[change.name].title}, advised in {display.clean(change.advised_in)} ({finding}) → applied{others} → "
         f"{_describe_outcome(gain)}{what_became.get(fate, '') if fate else ''}."
+    )
+
+
+def _describe_possibly_advised(change: AdvisedChange) -> str:
+    finding = terms.kind_title(display.clean(change.kind), change.cause)
+    return (
+        f"Perhaps: {display.lower_first(STEPS[change.name].title)}, advised in {display.clean(change.advised_in)} "
+        f"({finding}); only one of the two steps names the setting."
     )
 
 

@@ -3,6 +3,8 @@
 from gpureport.comparison.gains.potential import Potential, PotentialLoss, estimate_potential
 from gpureport.comparison.steps.step_figures import observed_seconds
 from gpureport.comparison.steps.steps import Comparison
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.findings import loss_wording
 from gpureport.report.wording import display, relative_changes, terms
 
 _NAMED = 3
@@ -22,6 +24,9 @@ def describe_potential(comparison: Comparison) -> str:
     if found.unmeasured:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
+    pauses = gpu_time.long_pauses_ratio(comparison.steps[-1].analyses)
+    if found.lost_ratio + found.unseen_ratio < _NOTABLE and pauses:
+        return f"What {label} could still gain is {loss_wording.describe_long_pauses(pauses)} of its time."
     if found.lost_ratio + found.unseen_ratio < _NOTABLE:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:

@@ -90,6 +90,7 @@ def _strips(
     run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
 ) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
+    history.prepare([gpu.id for gpu in drawn])
     for gpu in drawn:
         cells = build_device_series(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.

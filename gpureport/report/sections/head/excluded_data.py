@@ -1,4 +1,4 @@
-"""What a verdict does not rest on: lines that were rejected, and idle time of which no finding was made."""
+"""What a verdict does not rest on: rejected lines, recordings without an end, and idle time without a finding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from gpureport.importers.protocol.reject_reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.wording import display, terms
+from gpureport.report.wording import display, numbered_labels, terms
 
 _AROUND = ("startup_idle", "tail_idle")
 """Kinds that are idle time outside the job."""
@@ -29,6 +29,17 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
         remedy = "pass --interval SECONDS to read them" if most.reason == NO_TIME else "see Data quality"
         total = display.integer(run.quality.lines)
         yield f"{display.integer(count)} of {total} {noun}{whose} were rejected ({why}): {remedy}."
+
+
+def describe_unfinished_recordings(runs: Sequence[Run]) -> str:
+    """Return which recordings have no end, so that they may be a part of their job; empty where there are none."""
+    names = [display.clean(run.name) for run in runs if run.quality.unfinished]
+    if not names:
+        return ""
+    named = numbered_labels.list_labels(names)
+    if len(names) == 1:
+        return f"{named} is unfinished: it is still recording, or its recorder was killed."
+    return f"{named} are unfinished: they are still recording, or their recorders were killed."
 
 
 def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:

@@ -84,7 +84,8 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 def describe_loss(analyses: Sequence[Analysis]) -> str:
     """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%`.
 
-    With a price in a currency, what the lost time and the whole run cost follows the GPU time.
+    With a price in a currency, what the lost time and the whole run cost follows the GPU time. Of several runs both are
+    of one run, their mean.
 
     Empty where GPU time is not known. Where most of the time holds no utilisation, the share is of the rest.
     """
@@ -99,6 +100,9 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
     is_least = loss_wording.loss_bound(analyses) == "at least"
+    pauses = gpu_time.long_pauses_ratio(analyses)
+    if ratio < loss_wording.NOTABLE and pauses:
+        return f"How much GPU time was lost is {loss_wording.describe_long_pauses(pauses)}."
     if ratio < loss_wording.NOTABLE:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
     of = loss_wording.format_gpu_time(held, len(analyses))
@@ -111,12 +115,16 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
 
 
 def _describe_cost(analyses: Sequence[Analysis]) -> str:
-    """Return what the lost time and all time cost; empty where a price or its currency is not stated."""
+    """Return what the lost time and all time cost, a mean over the runs as the GPU time is.
+
+    Empty where a price or its currency is not stated.
+    """
     totals = [analysis.cost.total for analysis in analyses if analysis.cost and analysis.cost.total is not None]
     lost, currency = spending.lost_cost(analyses), spending.currency(analyses)
     if lost is None or not currency or len(totals) < len(analyses):
         return ""
-    return f" ({display.money(lost, currency)} of {display.money(sum(totals), currency)})"
+    of_lost, of_all = (display.money(amount / len(analyses), currency) for amount in (lost, sum(totals)))
+    return f" ({of_lost} of {of_all})"
 
 
 def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:

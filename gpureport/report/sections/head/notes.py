@@ -8,7 +8,13 @@ from gpureport.comparison.study.study import Study
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import repetition_hint, step_table
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head import change_notes, excluded_data, job_sentences, low_use_sentences
+from gpureport.report.sections.head import (
+    change_notes,
+    excluded_data,
+    job_sentences,
+    low_use_sentences,
+    step_count_notes,
+)
 from gpureport.report.sections.head.lead import are_single_runs
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import display
@@ -39,6 +45,8 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         yield from _describe_use(comparison, f"in {place}" if several else "")
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     yield from (line for line in excluded_data.rejections(runs) if line not in lead)
+    sampled = [run for step in comparison.steps for run in step.runs]
+    yield from filter(None, (step_count_notes.describe_uncounted_steps(sampled),))
     if are_single_runs(comparison):
         yield from filter(None, (suggest_repetitions(comparison),))
     known = comparison.primary == PER_WORK or all(run.work for run in runs)

@@ -1,12 +1,12 @@
 """Where the GPU time of one run went, one bar a GPU; of many GPUs the worst, and one bar for the others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import measure_long_pauses, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (
@@ -101,7 +101,7 @@ def _build_bar(run: ReportRun, times: Sequence[GpuTime], causes: Causes, *, is_r
         small=_describe_range(times) if count > 1 else "",
         segments=build_segments(classes, lambda amount: display.percent(amount / whole), causes),
         total="",
-        note=_describe_loss(losses[0], classes.get("no_samples", 0.0) / whole, causes),
+        note=_describe_loss(losses[0], classes, causes),
         beside=_describe_power(run, devices),
     )
 
@@ -118,11 +118,15 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     return f"{count} other GPUs" if is_rest else f"All {count} GPUs"
 
 
-def _describe_loss(largest: tuple[float, str], unknown: float, causes: Causes) -> str:
+def _describe_loss(largest: tuple[float, str], classes: Mapping[str, float], causes: Causes) -> str:
     """Return what most time was lost to, as a share of the whole; or how much of the time is not known."""
     share, name = largest
+    unknown = classes.get("no_samples", 0.0) / fsum(classes.values())
+    pauses = measure_long_pauses(classes)
     if share >= _NEGLIGIBLE:
         return f"{display.percent(share)} {display.lower_first(name_class(name, causes))}"
+    if pauses:
+        return f"{display.percent(pauses)} short pauses"
     if unknown >= 1 - _NEGLIGIBLE:
         return "not recorded"
     return f"{display.percent(unknown)} not recorded" if unknown >= _MOST_UNKNOWN else "nothing lost"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.report.sections.gains.potential_sentence import describe_potential
+from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
 
 
@@ -26,3 +27,11 @@ def test_the_shares_named_add_up_to_the_bound(unseen: float, idle: float, said: 
         found.remaining, held_gpu_seconds=100.0, unseen_gpu_seconds=float(unseen), lost_gpu_seconds=(("idle", idle),)
     )
     assert describe_potential(replace(found, remaining=left)).startswith(said)
+
+
+def test_long_pauses_hide_what_could_be_gained() -> None:
+    """A step that computes a quarter of its time, and whose pauses nothing assessed, may gain more than nothing."""
+    found = compared(sampled("a", util=level(90)), sampled("b", util=level(24, 20)))
+    left = replace(found.remaining, held_gpu_seconds=100.0, unseen_gpu_seconds=0.0, lost_gpu_seconds=())
+    said = describe_potential(replace(found, remaining=left))
+    assert said.replace(GAP, "").startswith("What b could still gain is not known: short pauses took 76% of its time")

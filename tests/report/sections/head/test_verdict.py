@@ -19,6 +19,7 @@ from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples
+from tests.report.content_leaves import leaves
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -64,6 +65,32 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
 
 
+@pytest.mark.parametrize("seconds", [20, 96, 300])
+def test_little_computing_is_never_hardly_any_loss(seconds: int) -> None:
+    """What lies in pauses that no check could assess may all have been lost: no part of the page calls it nothing."""
+    run = builders.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=10.0 if seconds == 20 else 1.0)
+    content = report((run, replace(analyze(run), findings=())))
+    texts = [leaf.text.replace(GAP, " ") for leaf in leaves(content)]
+    assert not [text for text in texts if "ardly any GPU" in text or "othing lost" in text or text.endswith("lost 0%")]
+
+
+def test_a_loss_beside_long_pauses_is_the_least() -> None:
+    """Of a run that computed a quarter of its time 2% idle is not all that it may have lost."""
+    lead = report(divided(computing=150, short_pauses=440, idle=10)).verdict.details[0].replace(GAP, " ")
+    assert lead == "At least 1.7% of 20.0 GPU-min was lost: all of it idle."
+    content = report(divided(computing=150, short_pauses=450))
+    assert content.verdict.details[0].replace(GAP, " ") == (
+        "How much GPU time was lost is not known: short pauses took 75%."
+    )
+    assert content.tiles[0].context.replace(GAP, " ") == "Of 20.0 GPU-min; lost not known"
+
+
+def test_short_pauses_of_a_busy_run_are_no_doubt() -> None:
+    """Up to 30% of the time they call for no change."""
+    content = report(divided(computing=450, short_pauses=150))
+    assert "Hardly any GPU time was lost." in content.verdict.details
+
+
 def test_gpus_that_worked_enough_need_no_levels() -> None:
     """Above 70% the tiles and tables are enough."""
     run = builders.recording(util=np.tile([90.0, 80.0], 60))
@@ -100,6 +127,22 @@ def test_the_loss_has_its_cost_where_a_price_is_stated(currency: str, cost: str)
     prices = Prices(currency=currency, date="2026-03-01", rates=(Rate(amount=2.5, source="x"),))
     content = report((recording, replace(analysis, cost=calculate_cost(analysis, prices))))
     assert content.verdict.details[0].replace(GAP, " ") == f"33% of 20.0 GPU-min{cost} was lost: all of it idle."
+
+
+def test_the_cost_of_repetitions_is_of_one_run_as_their_time_is() -> None:
+    """Three runs of 20 GPU-min at 2.5 an hour cost 0.83 each: their sum beside the time of one would be three times."""
+    prices = Prices(currency="USD", date="2026-03-01", rates=(Rate(amount=2.5, source="x"),))
+    runs = []
+    for place in range(3):
+        recording, analysis = divided(computing=400, idle=100, startup=100)
+        info = replace(analysis.run, id=f"run{place}", name=f"run{place}", step="a")
+        analysis = replace(analysis, run=info, cost=calculate_cost(analysis, prices))
+        runs.append((replace(recording, run=info), analysis))
+    content = report(*runs)
+    lost = "33% of 20.0 GPU-min a run ($0.28 of $0.83) was lost: idle 17 and start-up 17%."
+    assert content.verdict.details[0].replace(GAP, " ") == lost
+    tile = next(tile for tile in content.tiles if tile.label == "GPU time lost")
+    assert tile.unit.replace(GAP, " ") == "of 20.0 GPU-min a run"
 
 
 @pytest.mark.parametrize(("throttled", "lost"), [(60.0, "At least 10% of"), (0.0, "GPU time was lost; how much")])

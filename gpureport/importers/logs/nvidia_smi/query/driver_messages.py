@@ -9,6 +9,7 @@ import numpy as np
 from gpureport.columns import IntArray
 from gpureport.data_quality import LogEvent
 from gpureport.importers.delimited.row_sections import LineKind, NonDataLine, Section
+from gpureport.redaction import redact_start
 
 _KINDS = (
     (re.compile(r"Unable to determine the device handle.*(?:is lost|Unknown Error)|.*GPU is lost"), "gpu_lost"),
@@ -59,7 +60,7 @@ class DriverEvents:
             if line.kind is LineKind.EVENT:
                 row = int(np.searchsorted(numbers, line.number)) - 1
                 at = int(times[row]) if row >= 0 else self._last
-                text = line.text.strip()[:_LONGEST]
+                text = redact_start(line.text.strip(), _LONGEST)
                 self._keep(LogEvent(kind=classify_message(text), at=at, line=line.number, device=None, text=text))
         if len(times):
             self._events = [e if e.at is not None else replace(e, at=int(times[0])) for e in self._events]

@@ -11,6 +11,7 @@ from gpureport.importers.logs.nvidia_smi.query.opening import iterate_lines
 from gpureport.importers.note_text import format_count
 from gpureport.importers.protocol.reject_reasons import MALFORMED, NOT_SELECTED
 from gpureport.recording_advice import RECORDS_ONE
+from gpureport.redaction import redact_start
 
 _SHOWN = 24
 """Characters of a line that a message quotes."""
@@ -71,6 +72,6 @@ def explain_no_rows(file: RawFile, tally: Tally, indices: list[int]) -> Problem:
 
 def _explain_unread_stamps(file: RawFile, line: int) -> Problem:
     """Return that time stamps cannot be read; `line` is the first of them."""
-    text = next(islice(iterate_lines(file), line - 1, None), "").strip()[:_SHOWN]
+    text = redact_start(next(islice(iterate_lines(file), line - 1, None), "").strip(), _SHOWN)
     what = f"its time stamps are none that nvidia-smi writes (line {line} begins {text!r})"
     return what, "--source-kind mapped prints a map in which their format can be said"

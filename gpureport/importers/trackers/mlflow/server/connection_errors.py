@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT
+from gpureport.redaction import redact_start
 
 CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 """Raised when a server closes a connection."""
@@ -22,7 +23,7 @@ def unreachable_error(where: str, why: str) -> SourceError:
 def not_mlflow_error(where: str, why: str) -> SourceError:
     """Return an error: something answers that is not MLflow."""
     hint = "check the address, and the prefix it is served under"
-    why = " ".join(why.split())[:_SHOWN]
+    why = redact_start(" ".join(why.split()), _SHOWN)
     return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.mlflow.server.connection_errors import not_mlflow_error
 from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
+from gpureport.redaction import redact_start
 
 OVERLOADED = {429, 502, 503, 504}
 """Statuses of a server that is overloaded and may answer later."""
@@ -48,7 +49,7 @@ class Answer:
             return None
         if not isinstance(found, dict) or "error_code" not in found:
             return None
-        return " ".join(f"{found['error_code']}: {found.get('message', '')}".split())[:_SHOWN]
+        return redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()), _SHOWN)
 
 
 def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
+from gpureport.redaction import redact_start
 from gpureport.regular_files import UnsafeFileError, check_regular_file, walk_folder
 
 SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
@@ -21,6 +22,8 @@ _REGISTRY = {"models", "model_versions"}
 _MAGIC = b"PAR1"
 DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What reading a damaged file raises: a name of a column in it need not be text."""
+_SHOWN = 120
+"""Letters of a text of others that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +147,7 @@ def read_rows(file: parquet.ParquetFile, number: int, names: list[str]) -> pa.Ta
 
 def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
-    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
     return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
 
 

@@ -1,7 +1,7 @@
 """Runs in an export of neptune-exporter: rows of `project_id`, `run_id`, `attribute_path` and a value."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,9 @@ from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutl
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_NAMED = 5
+"""Most runs that a message names."""
+
 
 def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:
     """Return the runs of an export, those that cannot be read with the reason."""
@@ -44,14 +47,24 @@ def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:
             rows[key].faults += faults
         if faults and not keys:
             broken.append(BrokenRun(id=Path(stem).name or stem, fault=faults[0]))
-    for found in rows.values():
-        folders = sorted({str(path.parent) for path in found.groups})
-        if len(folders) > 1:
-            found.faults.append(
-                SourceError(folders[1], f"the run is in {folders[0]} as well", "give one of the folders")
-            )
+    _refuse_copies(rows)
     whole = [ExportedRun(project=key[0], id=key[1], rows=found) for key, found in rows.items()]
     return [*sorted(whole, key=lambda run: run.key), *broken]
+
+
+def _refuse_copies(rows: Mapping[Key, RunRows]) -> None:
+    """Add a fault to the runs that lie in several folders: one for all that lie in the same, which names them."""
+    copies: dict[tuple[str, ...], list[Key]] = defaultdict(list)
+    for key in sorted(rows):
+        found = sorted({str(path.parent) for path in rows[key].groups})
+        if len(found) > 1:
+            copies[tuple(found)].append(key)
+    for folders, keys in copies.items():
+        names = [run for _, run in keys[:_NAMED]] + ([f"{len(keys) - _NAMED} more"] if len(keys) > _NAMED else [])
+        what = f"it holds runs that are in {', '.join(folders[:-1])} as well: {', '.join(names)}"
+        fault = SourceError(folders[-1], what, "give one of the folders")
+        for key in keys:
+            rows[key].faults.append(fault)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,11 @@ def correct_local_times(content: RunContent, processes: Sequence[Sequence[str]],
     if not content.maybe_local or not processes:
         return TimedContent(content=content)
     zone, made = zones.load_zone(tz) if tz else None, content.moments.get(_CREATED)
-    ticks = [_ticks([content.series[path] for path in paths], zone, made) for paths in processes]
+    measured = [[each for path in paths if len((each := content.series[path]).times)] for paths in processes]
+    ticks = [_ticks(series, zone, made) for series in measured if series]
+    if not ticks:
+        # all of their times are none that a clock shows
+        return TimedContent(content=content)
     back = tuple(int(each.right[row]) for each in ticks for row in each.back)
     if zone is not None or back:
         ordered = {path: each.by_step() for path, each in content.series.items()}

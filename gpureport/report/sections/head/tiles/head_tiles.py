@@ -86,10 +86,13 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     seconds = gpu_time.seconds_by_class(time for analysis in step.analyses for time in analysis.gpu_time)
     lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
     whole = loss_wording.format_gpu_time(held, len(step.analyses))
+    share = display.percent(lost / held)
+    if gpu_time.measure_long_pauses(seconds):
+        share = f"at least {share}" if lost / held >= loss_wording.NOTABLE else "not known"
     return Tile(
         label=label,
         value=display.percent(seconds.get("computing", 0.0) / held),
-        context=f"Of {whole}; lost {display.percent(lost / held)}",
+        context=f"Of {whole}; lost {share}",
     )
 
 
@@ -98,6 +101,9 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     if absent:
         return Tile(label=label, value=absent, context=why)
     held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    pauses = gpu_time.long_pauses_ratio(step.analyses)
+    if pauses and sum(lost.values()) / held < loss_wording.NOTABLE:
+        return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
     if not lost and loss_wording.loss_bound(step.analyses) == "at least":
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
     unseen = gpu_time.unobserved_ratio(step.analyses)
@@ -108,7 +114,7 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     return Tile(
         label=label,
         value=display.percent(sum(lost.values()) / base),
-        unit=f"of {display.gpu_time(base)}{' observed' if is_partly_seen else ''}",
+        unit=f"of {loss_wording.format_gpu_time(base, len(step.analyses))}{' observed' if is_partly_seen else ''}",
         context=phrases.capitalize(", ".join(parts)) or "Nothing lost",
     )
 

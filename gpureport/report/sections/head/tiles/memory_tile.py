@@ -1,6 +1,9 @@
 """The peak memory of one run, or of the first and the last step, with how much is installed."""
 
+from collections.abc import Iterator
+
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.recorded_setup import SAME_MEMORY
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.recording import Device
 from gpureport.report.model.head import Tile
@@ -33,11 +36,17 @@ def build_memory_tile(comparison: Comparison) -> Tile:
 
 
 def _describe_installed(step: Step, peak: float) -> str:
-    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less."""
-    found = {_find_memory(analysis, gpu) for analysis in step.analyses for gpu in analysis.run.gpus}
-    totals = {total for total, _ in found}
-    if len(totals) != 1 or not (total := totals.pop()):
-        return "GPUs of several sizes" if len(found) > 1 else "Installed memory not recorded"
+    """Return how much memory a GPU has, and how much of it was never used: of what a job can get where that is less.
+
+    A total that a tracker's share of memory tells differs from GPU to GPU by a little: these are of one size.
+    """
+    found = {memory for analysis in step.analyses for memory in _list_memory(analysis)}
+    totals = [total for total, _ in found if total]
+    if not totals or len(totals) < len(found):
+        return "Installed memory not recorded"
+    total = min(totals)
+    if max(totals) > SAME_MEMORY * total:
+        return "GPUs of several sizes"
     reserved = {kept for _, kept in found}
     if len(reserved) == 1 and (kept := reserved.pop()):
         usable = total - kept
@@ -48,11 +57,18 @@ def _describe_installed(step: Step, peak: float) -> str:
     return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
 
 
-def _find_memory(analysis: Analysis, gpu: Device) -> tuple[int | None, float]:
-    """Return the memory of a GPU and how much of it the driver keeps, in bytes."""
-    total = gpu.memory_total_bytes
-    kept: float | None = gpu.memory_reserved_bytes
-    if kept is None:
-        summaries = (each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics if each.device == gpu.id)
-        kept = next((summary.max for summary in summaries if summary is not None), None)
+def _list_memory(analysis: Analysis) -> Iterator[tuple[int | None, float]]:
+    """Yield the memory of each GPU and how much of it the driver keeps, in bytes."""
+    logged = {
+        each.device: summary.max
+        for each in analysis.statistics
+        if (summary := each.metric("gpu_memory_reserved_bytes")) is not None
+    }
+    for gpu in analysis.run.gpus:
+        yield _find_memory(gpu, logged.get(gpu.id))
+
+
+def _find_memory(gpu: Device, logged: float | None) -> tuple[int | None, float]:
+    total, stated = gpu.memory_total_bytes, gpu.memory_reserved_bytes
+    kept = logged if stated is None else stated
     return total, kept if kept and total and kept < total else 0.0

@@ -8,6 +8,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import Selection, find_tracker
 from gpureport.importers.trackers.neptune.exports import export_files
+from gpureport.importers.trackers.neptune.exports.exported_runs import find_exported_runs
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.reading import column, readings, recording, recordings, times
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, nearly, square
@@ -180,8 +181,20 @@ def test_the_same_run_in_two_folders(tmp_path: Path) -> None:
     """Two copies of an export are not added up."""
     dumps.write(tmp_path / "a", dumps.run(RUN))
     dumps.write(tmp_path / "b", dumps.run(RUN))
-    with pytest.raises(SourceError, match=r"the run is in .*a.* as well; give one of the folders"):
+    with pytest.raises(SourceError, match=r"b.*: it holds runs that are in .*a.* as well: OPT-1; give one of the fo"):
         recording(tmp_path)
+
+
+def test_runs_in_two_folders_are_named_once(tmp_path: Path) -> None:
+    """All runs of a pair of folders are in one message, and no run that lies in one of them alone."""
+    for place in ("a", "b"):
+        for run_id in ("OPT-1", "OPT-2"):
+            dumps.write(tmp_path / place, dumps.run(RUN, run_id=run_id))
+    dumps.write(tmp_path / "b", dumps.run(RUN, run_id="OPT-3"))
+    faults = {run.id: str(run.fault) for run in find_exported_runs(tmp_path)}
+    assert faults["OPT-1"] == faults["OPT-2"]
+    assert " as well: OPT-1, OPT-2; give one of the folders" in faults["OPT-1"]
+    assert faults["OPT-3"] == "None"
 
 
 def test_runs_without_hardware(tmp_path: Path) -> None:

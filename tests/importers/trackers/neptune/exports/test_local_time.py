@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from gpureport.errors import SourceError
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.dumps import Row
 from tests.importers.trackers.neptune.reading import column, recording, times, trained
@@ -27,6 +28,21 @@ def local(rows: list[Row], zone: str) -> list[Row]:
 def moment(text: str) -> int:
     """Return a time of UTC in microseconds."""
     return round(datetime.fromisoformat(f"{text}+00:00").timestamp() * 1e6)
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Berlin"])
+def test_times_that_no_clock_shows(tmp_path: Path, tz: str | None) -> None:
+    """A run whose points are all of the year 9999 is refused in a line; a process of such points leaves the others."""
+    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    rows = [
+        row | {"timestamp": far} if row.get("timestamp") else row
+        for row in dumps.run(Schedule(utilization=[LOAD]), run_id="OPT-2")
+    ]
+    dumps.write(tmp_path, rows)
+    with pytest.raises(SourceError, match="its hardware series hold no value; leave the run out"):
+        recording(tmp_path, tz=tz)
+    dumps.write(tmp_path, dumps.run(Schedule(utilization=[LOAD])))
+    assert len(times(recording(tmp_path, tz=tz, runs=("OPT-1",)), "gpu:0")) == len(LOAD)
 
 
 def test_an_export_from_los_angeles_is_found_out_and_put_right(tmp_path: Path) -> None:

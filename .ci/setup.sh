@@ -1,0 +1,42 @@
+# What the scripts in this folder share; each sources it from the root of the checkout.
+
+say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
+
+# genuine logs and stores lie beside some checkouts
+find_genuine_logs() {
+    local corpus=../shared/smi trackers=../shared/data
+    if [[ -z "${GPUREPORT_CORPUS:-}" && -d "$corpus" ]]; then
+        GPUREPORT_CORPUS="$(cd "$corpus" && pwd)"
+        export GPUREPORT_CORPUS
+    fi
+    if [[ -z "${GPUREPORT_TRACKERS:-}" && -d "$trackers" ]]; then
+        GPUREPORT_TRACKERS="$(cd "$trackers" && pwd)"
+        export GPUREPORT_TRACKERS
+    fi
+    say "genuine logs: ${GPUREPORT_CORPUS:-none, their tests are skipped}"
+    say "genuine stores: ${GPUREPORT_TRACKERS:-none, their tests are skipped}"
+}
+
+# what tests need that pip does not bring
+install_programs() {
+    local missing=() root=()
+    command -v chromium >/dev/null || missing+=(chromium)
+    command -v pdftotext >/dev/null || missing+=(poppler-utils)
+    command -v sadf >/dev/null || missing+=(sysstat)
+    command -v vmstat >/dev/null || missing+=(procps)
+    command -v cc >/dev/null || missing+=(gcc libc6-dev)
+    ((${#missing[@]})) || return 0
+    ((EUID)) && root=(sudo)
+    say "installing ${missing[*]}"
+    "${root[@]}" apt-get update -qq
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# copies the files to a folder, without what git ignores, so that the checkout stays as it is and nothing else can help
+copy_tree() {
+    mkdir -p "$1"
+    tar --exclude-vcs --exclude-vcs-ignores -cf - . | tar -xf - -C "$1"
+}
+
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1

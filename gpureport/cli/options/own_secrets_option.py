@@ -1,0 +1,37 @@
+"""The secrets that the settings name, in use before a command does anything."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
+
+_SETTINGS, _OPTION = "gpureport.toml", "--config"
+_HELP = {"-h", "--help", "--version"}
+
+
+def use_secrets_of_settings(arguments: Sequence[str]) -> None:
+    """Replace the secrets that `[secrets]` of the settings names: of the file of --config, else of this folder.
+
+    A command that cannot read them does not begin, as it could show one; help reads none.
+
+    Raises:
+        SettingsError: when the settings cannot be read.
+    """
+    named = _find_config(arguments)
+    use_own_secrets(OwnSecrets())
+    if _HELP.isdisjoint(arguments) and (named is not None or Path(_SETTINGS).is_file()):
+        from gpureport.secret_settings import read_own_secrets  # noqa: PLC0415 - only with settings
+        from gpureport.settings import read_settings  # noqa: PLC0415 - as above
+
+        use_own_secrets(read_own_secrets(read_settings(named)))
+
+
+def _find_config(arguments: Sequence[str]) -> Path | None:
+    """Return the file that the last --config names; None without one."""
+    found = None
+    for place, argument in enumerate(arguments):
+        if argument.startswith(f"{_OPTION}="):
+            found = Path(argument.removeprefix(f"{_OPTION}="))
+        elif argument == _OPTION and place + 1 < len(arguments):
+            found = Path(arguments[place + 1])
+    return found

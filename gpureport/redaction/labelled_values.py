@@ -1,0 +1,90 @@
+"""Values that stand in a text after their name: `token=…`, `"token": …`, `--token …`, `token: …`."""
+
+import re
+from collections.abc import Callable
+
+from gpureport.redaction.forms import HIDDEN
+from gpureport.redaction.names import is_plainly_secret, is_secret, may_be_secret
+
+Judge = Callable[[str, str], bool]
+"""Whether a name and its value are a secret."""
+
+_ASSIGNED = re.compile(r"(?<![\w.\-])([\w.\-]++)[\\\"'\])]{0,4}[ \t]{0,4}=[ \t]{0,4}(?![=>])")
+_KEYED = re.compile(r"(?<![\w.\-])([\w.\-]++)\\{0,4}[\"'][ \t]{0,4}:[ \t]{0,4}")
+_HEADED = re.compile(r"(?<![\w.\-])([A-Za-z][\w.\-]*+)[ \t]{0,4}:[ \t]{0,4}(?![:/])")
+_OPTION = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
+_VALUE = re.compile(r"\\{0,4}\"[^\"]*(?:\"|$)|\\{0,4}'[^']*(?:'|$)|[^\s,;&\"']+")
+_AFTER_VALUE = ":.)]}`"
+"""What may follow a value without quotes in a sentence."""
+_LINE = re.compile(r"[^\r\n\"']+")
+_OPENING = re.compile(r"\\*[\"']")
+_WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+"""Headers whose value goes on after a blank."""
+_SHORTEST = 8
+"""Letters from which a value with a digit after `token:` is no word of a sentence."""
+_LONGEST_WORD = 64
+_TELLING_VALUE = "n0-setting"
+"""A value that is a secret after every name that allows one."""
+
+_JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\-/ ]{1,100})(?P=quote)\s*:\s*"
+_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_JSON = re.compile(rf"{_JSON_NAME}(?P<value>{_STRING}|[^\s,{{}}\[\]\"']+)")
+_CONTAINER = re.compile(rf"{_JSON_NAME}(?P<value>\{{(?:{_STRING}|[^{{}}\"'])*\}}|\[(?:{_STRING}|[^\[\]\"'])*\])")
+
+
+def hide_assigned(text: str, judge: Judge = is_secret) -> str:
+    """Return a text without the values of `name=value` that are secrets."""
+    return _hide_after(_ASSIGNED, text, judge) if "=" in text else text
+
+
+def hide_headed(text: str) -> str:
+    """Return a text without the values of `name: value` and `--name value` that are secrets.
+
+    A sentence may say `key: word`: a value after a name that leaves a doubt looks like one only with a digit in it.
+    """
+    if ":" in text:
+        text = _hide_after(_HEADED, _hide_after(_KEYED, text, is_secret), _is_headed_secret)
+    return _hide_after(_OPTION, text, is_secret) if "--" in text else text
+
+
+def hide_json(text: str, *, containers: bool = False) -> str:
+    """Return JSON, and what looks like it, without the values that may be secrets; lists and objects on request."""
+    if ":" not in text:
+        return text
+    text = _JSON.sub(_hide_json_value, text)
+    return _CONTAINER.sub(_hide_json_value, text) if containers else text
+
+
+def _hide_after(label: re.Pattern[str], text: str, judge: Judge) -> str:
+    """Return a text without the secrets after labels; looks on behind a label whose value is none.
+
+    A value is looked at only where its name allows a secret, and stays only where it is short: the time is that of the
+    text, however many labels stand in the value of another.
+    """
+    parts, end, found = [], 0, label.search(text)
+    while found:
+        place = found.end()
+        if judge(found[1], _TELLING_VALUE):
+            pattern = _LINE if found[1].lower() in _WHOLE_LINE else _VALUE
+            value = pattern.match(text, place)
+            opening = _OPENING.match(value.group()) if value else None
+            quote = opening.group() if opening else ""
+            secret = value.group()[len(quote) :].rstrip("\\\"'" if quote else _AFTER_VALUE) if value else ""
+            if value and not secret.startswith(HIDDEN) and judge(found[1], secret):
+                parts += [text[end:place], quote, HIDDEN, quote]
+                place = end = value.end() if quote else place + len(secret)
+        found = label.search(text, place)
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _is_headed_secret(name: str, value: str) -> bool:
+    looks_secret = len(value) >= _SHORTEST and (len(value) > _LONGEST_WORD or any(map(str.isdigit, value)))
+    return is_secret(name, value) and (is_plainly_secret(name) or name.lower() in _WHOLE_LINE or looks_secret)
+
+
+def _hide_json_value(found: re.Match[str]) -> str:
+    value = found["value"]
+    before = found.group()[: -len(value)]
+    if not may_be_secret(found["name"], value.strip("\"'")):
+        return before + (_CONTAINER.sub(_hide_json_value, value) if value[0] in "{[" else value)
+    return f'{before}"{HIDDEN}"'

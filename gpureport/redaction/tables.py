@@ -1,0 +1,40 @@
+"""Columns of text without their secrets. Whoever imports this loads Arrow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from gpureport.redaction.texts import redact_text, redact_value
+
+EXTRA = "extra_"
+"""How the names of columns begin that hold what a log says beside the metrics, as text."""
+
+
+def redact_extra_columns(table: "pa.Table") -> "pa.Table":
+    """Return a table without secrets in its extra columns: those that their name or their form tells."""
+    for place, name in enumerate(table.column_names):
+        if name.startswith(EXTRA):
+            table = _replace_texts(table, place, lambda text, name=name: redact_value(name, text))  # type: ignore[misc]
+    return table
+
+
+def redact_column(table: "pa.Table", name: str) -> "pa.Table":
+    """Return a table without secrets in the texts of one column."""
+    return _replace_texts(table, table.schema.get_field_index(name), redact_text)
+
+
+def _replace_texts(table: "pa.Table", place: int, redact: Callable[[str], str]) -> "pa.Table":
+    """Return a table with the texts of a column replaced; the table itself where none changes."""
+    column, kind = table.column(place), table.schema.field(place).type
+    if not (pa.types.is_string(kind) or pa.types.is_dictionary(kind)):
+        return table
+    texts: list[Any] = column.unique().to_pylist()
+    shown = {text: redacted for text in texts if text is not None and (redacted := redact(text)) != text}
+    if not shown:
+        return table
+    replaced = pa.array([shown.get(text, text) for text in column.to_pylist()], pa.string())
+    is_dictionary = pa.types.is_dictionary(kind)
+    return table.set_column(
+        place, table.schema.field(place), replaced.dictionary_encode() if is_dictionary else replaced
+    )

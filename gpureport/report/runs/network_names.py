@@ -1,0 +1,89 @@
+"""Names and addresses of machines in a text: of IP in both versions, of network cards, of hosts by their domain."""
+
+import re
+from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv6Address
+
+from gpureport.importers.labelling.node_lists import expand_node_list
+
+ADDRESS = "<address>"
+_DOMAINS = "|".join(
+    [
+        *("local", "lan", "internal", "intranet", "corp", "localdomain", "cluster", "com", "org", "net", "edu", "gov"),
+        *("mil", "eu", "de", "uk", "fr", "ch", "nl", "jp", "cn", "kr"),
+    ]
+)
+"""Ends of names of machines that are no ends of names of files or of Python's modules."""
+_IPV6 = re.compile(
+    r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
+    re.IGNORECASE,
+)
+_SHAPES = (
+    re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+"),
+    re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s\"'<>(),]*[^\s\"'<>(),.;]", re.IGNORECASE),
+    # network cards, those of InfiniBand among them
+    re.compile(r"(?<![\w:.-])[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2}){4,18}(?![\w:-])", re.IGNORECASE),
+    re.compile(r"(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?!\w|\.\w)", re.IGNORECASE),
+    re.compile(r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])", re.IGNORECASE),
+    re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d{1,5})?(?!\w|\.\w)"),
+    re.compile(rf"(?<![\w.@-])(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})(?::\d{{1,5}})?(?![\w-]|\.\w)", re.IGNORECASE),
+)
+_NAMING = re.compile(
+    r"(?:^|[._/-])(?:hosts?|hostnames?|nodes?|node_?list|addr|address|ips?|endpoints?|servers?|machines?|coordinator"
+    r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
+    re.IGNORECASE,
+)
+"""Names of params whose values are machines, where these are no numbers."""
+_NAMED = re.compile(
+    r"(?<![\w.-])[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)(?:=|[ \t]{1,4})[\"']?"
+    r"([A-Za-z][\w.\[\],-]*\w\]?)",
+    re.IGNORECASE,
+)
+_PORT = re.compile(r":\d{1,5}$")
+_SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
+_NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
+
+
+def hide_addresses(text: str) -> str:
+    """Return a text with `<address>` for addresses and for hosts that their domain tells."""
+    first, second, *others = _SHAPES
+    text = second.sub(ADDRESS, first.sub(ADDRESS, text))
+    text = _IPV6.sub(_hide_ipv6, text) if ":" in text else text
+    for shape in others:
+        text = shape.sub(ADDRESS, text)
+    return text
+
+
+def names_machine(key: str, value: str) -> bool:
+    """Return whether a param or tag holds machines, and no number of them."""
+    return _NAMING.search(key) is not None and _NO_NAME.fullmatch(value.strip()) is None
+
+
+def list_machines(value: str) -> Iterator[str]:
+    """Yield the machines that a value lists, with and without domain: `node[1-2]`, `a:29500, b.example.org`."""
+    for part in expand_node_list(value):
+        host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
+        for name in (part, host, host.partition(".")[0]):
+            if _NO_NAME.fullmatch(name) is None:
+                yield name
+
+
+def find_named_machines(text: str) -> Iterator[str]:
+    """Yield the machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`."""
+    for match in _NAMED.finditer(text):
+        yield from list_machines(match[1])
+
+
+def _hide_ipv6(found: re.Match[str]) -> str:
+    """Return `<address>` for an address of IPv6; `::` alone is a sign of programming languages."""
+    address = found["address"]
+    ended = address.rstrip(".")
+    # a colon may follow it in a sentence
+    for bare in (ended, ended.removesuffix(":")):
+        try:
+            IPv6Address(bare)
+        except AddressValueError:
+            continue
+        if any(map(str.isalnum, bare)):
+            return ADDRESS + address[len(bare) :] + ("" if bare == address else found["rest"])
+    return found.group()

@@ -1,0 +1,112 @@
+"""Recordings in folders that a person names: each counts once, and those of one folder are one step."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpureport.record_folder import RecordedRun, format_run_file
+from tests.cli.program import Program
+from tests.importers.written_logs import HEADER, row
+
+PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
+
+
+def record(folder: Path, first: int = 0) -> None:
+    """Write what `gpureport record` leaves behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [row(second, util=90) for second in range(first, first + 60)]
+    (folder / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
+    (folder / "run.json").write_text(format_run_file(RecordedRun(started=1, ended=2, timezone="UTC")))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Record two steps three times; the first run of each lies in the folder of the step itself."""
+    for place, name in enumerate(PLACES):
+        record(tmp_path / "runs" / name, place * 60)
+    return tmp_path
+
+
+def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
+    """Return how many runs each step of a comparison has, in order."""
+    done = gpureport("compare", *arguments, "--format", "json")
+    assert done.out, done.err
+    return {step["label"]: len(step["runs"]) for step in json.loads(done.out)["steps"]}
+
+
+def test_each_folder_of_recordings_is_a_step(gpureport: Program, runs: Path) -> None:
+    """Its recordings are repetitions, in the order named; the report says the same."""
+    assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
+    assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
+    gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
+    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in json.loads((runs / "out.json").read_text())["subtitle"]
+
+
+def test_a_folder_with_one_recording_stands_beside_one_with_several(gpureport: Program, runs: Path) -> None:
+    """It keeps the name of its run."""
+    record(runs / "runs" / "pinned", 400)
+    assert steps(gpureport, "runs/base", "runs/pinned") == {"base": 3, "pinned": 1}
+
+
+def test_a_folder_alone_is_no_step(gpureport: Program, runs: Path) -> None:
+    """Its recordings are the steps then, as there would be nothing to compare."""
+    del runs
+    assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
+
+
+def test_folders_of_one_name_are_told_apart(gpureport: Program, runs: Path) -> None:
+    """By their whole paths; names of folders are not told where they must be hidden."""
+    for place in (1, 2):
+        record(runs / "other" / "base" / str(place), place)
+    assert steps(gpureport, "runs/base", "other/base") == {"runs/base": 3, "other/base": 2}
+    assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
+
+
+def test_a_label_that_was_given_stays(gpureport: Program, runs: Path) -> None:
+    """With --step, and in a file beside the recording."""
+    assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+    (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
+    assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}
+
+
+def test_logs_of_other_recorders_are_no_repetitions(gpureport: Program, runs: Path) -> None:
+    """A folder may hold logs of any kind; only recordings are runs by themselves."""
+    for name in PLACES:
+        (runs / "runs" / name / "run.json").unlink()
+    assert len(steps(gpureport, "runs/base", "runs/8-workers")) == len(PLACES)
+
+
+def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program, runs: Path) -> None:
+    """As what names it more closely, whatever the order; one line says so."""
+    del runs
+    for named in (("runs/base", "runs/base/2"), ("runs/base/2", "runs/base")):
+        assert steps(gpureport, *named, "runs/8-workers") == {"base": 2, "base/2": 1, "8-workers": 3}
+    done = gpureport("compare", "runs", "runs/base/2", "--by", "folder")
+    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in done.out
+    assert done.err.splitlines()[0] == "gpureport: runs: counted once, as named: runs/base/2"
+    listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
+    assert len(listed) == PLACES.index("8-workers")
+
+
+def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program, runs: Path) -> None:
+    """One line says what to leave out."""
+    del runs
+    done = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
+    assert done.code == 3
+    assert done.err.startswith("gpureport: runs/base/2: every run in it is named as well; leave the folder out")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_of_steps_counts_each_run_once(gpureport: Program, runs: Path) -> None:
+    """Within a step and between steps: a run belongs to the step that names it most closely."""
+    (runs / "steps.toml").write_text(
+        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
+        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
+    )
+    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
+    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
+    assert notes == [
+        "gpureport: runs/base: counted once, as named: runs/base/2, runs/base/3",
+        "gpureport: runs/base/2/gpu.csv: named twice for base, counted once",
+    ]

@@ -1,0 +1,89 @@
+"""`[secrets]` of gpureport.toml: every command replaces what it names, wherever it works."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gpureport as api
+from gpureport.redaction import HIDDEN
+from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
+from tests.cli.planted_secrets import Exits, Planter
+from tests.cli.program import Program
+from tests.importers.written_logs import log
+
+_SETTINGS = '[secrets]\nnames = ["vault_id", "*_pin"]\npatterns = ["corp-"]\n'
+
+
+@pytest.fixture(autouse=True)
+def _own() -> Iterator[None]:
+    """Leave no secrets in use."""
+    yield
+    use_own_secrets(OwnSecrets())
+
+
+@pytest.mark.slow
+def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
+    """By name and by pattern, in the store, in reports, in a history, and in what other processes summarise."""
+    exits, planter = Exits(tmp_path), Planter()
+    for number in range(3):
+        (tmp_path / f"log{number}.csv").write_text(log(60 + number))
+    labels = [
+        "--param",
+        f"vault_id={planter.plant('name')}",
+        "--tag",
+        f"cfg.door-pin={planter.plant('last part')}",
+    ]
+    labels += ["--tag", f"note=see corp-{planter.plant('pattern')}", "--step", f"step corp-{planter.plant('step')}"]
+    sources = [f"log{number}.csv" for number in range(3)]
+    # before the settings name them
+    assert gpureport("ingest", *sources, *labels).code == 0
+    exits.sources = set(tmp_path.rglob("*"))
+    (tmp_path / "gpureport.toml").write_text(_SETTINGS)
+    for command in (
+        ("analyze", *sources, *labels, "--format", "json"),
+        ("report", *sources, *labels, "-o", "r.html", "-o", "r.md", "-o", "r.json", "-o", "r.pdf"),
+        ("fleet", "-o", "f.html", "-o", "f.json"),
+        ("runs", "list"),
+        ("ingest", "--force", *sources, *labels),
+        ("runs", "list", "--format", "json"),
+        ("runs", "show", str(next((tmp_path / ".gpureport/runs").glob("*")).name)),
+        ("nightly", "log0.csv", *labels, "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
+    ):
+        assert exits.run(gpureport, *command).code == 0, command
+    for path in (tmp_path / ".gpureport/runs").glob("*/run.json"):
+        exits.sources.discard(path)
+    exits.collect_files()
+    assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
+    assert exits.find_leaks(planter) == []
+
+
+def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
+    """The settings of a command are one file."""
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "gpureport.toml").write_text("not TOML")
+    (tmp_path / "own.toml").write_text(_SETTINGS)
+    for option in (["--config", "own.toml"], ["--config=own.toml"]):
+        shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
+        assert (shown.code, "4711" in shown.out) == (0, False)
+
+
+@pytest.mark.parametrize("command", [("runs",), ("ingest", "log.csv"), ("analyze", "log.csv")])
+def test_without_readable_settings_no_command_begins(
+    gpureport: Program, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """It could show what they name; help is printed all the same."""
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "gpureport.toml").write_text('[secrets]\npatterns = ["(a+)+"]\n')
+    refused = gpureport(*command)
+    assert (refused.code, refused.out, len(refused.err.splitlines())) == (2, "", 1)
+    assert refused.err.startswith("gpureport: gpureport.toml:2: text 1 of patterns cannot be used: it holds")
+    assert gpureport(*command, "--help").code == 0
+
+
+def test_settings_of_a_call(tmp_path: Path) -> None:
+    """The Python package takes them with the settings of an analysis."""
+    (tmp_path / "log.csv").write_text(log(60))
+    (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
+    found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})
+    assert dict(found.recording.run.params) == {"vault_id": HIDDEN}

@@ -1,0 +1,102 @@
+"""docs/reference/secrets.md: what is replaced as a secret, made from the code that replaces it."""
+
+import textwrap
+from collections.abc import Iterable
+
+from gpureport.limits import LONGEST_SECRET_PATTERN, MOST_SECRET_PATTERNS
+from gpureport.redaction import HIDDEN, forms, names
+from tests.docs.pages import MADE, table
+
+_HEAD = f"""# Secrets
+
+{MADE}
+Before anything is stored or shown, secrets are replaced by `{HIDDEN}`: in the store, in reports of every format, in
+sites, histories and files for CI, in what a command prints, in errors and in tracebacks. A secret is told by its name,
+by its form, or by your own settings. A replaced value takes no part in comparisons.
+
+## Names
+
+A value is a secret if its name says so, whatever the value is: in params and tags, on command lines, in the queries of
+URLs, in JSON, in headings and cells of tables, and wherever a text holds `name=value`, `name: value` or `--name value`.
+A name is taken apart at signs and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
+"""
+_WORDS_THAT_STAY = """
+`token`, `key` and `auth` name settings too. In params, tags and texts, none of them tells a secret beside one of these
+words: {model}. A plural (`max_tokens`), and a word that is not the last one (`key_dim`), tell none where the value is a
+number, `true` or `false`. In a sentence, `key: word` stays unless the word has a digit. On a command line the words
+beside do not count: a hidden value costs a reader less than a shown password.
+"""
+_RANDOM = """\
+- Random letters in texts, and in params and tags whose names speak of checksums and ids: {checksums}."""
+_FORMS = """## Forms
+
+These are secrets whatever their name is:
+"""
+_OWN = f"""## Your own
+
+`gpureport.toml`, in the folder where a command runs or named by `--config`, adds names and patterns:
+
+```toml
+[secrets]
+names = ["vault_id", "*_pin"]   # params, tags, options, variables, keys of JSON
+patterns = ["corp-", "*@intern"]   # words of any text
+```
+
+- A **name** is meant as a whole, or as the last part after a dot, a slash or a colon, whatever its case; `-` and `_`
+  are the same. `*` stands for any letters.
+- A **pattern** is how a secret begins; it begins where a word does, with its case, and the rest of the word is replaced
+  with it. `*` stands for any letters but blanks, quotes and `, ; & ( ) < > |`.
+- At most {MOST_SECRET_PATTERNS} of each, of {LONGEST_SECRET_PATTERN} letters. They are no regular expressions, whose
+  time may grow without bounds.
+- They hold for every command, before it does anything; a command that cannot read its settings does not begin.
+  `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they take the file of the folder.
+- In Python, give them to `analyze`: `settings={{"secrets": {{"names": ["vault_id"]}}}}`. They hold from then on.
+
+## What is not replaced
+
+- A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
+{{random}}
+- Names that you choose for files, folders and baselines, on disk.
+- What is stored already, by an earlier version or before a setting: `gpureport ingest --force LOG` reads a log again.
+  Reports on stored runs replace it all the same; `runs show`, `runs list --format json` and the history of nights show
+  what is stored.
+- Your sources: they are only read.
+"""
+
+
+def secrets_page() -> str:
+    """Return docs/reference/secrets.md."""
+    rows = [
+        ("letters anywhere in it, signs left out", _list(names.ANYWHERE), "`db.password`, `API_KEY`"),
+        ("the end of a part", _list(names.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
+        ("a whole part", _list(sorted(names.WORDS)), "`jwt`, `sas_url`"),
+    ]
+    shown = [(form.of, f"`{form.shown}`") for form in forms.FORMS]
+    shown += [
+        ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
+        ("headers", "`Bearer …`, `Basic …`, and all that follows `Authorization:` and `Cookie:`"),
+        (
+            "random letters, as the value of a param or tag and on a command line",
+            f"{forms.SHORTEST_RANDOM} or more hexadecimal digits, or capitals, small letters and digits",
+        ),
+    ]
+    return "\n".join(
+        [
+            _HEAD,
+            table(("a name tells a secret by", "these", "such as"), rows)[:-1],
+            "\n" + _fill(_WORDS_THAT_STAY.format(model=_list(sorted(names.MODEL_WORDS)))) + "\n",
+            _FORMS,
+            table(("whose", "form"), shown),
+            _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")),
+        ]
+    )
+
+
+def _fill(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines of at most 120 letters."""
+    one_line = " ".join(text.split())
+    return textwrap.fill(one_line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _list(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)

@@ -1,0 +1,91 @@
+"""Secrets in any text: what is replaced, what stays, and that long texts take no longer than their length."""
+
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets, redact_pairs, redact_text
+from gpureport.report.runs.network_names import find_named_machines, hide_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("password: hunter2x", "X-Api-Key: hunter2x", "token: hunter2x9", "Cookie: sid=hunter2x; b=hunter2x"),
+        *("Authorization: Custom hunter2x", "  'db_password' : 'hunter2x'", '{"token": "hunter2x', "token='hunter2x"),
+        *('{\\"token\\": \\"hunter2x\\"}', "url=https://h/x?token=hunter2x"),
+        *("a=b=token=hunter2x", "password = hunter2x"),
+        *('environ["TOKEN"] = "hunter2x"', "user[password]=hunter2x", "train.py --hf-token hunter2x --lr 1"),
+        *("me:hunter2x@node-7", "--host=me:hunter2x@10.0.0.7:9100", "redis://:hunter2x@h/0", "s3://a/hunter2x:b@c"),
+        *("x://me:hun/ter2x@h".replace("hun/ter2x", "p/hunter2x"), "nvapi-hunter2xx", "hvs.hunter2xx", "_sk-hunter2xx"),
+    ],
+)
+def test_ways_a_text_holds_a_secret(text: str) -> None:
+    """After its name, in an address, or by its own form."""
+    shown = redact_text(text)
+    assert "hunter2x" not in shown
+    assert HIDDEN in shown
+    assert redact_text(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("disk-usage-monitor", "task-scheduler-long", "unknown key: word", "pass: 5 of 6 checks", "basic training"),
+        *("the key is long: see below", "max_tokens=2048", "pytorch:2.1@sha256:0123abcd", "ann@example.com", "a:b"),
+        *("s3://bucket/train:1", "http://localhost:8080/x", "recall:mean@10"),
+        *("key: mean", "2026-03-14T09:00:00.1@gpu0"),
+        *("GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]", "a == b", "x => y"),
+    ],
+)
+def test_sentences_stay(text: str) -> None:
+    """Words that only resemble a secret."""
+    assert redact_text(text) == text
+
+
+_UNITS = (
+    *("a=", "://", "@", "-", ":", "a", "A1b", "://a:", "://@", "a:", "Bearer "),
+    *("Basic a ", "'", '"', "\\", '"a":', "'a':"),
+    *('"a":{', "[", "{", "eyJ", "sk-", "-----BEGIN", "sig=", "=", ",", "a.b-"),
+    *(" ", "\n", "a =", '"a":"', "key=", "--key "),
+    *("token:", "f0", "/", "a_", "_", "é", "\t", "a b=", "://a:b @ ", "a:a@"),
+    *("=a:", "key: ", "@a", 'token="', "Cookie:"),
+    *("host=", "a-", "a.a:", "::1 ", "a.com.", "1.", "00:", "node="),
+    *('\\"a\\":\\"', "'token': ", "max_token=", '"token":', "token=,", "token:a ", "password=\n", "$(", "a:b@h"),
+)
+_LETTERS = 100_000
+_HANG = 15
+"""Seconds after which a text of 100,000 letters is hopeless: a time that grows with its square takes minutes."""
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the guard needs an alarm")
+@pytest.mark.parametrize("unit", _UNITS)
+def test_a_long_line_does_not_hang(unit: str) -> None:
+    """The same letters again and again: names, quotes and addresses that never end."""
+    line = unit * (_LETTERS // len(unit))
+    functions: tuple[Callable[[], object], ...] = (
+        lambda: redact_text(f"{line}!"),
+        lambda: redact_pairs([("note", line), (line, "1")]),
+        lambda: hide_secrets([line, *line.split(" ")]),
+        lambda: hide_secret_value("note", f'"{line}'),
+        lambda: hide_addresses(f"{line}!"),
+        lambda: list(find_named_machines(f"{line}!")),
+    )
+    before = signal.signal(signal.SIGALRM, _stop)
+    try:
+        for function in functions:
+            signal.alarm(_HANG)
+            function()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
