@@ -250,6 +250,7 @@ def test_listing(tmp_path: Path) -> None:
     assert one.holds == "acme/gpu-opt  training: 20 ticks, 2 GPUs"
     assert one.points == 12 + 19 + 6 * 20
     assert other.status == "cannot be read"
+    assert "the Parquet file is damaged" in str(other.fault)
 
 
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:
