@@ -22,6 +22,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
+NOTHING_TO_DO = "Nothing needs doing"
+"""Of a run in which no problem was found."""
 REPEAT = "Repeat every step before you rely on it."
 _TIMES = 2.0
 """Ratio from which training is as many times as fast, rather than faster by per cent."""
@@ -59,7 +61,7 @@ def write_run_lead(
     if told is not None and told.finding.confidence is Confidence.LOW:
         yield "The log shows this only coarsely, so confidence is low."
     if sentence.startswith(HEALTHY):
-        yield f"Nothing needs doing; {describe_checks(findings)}"
+        yield f"{NOTHING_TO_DO}; {describe_checks(findings)}"
 
 
 def _describe_cost(told: FindingFacts) -> str:

@@ -54,11 +54,13 @@ def _count_sentences(texts: Sequence[str]) -> int:
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding.
 
-    A lead that is long enough leaves it to the list of things to do.
+    A lead that is long enough leaves it to the list of things to do. Where nothing needs doing, it could be tried.
     """
     if not actions or not actions[0].finding or _count_sentences(verdict.details) >= _LEAD:
         return verdict
-    return replace(verdict, details=(*verdict.details, f"First: {display.lower_first(actions[0].title)}."))
+    is_optional = any(text.startswith(lead.NOTHING_TO_DO) for text in verdict.details)
+    step = f"{'Could be tried' if is_optional else 'First'}: {display.lower_first(actions[0].title)}."
+    return replace(verdict, details=(*verdict.details, step))
 
 
 def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:

@@ -307,3 +307,13 @@ def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
     assert both == "33 checks: 33 clear (1 not assessed in some runs)."
     alone = report((second, other)).judgement.sentence
     assert alone == "33 checks: 32 clear, 1 not assessed."
+
+
+def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
+    """Two sentences of one lead do not contradict each other."""
+    steps = builders.steps
+    run = builders.recording(util=steps((0, 10), (97, 590)), memory=steps((0, 10), (8, 590)), cpu=steps((20, 600)))
+    details = " ".join(report((run, analyze(run))).verdict.details)
+    assert "Nothing needs doing" in details
+    assert details.endswith("Could be tried: use the free memory.")
+    assert "First:" not in details

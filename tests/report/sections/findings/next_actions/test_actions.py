@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from gpureport.analysis.results import Analysis
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, NotJudged, Severity
 from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.model.head import Action
@@ -126,6 +126,23 @@ def test_nothing_is_prescribed_for_an_unknown_cause() -> None:
     (action,) = _single(_finding("low_util_cause_unknown"))
     assert (action.title, action.gain) == ("Record the CPU beside the GPU", "May show the cause")
     assert action.command == "gpureport record -- COMMAND"
+
+
+def test_beside_other_programs_what_costs_least_is_tried_first() -> None:
+    """More workers; where the job has one a core, a measurement."""
+    unclear = replace(_finding("low_util_cause_unknown", 0, 500), cause="not shown beside other programs")
+    (alone,) = _single(unclear)
+    assert (alone.title, alone.gain) == ("Measure without other programs", "May show the cause")
+    (workers,) = _single(replace(unclear, steps=(AdvisedStep(name="loader_workers"),)))
+    assert (workers.title, workers.gain) == ("Try more loader workers", "Gain not known")
+    assert "measure without the other programs" in workers.text
+
+
+@pytest.mark.parametrize(("end", "is_advised"), [(100, True), (500, False)])
+def test_no_larger_batch_while_gpus_wait_most_of_the_time(end: float, *, is_advised: bool) -> None:
+    """It would wait for its data as well."""
+    wait, room = _finding("cpu_bound", 0, end), _finding("mem_headroom", severity=Severity.INFO)
+    assert ("Use the free memory" in _titles(_single(wait, room))) == is_advised
 
 
 def test_single_runs_a_step_are_to_be_repeated() -> None:
