@@ -19,10 +19,12 @@ class CountedWork:
     Attributes:
         times: start of the first span, then the end of each, in microseconds.
         amounts: work done in each span.
+        excluded: work that logged rates tell of long steps and pauses beyond what counts.
     """
 
     times: IntArray
     amounts: FloatArray
+    excluded: float = 0.0
 
     @property
     def amount(self) -> float:
@@ -48,9 +50,10 @@ def count_by_rates(
 ) -> CountedWork | None:
     """Return the work that logged rates come to; None for fewer than two points, or where no float holds it.
 
-    A rate holds for the time since the point before. A pause in that time, as for an evaluation, counts as no more
-    work than the step counter says, or without one as no more than five usual distances between points. The first
-    rate holds for as many steps as the counter says, or for a usual distance.
+    A rate holds for the time since the point before. Where that comes to more than one and a half times the usual work
+    of a step, a pause passed, as for an evaluation, and the usual work counts; without a step counter no more than five
+    usual distances between points count. The first rate holds for as many steps as the counter says, or for a usual
+    distance.
 
     Args:
         times: of the points in microseconds, rising.
@@ -62,12 +65,12 @@ def count_by_rates(
         return None
     seconds = np.diff(times) / 1e6
     usual = float(np.median(seconds))
-    amounts = rates[1:] * np.minimum(seconds, _PAUSE_FACTOR * usual)
+    logged = rates[1:] * seconds
+    amounts = np.minimum(logged, rates[1:] * _PAUSE_FACTOR * usual)
     work, span = float(rates[0]) * usual, usual
     gained = np.diff(np.full(len(times), np.nan) if steps is None else steps)
     known = (gained > 0) & (rates[1:] > 0)
     if steps is not None and known.any():
-        logged = rates[1:] * seconds
         each = float(np.median(logged[known] / gained[known]))
         amounts[known] = np.where(logged > _EXCESS * each * gained, each * gained, logged)[known]
         if rates[0] > 0:
@@ -76,10 +79,12 @@ def count_by_rates(
     if earliest is not None and earliest < times[0]:
         available = float(times[0] - earliest) / 1e6
         span, work = min(span, available), min(work, float(rates[0]) * available)
-    if not np.isfinite([span, work, amounts.sum()]).all():
+    if not np.isfinite([span, work, amounts.sum(), logged.sum()]).all():
         return None
     return CountedWork(
-        times=np.concatenate([[times[0] - round(span * 1e6)], times]), amounts=np.concatenate([[work], amounts])
+        times=np.concatenate([[times[0] - round(span * 1e6)], times]),
+        amounts=np.concatenate([[work], amounts]),
+        excluded=float((logged - amounts).sum()),
     )
 
 

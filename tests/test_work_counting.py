@@ -53,6 +53,14 @@ def test_a_pause_does_no_work() -> None:
     assert by_rates(seconds, rates, [10, 20, 30, 40, 50]).rate == pytest.approx(5000 / 325)
 
 
+def test_work_that_rates_tell_of_a_pause_is_known_as_not_counted() -> None:
+    """300 s at 200 a second are 60,000, where the counter tells ten steps; nothing of the kind without a pause."""
+    seconds, rates = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5
+    assert by_rates(seconds, rates, [10, 20, 30, 40, 50]).excluded == pytest.approx(60_000)
+    assert by_rates(seconds, rates).excluded == pytest.approx(305 * 200 - 5 * 5 * 200)
+    assert by_rates([5, 10, 15, 20], rates[:4], [10, 20, 30, 40]).excluded == 0
+
+
 def test_a_resumed_counter_is_no_work_at_once() -> None:
     """It goes on at 5000, and later starts anew; neither is 5000 steps."""
     assert by_rates([5, 10, 15], [200, 200, 200], [5010, 5020, 5030]).amount == pytest.approx(3000)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.analysis.rules.shared_advice import PROBE
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
@@ -128,5 +129,7 @@ def _describe_first_step(report: FleetReport, amounts: Amounts) -> str:
     if not report.savings or not report.savings[0].gpu_seconds:
         return f"First: {pull}." if pull else ""
     best = report.savings[0]
-    gain = f"up to {amounts.format_both(best.gpu_seconds, best.cost)}, in {display.plural(best.runs, 'run')}"
+    amount, runs = amounts.format_both(best.gpu_seconds, best.cost), display.plural(best.runs, "run")
+    # what looks for a cause saves nothing by itself
+    gain = f"{amount} lost in {runs}" if best.step in PROBE else f"up to {amount}, in {runs}"
     return f"First: {display.lower_first(shorten_name(best.title))}, {gain}{f'; then {pull}' if pull else ''}."

@@ -62,7 +62,7 @@ CHECKS = {
     "duration": "Duration of a run",
     "coverage": "Time sampled",
     "start_temperature": "Temperature at start",
-    "observed_time": "Time recorded",
+    "observed_time": "Enough time recorded",
     "work_unit": "Work counted in",
     "different_runs": "Run",
     "timezone": "Time zone",

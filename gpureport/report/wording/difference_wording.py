@@ -148,7 +148,10 @@ def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
         yield from _recordings_needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
         rare = display.duration(delta.unseen_gap_seconds)
-        yield f"A run shows no gap: with 95% confidence there is less than one in {rare}."
+        yield (
+            f"A run shows no time in which most of its GPUs are idle: with 95% confidence there is less than one such "
+            f"gap in {rare}."
+        )
 
 
 def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:

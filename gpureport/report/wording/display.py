@@ -162,6 +162,13 @@ def duration(seconds: float) -> str:
     return _keep_together(number_format.format_duration(seconds))
 
 
+def duration_below(seconds: float, limit: float) -> str:
+    """Return a length of time; one below a limit, in seconds, that would round up to it has a decimal: `19.5 s`."""
+    if seconds < limit <= round(seconds):
+        return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
+    return duration(seconds)
+
+
 def gpu_time(seconds: float) -> str:
     """Return GPU-seconds in GPU-s, GPU-min or GPU-h."""
     return _keep_together(number_format.format_gpu_time(seconds))

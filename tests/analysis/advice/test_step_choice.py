@@ -295,3 +295,8 @@ def test_training_from_scratch_may_have_a_reason() -> None:
         last = step_choice.choose_steps(finding("no_progress"), _told(params, IDLE))[-1]
         assert (last.name, last.unknown) == ("pretrained_weights", unknown)
     assert "not known" in STEPS["pretrained_weights"].risk
+
+
+def test_without_a_known_cause_what_shows_it_comes_first() -> None:
+    """A gap that nothing explains is no sign of a checkpoint."""
+    assert _names(NOTHING, "idle_gap", "unknown")[:2] == ["record_more", "profile_step"]

@@ -5,7 +5,7 @@ import pytest
 from gpureport.comparison.chain.uncounted_steps import UncountedSteps, find_uncounted_steps
 from gpureport.comparison.steps.batch_size import convert_work_to_samples
 from gpureport.recording import Work
-from gpureport.report.sections.head.step_count_notes import describe_uncounted_steps
+from gpureport.report.sections.head.step_count_notes import describe_excluded_work, describe_uncounted_steps
 from tests.builders import steps
 from tests.comparison.runs import sampled
 
@@ -76,3 +76,18 @@ def test_one_line_says_why() -> None:
     line = describe_uncounted_steps([run] * 5)
     assert line.startswith("Not every logged step counts: a ")
     assert line.endswith("outside the recording); and 2 more runs.")
+
+
+def test_work_of_long_steps_that_does_not_count_is_said() -> None:
+    """Ten of 100 steps take 10 s instead of 5 s at the same rate: half of what the rate says of them is a pause."""
+    seconds = [5.0 + 5 * place + 5 * max(place - 89, 0) for place in range(100)]
+    rates: Points = [(at, place + 1, "samples_per_second", 200.0) for place, at in enumerate(seconds)]
+    slow = sampled("a", util=BUSY, training=rates)
+    assert slow.logged_work is not None
+    assert (slow.logged_work.work.amount, slow.logged_work.work.excluded) == (100_000, 10_000)
+    assert describe_excluded_work([slow, slow]) == (
+        "Left out, since a step that takes far longer than usual holds a pause: 9.1% of the samples of a "
+        "(samples_per_second); 9.1% of the samples of a (samples_per_second)."
+    )
+    even = [(5.0 * (place + 1), place + 1, "samples_per_second", 200.0) for place in range(100)]
+    assert not describe_excluded_work([sampled("b", util=BUSY, training=even)])

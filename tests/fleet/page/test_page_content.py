@@ -258,3 +258,13 @@ def test_names_are_cleaned() -> None:
     for text in texts(fleets.hostile()):
         assert text.isprintable(), text
         assert len(text) < 700, text
+
+
+def test_a_step_that_looks_for_a_cause_promises_no_saving() -> None:
+    """The lead says what was lost, the list that its cause is not known."""
+    probe = fleets.saving("record_more", "Record what shows the cause", 1_210, 40, "idle_gap")
+    shown = page(replace(fleets.month(), savings=(probe,)))
+    assert shown.verdict.details[1].replace(GAP, " ") == (
+        "First: record what shows the cause, 1,210 GPU-h, $3,025 lost in 40 runs; then pull 2 GPUs."
+    )
+    assert shown.actions[0].gain.replace(GAP, " ") == "Cause of 1,210 GPU-h, $3,025 not known, in 40 runs"

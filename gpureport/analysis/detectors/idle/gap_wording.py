@@ -19,8 +19,8 @@ _DATA = (
     "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
 )
 _UNKNOWN = (
-    "See what the job does at this time: write checkpoints asynchronously and less often, keep loader workers "
-    "alive between epochs, prefetch, and overlap evaluation and logging with training."
+    "See what the job does at this time. If it writes checkpoints, do so asynchronously and less often; between "
+    "epochs, keep loader workers alive and prefetch; overlap evaluation and logging with training."
 )
 _PERIODIC = (
     "See what the job does at this pace (checkpoints, ends of epochs, evaluation, logging): write checkpoints "

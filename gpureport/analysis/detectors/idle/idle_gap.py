@@ -119,7 +119,7 @@ class IdleGap(Rule):
                 AdvicePath(causes=("unused",), steps=("fewer_gpus",)),
                 AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
                 AdvicePath(causes=("no process",), steps=("record_more", "shorter_startup")),
-                AdvicePath(steps=("asynchronous_checkpoints", *gap_wording.EPOCH_STEPS, *shared_advice.PROBE)),
+                AdvicePath(steps=(*shared_advice.PROBE, "asynchronous_checkpoints", *gap_wording.EPOCH_STEPS)),
             ),
             follows_from=(
                 gpu_loss_times.LOST_BEFORE,

@@ -46,15 +46,15 @@ _LITTLE = (
 class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12%), or after the last.
 
-    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of
-    the log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a
-    whole; a GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the
-    first is still starting up. The time lost is the time at a utilisation of at most 12%. If no GPU ever has
-    sustained work above 12%, the finding says so: the time lost is then the time at 5% and less, and the unused share
-    of the rest. The edge lies somewhere between two readings. If they are far apart, the finding gives the shortest
-    and longest possible length. With samples a minute or more apart, confidence is low. One reading more than 2 s
-    from the next makes no finding. With fewer than five readings of a GPU, or less than 10 s with samples, no job is
-    said to have never worked.
+    The log may have ended up to one interval after its last sample. Each job of a log has both. Time at the end of the
+    log in which no job uses a GPU is reported, but not lost. Start-up and tail are measured for the job as a whole; a
+    GPU that rests while another works has an idle gap instead. A GPU that begins up to a minute after the first is
+    still starting up; that counts from 5 s on where it is more than 5% of the recording. The time lost is the time at a
+    utilisation of at most 12%. If no GPU ever has sustained work above 12%, the finding says so: the time lost is then
+    the time at 5% and less, and the unused share of the rest. The edge lies somewhere between two readings. If they are
+    far apart, the finding gives the shortest and longest possible length. With samples a minute or more apart,
+    confidence is low. One reading more than 2 s from the next makes no finding. With fewer than five readings of a GPU,
+    or less than 10 s with samples, no job is said to have never worked.
     """
 
     name = "startup_idle"
@@ -85,6 +85,7 @@ class StartupIdle(Rule):
     requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
+    late: ClassVar[Threshold] = pragmatic(5.0, "s", "with another GPU at work, the framework has been imported")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
     bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
@@ -123,13 +124,15 @@ class StartupIdle(Rule):
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> Iterator[Finding | NotJudged]:
         step = context.recording.run.interval or 0.0
-        late = kind == "tail_idle" and interval.seconds < self.shortest.value
-        beyond_log = min(step, interval.seconds, self.shortest.value) if late else 0.0
-        if interval.seconds + beyond_log < self.shortest.value:
+        is_late_gpu = bool(devices) and interval.seconds > self.share.value * context.whole.seconds
+        shortest = self.late if is_late_gpu and self.late.value < self.shortest.value else self.shortest
+        late = kind == "tail_idle" and interval.seconds < shortest.value
+        beyond_log = min(step, interval.seconds, shortest.value) if late else 0.0
+        if interval.seconds + beyond_log < shortest.value:
             return
         resting = measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
         no_job_seconds = measure_no_job_seconds(context, interval, devices or context.gpus())
-        if resting + no_job_seconds < self.shortest.value / 2:
+        if resting + no_job_seconds < shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
         log = context.whole_log
@@ -156,7 +159,7 @@ class StartupIdle(Rule):
             devices=devices,
             intervals=(interval,),
             evidence=(
-                build_length_evidence(interval.seconds, beyond_log, self.shortest),
+                build_length_evidence(interval.seconds, beyond_log, shortest),
                 build_share_evidence(share, self.share, freed=no_job_seconds > 0),
                 *build_range_evidence(self._find_length_range(log, kind, interval, devices)),
             ),

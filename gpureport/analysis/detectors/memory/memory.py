@@ -36,9 +36,9 @@ class Memory(Rule):
     """The peak below 70% of what a job can get (headroom), or at 95% and more (pressure), unless preallocated.
 
     Preallocated: one step takes at least 60% of the memory, which then stays within 1.2% until it is released. Memory
-    that keeps its first value may have been preallocated before the log began; confidence is low then, and medium
-    with fewer than five readings of the fullest GPU. With samples a minute or more apart, one step cannot be seen,
-    and confidence in preallocation is low.
+    that keeps its first value may have been preallocated before the log began; confidence is low then, and medium in
+    less than a minute or with fewer than five readings of the fullest GPU. With samples a minute or more apart, one
+    step cannot be seen, and confidence in preallocation is low.
     """
 
     name = "memory"
@@ -111,6 +111,7 @@ class Memory(Rule):
                 step_ratio=step,
                 range_ratio=spread,
                 is_constant=is_constant(series, self.steady.value * total),
+                is_long=self._is_long(series),
                 interval=series.interval,
             )
             uses.append(use)
@@ -134,7 +135,7 @@ class Memory(Rule):
         a minute.
         """
         peak, total = memory_peak(series), memory_total(series)
-        if peak is None or not total or series.times[-1] - series.times[0] < self.shortest.value * 1e6:
+        if peak is None or not total or not self._is_long(series):
             return None
         if peak < self.used.value * total:
             return False
@@ -142,6 +143,9 @@ class Memory(Rule):
         if step >= self.step.value and spread < self.steady.value:
             return True
         return None if is_constant(series, self.steady.value * total) else False
+
+    def _is_long(self, series: DeviceSeries) -> bool:
+        return bool(series.times[-1] - series.times[0] >= self.shortest.value * 1e6)
 
     def _measure_preallocation(self, series: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
@@ -217,7 +221,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
     is_constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
-    is_measured = kind != "mem_prealloc" and not is_constant
+    is_measured = kind != "mem_prealloc" and not is_constant and all(use.is_long for use in uses)
     confidence = Confidence.HIGH if is_measured else Confidence.LOW if is_constant else Confidence.MEDIUM
     # coarse samples blur how fast memory was taken, but not how full it was
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0

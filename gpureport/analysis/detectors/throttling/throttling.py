@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
+from gpureport.analysis.detectors.throttling.peers_in_step import WaitingPeers, find_waiting_peers
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_episodes import (
     build_counter_evidence,
@@ -52,7 +53,8 @@ class Throttling(Rule):
     cools. Or a clock far below that of cool samples on a GPU that is cool and far from its power limit. Samples at
     most 10 s (or 2.5 intervals) apart count as one stretch. Where the driver counts the time of a reason, its count
     is the time slowed, even where no sample shows the bit, from 0.1 s a run on. The time lost follows from how far
-    the clock fell below that of the other busy samples, or below the highest.
+    the clock fell below that of the other busy samples, or below the highest. Where all other GPUs of its model draw
+    at least 3% less power meanwhile, the finding says what they lost if they work in step with it.
     """
 
     name = "throttling"
@@ -200,6 +202,7 @@ class Throttling(Rule):
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
+        peers = self._find_waiting_peers(context, series, episodes)
         return Finding(
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
@@ -210,13 +213,18 @@ class Throttling(Rule):
             ),
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),
-            evidence=(*self._build_evidence(episodes), *build_counter_evidence(series, episodes)),
+            evidence=(
+                *self._build_evidence(episodes),
+                *build_counter_evidence(series, episodes),
+                *(peers.list_evidence() if peers else ()),
+            ),
             lost_gpu_seconds=episodes.lost_seconds,
             cause=episodes.cause,
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
             summary=throttle_wording.describe_episodes(episodes)
-            + self._describe_hotter_than_peers(context, series, episodes),
+            + self._describe_hotter_than_peers(context, series, episodes)
+            + (peers.describe(episodes.lost_seconds) if peers else ""),
             recommendation=throttle_wording.choose_advice(episodes),
         )
 
@@ -255,6 +263,19 @@ class Throttling(Rule):
             statistic = f"mean, of {episodes.reference.description}"
             clock = compare_with_limit("gpu_sm_clock_hertz", statistic, episodes.clock_ratio, "<", limit)
             yield clock.as_context() if episodes.samples.is_direct else clock
+
+    def _find_waiting_peers(
+        self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes
+    ) -> WaitingPeers | None:
+        """Return the other GPUs of its model that may have waited for it, unless their clocks were lowered as well."""
+        peers = [
+            one
+            for name, one in context.gpus().items()
+            if name != episodes.device and one.device.model == series.device.model
+        ]
+        if any(self.measure_throttled_time(one, context.whole).rows.any() for one in peers):
+            return None
+        return find_waiting_peers(peers, episodes.spans, context.window or context.whole)
 
     def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU got far hotter than the others at the same time."""

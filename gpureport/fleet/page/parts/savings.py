@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.analysis.rules.shared_advice import PROBE
 from gpureport.fleet.fleet_report import RunName, Saving
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import shorten_name
@@ -27,14 +28,21 @@ def build_actions(savings: Sequence[Saving], amounts: Amounts) -> tuple[Action, 
 
 def _build_action(saving: Saving, amounts: Amounts) -> Action:
     runs = display.plural(saving.runs, "run")
-    gain = f"Up to {amounts.format_both(saving.gpu_seconds, saving.cost)}" if saving.gpu_seconds else UNKNOWN_GAIN
     step = STEPS.get(saving.step)
     return Action(
         title=shorten_name(saving.title),
-        gain=f"{gain}, in {runs}",
+        gain=f"{_describe_gain(saving, amounts)}, in {runs}",
         text=_SENTENCE.split(step.do, maxsplit=1)[0] if step else "",
         certainty=_describe_evidence(saving),
     )
+
+
+def _describe_gain(saving: Saving, amounts: Amounts) -> str:
+    """Return what a step could save; of one that looks for a cause, what may be explained by it."""
+    if not saving.gpu_seconds:
+        return UNKNOWN_GAIN
+    amount = amounts.format_both(saving.gpu_seconds, saving.cost)
+    return f"Cause of {amount} not known" if saving.step in PROBE else f"Up to {amount}"
 
 
 def _describe_evidence(saving: Saving) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.chain.step_pairs import StepPair
+from gpureport.comparison.steps.step_figures import SHORTEST_REPETITION_SECONDS
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
@@ -27,6 +28,8 @@ _HARMLESS = {"timezone"}
 """Checks on which no figure depends."""
 
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
+_LENGTHS = {"observed_time", "duration"}
+"""Checks of how long a recording is, the limit of which is 20 s."""
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 
 
@@ -127,7 +130,11 @@ def _format_values(check: Comparability) -> tuple[str, str]:
 def _format_value(check: Comparability, value: str | float | None) -> str:
     if value is None:
         return _ABSENT.get(check.check, display.NOT_RECORDED)
-    return display.clean(value) if isinstance(value, str) else display.quantity(value, check.unit)
+    if isinstance(value, str):
+        return display.clean(value)
+    if check.check in _LENGTHS:
+        return display.duration_below(value, SHORTEST_REPETITION_SECONDS)
+    return display.quantity(value, check.unit)
 
 
 def describe_doubt(check: Comparability) -> str:

@@ -51,7 +51,10 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     yield from (line for line in excluded_data.rejections(runs) if line not in lead)
     sampled = [run for step in comparison.steps for run in step.runs]
-    yield from filter(None, (step_count_notes.describe_uncounted_steps(sampled),))
+    yield from filter(
+        None,
+        (step_count_notes.describe_uncounted_steps(sampled), step_count_notes.describe_excluded_work(sampled)),
+    )
     if are_single_runs(comparison):
         yield from filter(None, (suggest_repetitions(comparison),))
     known = comparison.primary == PER_WORK or all(run.work for run in runs)

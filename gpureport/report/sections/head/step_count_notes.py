@@ -1,4 +1,4 @@
-"""Why fewer steps count than the training loop logged, in one line."""
+"""Why fewer steps, or less work, count than the training loop logged, in one line each."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,15 +9,39 @@ from gpureport.report.wording import display
 _LISTED = 3
 """Runs that are named; the others are counted."""
 
+_NOTABLE = 0.01
+"""Share of the work that rates tell of from which it is worth a word that it does not count (pragmatic)."""
+
 
 def describe_uncounted_steps(runs: Sequence[SampledRun]) -> str:
     """Return of which runs not every logged step counts, and why; empty where there are none."""
     found = [each for run in runs if (each := find_uncounted_steps(run)) is not None]
     if not found:
         return ""
-    more = len(found) - _LISTED
-    parts = [*map(_describe_run, found[:_LISTED]), *([f"and {display.plural(more, 'more run')}"] if more > 0 else [])]
-    return f"Not every logged step counts: {'; '.join(parts)}."
+    return f"Not every logged step counts: {'; '.join(_list_some([_describe_run(each) for each in found]))}."
+
+
+def describe_excluded_work(runs: Sequence[SampledRun]) -> str:
+    """Return of which runs not all the work counts that their rates tell of, and why; empty where there are none."""
+    found = [text for run in runs if (text := _describe_excluded(run))]
+    if not found:
+        return ""
+    return f"Left out, since a step that takes far longer than usual holds a pause: {'; '.join(_list_some(found))}."
+
+
+def _describe_excluded(run: SampledRun) -> str:
+    """Return how much of the work that rates tell of does not count; empty where hardly any, or others tell it."""
+    speed = run.logged_work
+    if speed is None or speed.work.excluded < _NOTABLE * (speed.work.amount + speed.work.excluded):
+        return ""
+    share = display.percent(speed.work.excluded / (speed.work.amount + speed.work.excluded))
+    name, source = display.clean(run.analysis.run.name), display.clean(speed.name)
+    return f"{share} of the {display.clean(speed.unit)} of {name} ({source})"
+
+
+def _list_some(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _LISTED
+    return [*texts[:_LISTED], *([f"and {display.plural(more, 'more run')}"] if more > 0 else [])]
 
 
 def _describe_run(found: UncountedSteps) -> str:

@@ -79,8 +79,15 @@ def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[st
 
 def describe_short_steps(comparison: Comparison) -> str:
     """Return of which steps too little was recorded to compare them; empty where there are none."""
-    labels = [display.clean(step.label) for step in _find_short_steps(comparison)]
+    labels = [_name_short_step(step) for step in _find_short_steps(comparison)]
     return f"Under 20{display.GAP}s was recorded of {numbered_labels.list_labels(labels)}." if labels else ""
+
+
+def _name_short_step(step: Step) -> str:
+    """Return a step by its label, and how long it is where that would round to long enough."""
+    seconds, label = recorded_seconds(step.analyses), display.clean(step.label)
+    is_near = round(seconds) >= SHORTEST_REPETITION_SECONDS
+    return f"{label} ({display.duration_below(seconds, SHORTEST_REPETITION_SECONDS)})" if is_near else label
 
 
 def _find_short_steps(comparison: Comparison) -> list[Step]:

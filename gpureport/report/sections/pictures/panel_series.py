@@ -7,7 +7,7 @@ from math import ceil, floor
 import numpy as np
 
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.columns import FloatArray
+from gpureport.columns import BoolArray, FloatArray
 from gpureport.report.model.pictures import SignalLine, SignalPanel
 from gpureport.report.runs.bucket_means import accumulate
 from gpureport.report.sections.pictures.signals import (
@@ -68,7 +68,7 @@ def build_panel(shown: PanelSeries, signal: Signal, *, is_alert: bool) -> Signal
     limit = None if signal.is_of_host else find_limit(signal, shown.main)
     low, high = _choose_ends(signal, known, limit[0] if limit else None)
     main = next(line.mean for line in lines if line.is_main)
-    usual, meanwhile = _measure_levels(shown, main)
+    usual, meanwhile = _measure_usual(shown, main), _measure_meanwhile(shown, signal)
     label = (
         f"All {count} CPU cores" if signal.label == "All CPU cores" and (count := _count_cores(shown)) else signal.label
     )
@@ -108,14 +108,23 @@ def _list_lines(shown: PanelSeries, signal: Signal) -> Iterator[SignalLine]:
 
 def _mean(shown: PanelSeries, signal: Signal, series: DeviceSeries) -> FloatArray | None:
     """Return the mean of each bucket in the unit of the quantity; None where it was not recorded."""
-    metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
+    metric = _find_metric(signal, series)
     if metric is None:
         return None
-    # a share speaks of the window before its stamp, so its value lies that much earlier
-    zero = shown.started + (series.shift if signal.unit == "%" else 0)
-    sums = accumulate((series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric))
+    sums = accumulate(*_place_samples(shown, signal, series), series.values(metric))
     means: FloatArray = sums.means(shown.edges) * signal.factor
     return means
+
+
+def _find_metric(signal: Signal, series: DeviceSeries) -> str | None:
+    return next((name for name in signal.metrics if series.is_recorded(name)), None)
+
+
+def _place_samples(shown: PanelSeries, signal: Signal, series: DeviceSeries) -> tuple[FloatArray, FloatArray]:
+    """Return where the time of each sample begins and ends, in seconds since the first sample."""
+    # a share speaks of the window before its stamp, so its value lies that much earlier
+    zero = shown.started + (series.shift if signal.unit == "%" else 0)
+    return (series.start - zero) / 1e6, (series.end - zero) / 1e6
 
 
 def _choose_ends(signal: Signal, known: FloatArray, limit: float | None) -> tuple[float, float]:
@@ -139,15 +148,36 @@ def _count_cores(shown: PanelSeries) -> int:
     return 0
 
 
-def _measure_levels(shown: PanelSeries, mean: FloatArray) -> tuple[float | None, float | None]:
-    """Return the median of a line outside the shaded stretches and its mean within them; None where not recorded."""
-    known = ~np.isnan(mean)
-    middles = (shown.edges[1:] + shown.edges[:-1]) / 2
-    inside = np.zeros(len(middles), dtype=np.bool_)
+def _measure_usual(shown: PanelSeries, mean: FloatArray) -> float | None:
+    """Return the median of a line outside the shaded stretches; None where not recorded."""
+    outer = mean[~_find_inside(shown, (shown.edges[1:] + shown.edges[:-1]) / 2) & ~np.isnan(mean)]
+    return float(np.median(outer)) if len(outer) else None
+
+
+def _measure_meanwhile(shown: PanelSeries, signal: Signal) -> float | None:
+    """Return the mean of the samples within the shaded stretches, each with its time; None where not recorded.
+
+    Buckets of the line would not do: those at both ends mix in what came before and after.
+    """
+    for series in shown.hosts.values() if signal.is_of_host else (shown.main,):
+        metric = _find_metric(signal, series)
+        if metric is None:
+            continue
+        start, end = _place_samples(shown, signal, series)
+        values = series.values(metric)
+        inside = _find_inside(shown, (start + end) / 2) & ~np.isnan(values) & (end > start)
+        if not inside.any():
+            return None
+        return float(np.average(values[inside], weights=(end - start)[inside])) * signal.factor
+    return None
+
+
+def _find_inside(shown: PanelSeries, moments: FloatArray) -> BoolArray:
+    """Return which of some moments, in seconds, lie in a shaded stretch."""
+    inside = np.zeros(len(moments), dtype=np.bool_)
     for start, end in shown.spans:
-        inside |= (middles >= start) & (middles < end)
-    outer, inner = mean[~inside & known], mean[inside & known]
-    return float(np.median(outer)) if len(outer) else None, float(inner.mean()) if len(inner) else None
+        inside |= (moments >= start) & (moments < end)
+    return inside
 
 
 def _describe(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
+from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
 from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged
 
@@ -29,6 +30,17 @@ def test_a_short_one_is_silent() -> None:
     """Less than 10 s is nothing."""
     analysis = analyze(recording(util=steps((0, 8), (97, 200), (0, 6))))
     assert found(analysis, "startup_idle") + found(analysis, "tail_idle") == []
+
+
+def test_a_rank_that_is_late_by_a_good_part_of_a_short_run_is_no_short_pause() -> None:
+    """Eight seconds of 20 s are lost, eight of ten minutes are how ranks start; less than 5 s is never told."""
+    short = analyze(recording(util=[steps((97, 20)), steps((6, 9), (97, 11))]))
+    (late,) = found(short, "startup_idle")
+    assert (late.devices, round(late.lost_gpu_seconds or 0)) == (("gpu:1",), 8)
+    assert late.evidence[0].threshold == StartupIdle.late
+    assert dict(short.gpu_time[1].seconds)["startup"] == pytest.approx(8, abs=0.6)
+    assert not found(analyze(recording(util=[steps((97, 600)), steps((6, 9), (97, 591))])), "startup_idle")
+    assert not found(analyze(recording(util=[steps((97, 20)), steps((6, 4), (97, 16))])), "startup_idle")
 
 
 def test_a_late_rank_has_a_start_up_of_its_own() -> None:

@@ -105,8 +105,19 @@ def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
 def test_confidence_follows_the_samples(samples: int, sure: Confidence, level: float, kind: str) -> None:
     """Two samples at 99% are no high confidence; the memory moves, so it was not preallocated before."""
     memory = steps((0.9 * level, samples // 2), (level, samples - samples // 2))
-    (finding,) = found(analyze(recording(util=steps((97, samples)), memory=memory)), kind)
+    (finding,) = found(analyze(recording(util=steps((97, samples)), memory=memory, every=30.0)), kind)
     assert (finding.confidence, finding.samples) == (sure, samples)
+
+
+@pytest.mark.parametrize("seconds", [30, 120])
+def test_preallocation_is_ruled_out_only_where_it_could_be_assessed(seconds: int) -> None:
+    """Less than a minute tells memory that is reserved from none that is needed."""
+    analysis = analyze(recording(util=steps((97, seconds)), memory=steps((27, seconds // 2), (30, seconds // 2))))
+    (finding,) = found(analysis, "mem_headroom")
+    assessed = not unjudged(analysis, "mem_prealloc")
+    assert assessed == (seconds > 60)
+    assert bool(finding.ruled_out) == assessed
+    assert finding.confidence is (Confidence.HIGH if assessed else Confidence.MEDIUM)
 
 
 def test_coarse_samples_do_not_tell_a_step() -> None:

@@ -151,6 +151,23 @@ def test_a_gpu_hotter_than_its_peers_is_said_to_be() -> None:
     assert "hotter than the other GPUs" in finding.summary
 
 
+def test_gpus_that_draw_less_while_one_is_hot_may_have_waited_for_it() -> None:
+    """All others do, by 6%; nothing is said where one of them does not, or where all are hot."""
+    bits, clock = [_OFF, _OFF, _ON], [steps((1700, 300))] * 2 + [steps((1700, 100), (1500, 60), (1700, 140))]
+    less, same = steps((280, 100), (263, 60), (280, 140)), steps((280, 300))
+    util = [steps((98, 300))] * 3
+
+    def summary(power: list[Any], slowed: list[Any]) -> str:
+        run = recording(
+            util=util, power=power, power_limit=400, clock=clock, temperature=70, sw_thermal_slowdown=slowed
+        )
+        return found(analyze(run), "thermal_throttle")[-1].summary
+
+    assert summary([less] * 3, bits).endswith(" If the others waited in step, up to 14.1 GPU-s more was lost.")
+    assert "in step" not in summary([less, same, less], bits)
+    assert "in step" not in summary([less] * 3, [_OFF, _ON, _ON])
+
+
 def test_without_clocks_it_is_not_judged() -> None:
     """Heat alone is never called throttling; that it ran near its limit is said."""
     analysis = analyze(recording(**_BUSY, temperature=84))

@@ -204,6 +204,19 @@ def test_a_short_step_is_not_compared() -> None:
     assert content.findings[0].status == "the last step cannot tell"
 
 
+def test_a_step_just_too_short_is_not_shown_as_long_enough() -> None:
+    """19.5 s would round to the 20 s that a comparison takes; to record longer comes first, and no finding does."""
+    first = examples.pair(examples.run("a"), (examples.idle_gap("gpu:0", 100, 160),))
+    short = examples.run("b", seconds=19)
+    second = examples.pair(replace(short, ended=short.ended + 500_000), (examples.idle_gap("gpu:0", 2, 10),), idle=1.0)
+    content = report(first, (second[0], brief(second)))
+    lead = " ".join(content.verdict.details).replace("\N{NO-BREAK SPACE}", " ")
+    assert lead.startswith("Under 20 s was recorded of b (19.5 s).")
+    assert "First:" not in lead
+    assert content.actions[0].title == "Record every step for longer"
+    assert "The shortest step lasts 19.5 s." in content.actions[0].text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_every_short_step_is_named_and_the_head_says_whose_loss_it_tells() -> None:
     """Those between first and last as well, and that the figures are of the last."""
     first = examples.pair(examples.run("a"))

@@ -87,7 +87,11 @@ def build_actions(
     steps = [run for run in runs if run.step == step]
     measured = measurement_actions.build_measurement_actions(steps, [group for _, group in last], comparison)
     needed = any(each.is_needed for each in measured)
-    chosen = [*_unique(actions)[: MOST - 1 if needed else MOST], *(each.action for each in measured)]
+    chosen = [
+        *measurement_actions.record_steps_longer(comparison),
+        *_unique(actions)[: MOST - 1 if needed else MOST],
+        *(each.action for each in measured),
+    ]
     return tuple(_unique(chosen)[:MOST])
 
 

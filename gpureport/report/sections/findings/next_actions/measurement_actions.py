@@ -4,6 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpureport.comparison.steps.step_figures import (
+    SHORTEST_REPETITION_SECONDS,
+    SHORTEST_SECONDS,
+    recorded_seconds,
+)
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
@@ -51,6 +56,25 @@ def build_measurement_actions(
     has_gpu = any(run.analysis.run.gpus for run in runs)
     work = _give_work(comparison) if has_gpu and not any(_record_longer(runs, comparison)) else ()
     return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
+
+
+def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:
+    """Return to record steps for longer, where one that is compared is too short for that; else nothing."""
+    ends = (comparison.steps[0], comparison.steps[-1])
+    lengths = [recorded_seconds(step.analyses) for step in ends]
+    if len(comparison.steps) < 2 or min(lengths) >= SHORTEST_REPETITION_SECONDS:  # noqa: PLR2004 - a comparison
+        return ()
+    shortest = display.duration_below(min(lengths), SHORTEST_REPETITION_SECONDS)
+    least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
+    return (
+        Action(
+            title="Record every step for longer",
+            gain="Allows a comparison",
+            text=f"The shortest step lasts {shortest}. A comparison takes {least} of each at least, and {better} or "
+            "more to show small changes.",
+            certainty="Nothing can be compared as it is.",
+        ),
+    )
 
 
 def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:

@@ -15,7 +15,7 @@ _ORIGINS = {
     Provenance.PRAGMATIC: "{}.",
 }
 _WAITS = {
-    "length": "Only waits over {} count: imports take that long.",
+    "length": "Only waits over {} count: shorter ones are usual.",
     "share": "Under {} of a run: a note, not a warning.",
 }
 _SHORTEST = "{} under {} in all are not counted."

@@ -1,7 +1,9 @@
 """What a headline takes from the findings of one kind: who, how long, and the figures of the evidence."""
 
 from dataclasses import dataclass
+from math import fsum
 
+from gpureport.analysis.engine.attribution import OUTSIDE
 from gpureport.findings import Finding
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss_wording
@@ -61,6 +63,21 @@ class FindingFacts:
         held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
         held *= 1 - unseen if unseen > loss_wording.MOST else 1
         return self.group.lost / held if self.group.lost and held else None
+
+    @property
+    def gap_share(self) -> tuple[float, str] | None:
+        """The part of its time that the GPU which lost most spent in idle gaps, and of what; None where not known.
+
+        It is that of its bar; of the job, without what comes before the first work and after the last, where no GPU
+        time is known.
+        """
+        times = [time for time in self.group.run.analysis.gpu_time if time.device in self.finding.devices]
+        parts = (part for time in times for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
+        gaps, held = fsum(part.seconds for part in parts), fsum(time.job_seconds for time in times)
+        if gaps and held:
+            return gaps / held, f"of {self.verb('its', 'their')} time"
+        share = self.observed("idle time of this GPU in gaps")
+        return None if share is None else (share, "of the job")
 
     def observed(self, metric: str, statistic: str = "") -> float | None:
         """Return the value of the first piece of evidence on a metric whose statistic begins so; None without any."""

@@ -4,7 +4,6 @@ from gpureport.analysis.job.phases import NO_WORK
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts, format_length
 from gpureport.report.wording import display
 
-_GAP_SHARE = "idle time of this GPU in gaps"
 _CAUSES = {
     "checkpoint": "while the host writes to disk",
     "io": "while the host reads from storage",
@@ -17,8 +16,8 @@ _CAUSES = {
 
 def write_idle_gap(facts: FindingFacts) -> str:
     """Return how much of the job GPUs were idle, and why where the evidence tells."""
-    share = facts.observed(_GAP_SHARE)
-    how_long = f"{display.percent(share)} of the job" if share is not None else format_length(facts.seconds)
+    share = facts.gap_share
+    how_long = format_length(facts.seconds) if share is None else f"{display.percent(share[0])} {share[1]}"
     why = _CAUSES.get(facts.cause, "")
     joined = f"; {why}" if facts.cause == "unknown" else f" {why}" if why else ""
     return f"{facts.gpus} {facts.verb('sits', 'sit')} idle for {how_long}{joined}."

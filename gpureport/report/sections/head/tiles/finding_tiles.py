@@ -97,11 +97,11 @@ def _list_growing_memory(facts: FindingFacts, _: SignalHistory | None) -> Iterat
 
 
 def _list_gaps(facts: FindingFacts, _: SignalHistory | None) -> Iterator[Tile | None]:
-    """Yield the share of the job in gaps, and the longest of them."""
-    share = facts.observed("idle time of this GPU in gaps")
+    """Yield the share of its time in gaps, and the longest of them."""
+    share = facts.gap_share
     spans = [span.seconds for found in facts.group.findings for span in found.intervals]
     if share is not None and spans:
-        yield Tile(label="Idle in gaps", value=display.percent(share), unit="of the job", context=_name(facts))
+        yield Tile(label="Idle in gaps", value=display.percent(share[0]), unit=share[1], context=_name(facts))
         context = f"Of {display.plural(len(spans), 'gap')}"
         yield Tile(label="Longest gap", value=display.duration(max(spans)), context=context)
 

@@ -1,0 +1,77 @@
+"""What a slowed GPU may cost the others of its job: ranks that work in step wait for the slowest."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.evidence import compare_with_limit
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Evidence, Interval
+
+POWER = "gpu_power_watts"
+
+FALL = pragmatic(0.03, "1", "the mean power of a steady load changes by less from one minute to the next")
+"""Share by which every other GPU must draw less for its wait to be likely."""
+
+_FEWEST = 10
+"""Busy samples that a mean power takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPeers:
+    """Other GPUs that drew less power while one was slowed.
+
+    Attributes:
+        count: how many; all of its model.
+        fall: by which share less, a median over them.
+    """
+
+    count: int
+    fall: float
+
+    def describe(self, lost: float | None) -> str:
+        """Return what they lost if they work in step with it, as a sentence after another; empty where not known."""
+        if not lost:
+            return ""
+        whose = "other one" if self.count == 1 else "others"
+        return f" If the {whose} waited in step, up to {phrases.gpu_time(lost * self.count)} more was lost."
+
+    def list_evidence(self) -> Iterator[Evidence]:
+        """Yield how much less power they drew."""
+        statistic = "fall on the other GPUs meanwhile"
+        yield compare_with_limit(POWER, statistic, self.fall, ">=", FALL).as_context()
+
+
+def find_waiting_peers(peers: Sequence[DeviceSeries], spans: Spans, work: Interval) -> WaitingPeers | None:
+    """Return the other GPUs, where every one of them drew less power while one was slowed than else.
+
+    Args:
+        peers: the other GPUs of its model.
+        spans: when it was slowed.
+        work: when the job worked.
+    """
+    falls = [_measure_power_fall(series, spans, work) for series in peers]
+    known = [fall for fall in falls if fall is not None and fall >= FALL.value]
+    if not falls or len(known) < len(falls):
+        return None
+    return WaitingPeers(count=len(falls), fall=float(np.median(known)))
+
+
+def _measure_power_fall(series: DeviceSeries, spans: Spans, work: Interval) -> float | None:
+    """Return by which share a busy GPU drew less within some stretches than else; None where not known."""
+    if not series.is_recorded(POWER) or not series.is_recorded(UTILISATION):
+        return None
+    power = series.values(POWER)
+    busy = (series.values(UTILISATION) > ACTIVE.value) & ~np.isnan(power)
+    busy &= (series.times >= work.start) & (series.times <= work.end)
+    inside = intervals.overlap_seconds(series.start, series.end, spans) > 0
+    meanwhile, usual = power[busy & inside], power[busy & ~inside]
+    if min(len(meanwhile), len(usual)) < _FEWEST or usual.mean() <= 0:
+        return None
+    return 1 - float(meanwhile.mean() / usual.mean())
