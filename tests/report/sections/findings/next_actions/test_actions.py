@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from gpureport.analysis.results import Analysis
-from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, Severity
+from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, NotJudged, Severity
 from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.model.head import Action
@@ -155,3 +155,24 @@ def test_a_short_start_and_a_normal_limit_ask_for_nothing() -> None:
     """They are information alone."""
     start, limit = (_finding(kind, severity=Severity.INFO) for kind in ("startup_idle", "power_cap"))
     assert _single(start, limit) == ()
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, False), (2, True)])
+def test_repetitions_too_short_for_checks_are_compared_all_the_same(count: int, said: bool) -> None:  # noqa: FBT001 - a parameter
+    """So that to record for longer does not read as if the comparison were worth nothing."""
+    missing = tuple(
+        NotJudged(kind=kind, device=None, reason="too short", recording="", needed_seconds=600.0)
+        for kind in ("idle_gap", "io_bound", "cpu_bound", "mem_leak", "thermal_throttle")
+    )
+    runs = [
+        (recording, replace(analysis, not_judged=missing))
+        for recording, analysis in (
+            examples.pair(examples.run(f"{step}{place}", step=step, work=WORK))
+            for step in ("a", "b")
+            for place in range(count)
+        )
+    ]
+    (longer,) = [
+        action for action in _actions(*runs) if action.title.replace(display.GAP, " ") == "Record at least 10 min"
+    ]
+    assert ("Figures are compared all the same" in longer.text) is said
