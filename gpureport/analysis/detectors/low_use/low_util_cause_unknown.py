@@ -96,8 +96,8 @@ class LowUtilCauseUnknown(LowUseRule):
 
 def _describe_other_load(other: OtherLoad) -> str:
     return (
-        f"the CPU was {phrases.percent(other.cpu)} busy with other programs, the job itself kept {other.job:.2f} cores "
-        "busy, and the log doesn't show what the GPU waited for"
+        f"the CPU was {phrases.percent(other.cpu)} busy with other programs, the job itself hardly used it "
+        f"({other.job:.2f} cores), and the log doesn't show what the GPU waited for"
     )
 
 

@@ -53,7 +53,7 @@ def test_a_job_that_hardly_uses_the_cpu_is_not_proven_to_lack_it(cores: float | 
     assert found(analysis, "cpu_bound") + found(analysis, "underutilised") == []
     (finding,) = found(analysis, "low_util_cause_unknown")
     assert finding.cause == "not shown beside other programs"
-    assert "the CPU was 95% busy with other programs, the job itself kept 0.02 cores busy" in finding.summary
+    assert "the CPU was 95% busy with other programs, the job itself hardly used it (0.02 cores)" in finding.summary
     assert finding.recommendation.startswith("Try more loader workers first")
     assert [step.name for step in finding.steps][:2] == ["loader_workers", "prefetch"]
     assert "measure_alone" in [step.name for step in finding.steps]
