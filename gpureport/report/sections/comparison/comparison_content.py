@@ -208,7 +208,9 @@ def _notes(
     yield from details
     if not is_study:
         yield from change_notes.list_other_changes(comparison)
-    doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in link.doubts))
+    # that a step is too short is said above
+    unlike = (check.check for link in found for check in link.doubts if check.check != "observed_time")
+    doubts = list(dict.fromkeys(CHECKS[check] for check in unlike))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
     if lead.are_single_runs(comparison):

@@ -90,10 +90,10 @@ def test_a_single_row_has_no_history() -> None:
 
 def test_a_level_meanwhile_is_that_of_the_samples_in_the_stretch() -> None:
     """Every sample of the gap is 5%; what comes before and after does not raise it, however few buckets there are."""
-    util = builders.steps((95, 30), (5, 17), (95, 31))
+    util = builders.steps((95, 200), (5, 17), (95, 220))
     recording = builders.recording(util=util, every=0.6)
     run = ReportRun(label="run", step="run", recording=recording, analysis=analyze(recording))
-    history = build_finding_history(run, run.analysis.findings)
+    history = build_worst_history(run, run.analysis.findings)
     assert history is not None
     assert history.panels[0].note == "5% while idle"
 
