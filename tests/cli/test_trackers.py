@@ -282,9 +282,9 @@ def test_a_run_of_the_cpu_alone_is_no_step(gpureport: Program, tmp_path: Path) -
     """It would be the first one, which leaves the others without a comparison; alone with one other it stays."""
     cpu = {"cpu_utilization_percentage": 30.0}
     runs = [
-        Made(id=run_id(1), name="prepare", series=monitored(_TICKS, cpu), start=START - 1, end=START + 610_000),
+        Made(id=run_id(1), name="prepare", series=monitored(_TICKS, cpu), start=START - 20_000, end=START + 610_000),
         Made(id=run_id(2), name="slow", series=monitored(_TICKS), end=START + 610_000),
-        Made(id=run_id(3), name="fast", series=monitored(_TICKS), start=START + 1, end=START + 610_000),
+        Made(id=run_id(3), name="fast", series=monitored(_TICKS), start=START + 20_000, end=START + 610_000),
     ]
     source = f"mlflow:{database(tmp_path / 'three.db', runs)}"
     done = gpureport("compare", source, "--format", "json")

@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path, PurePath
 from traceback import walk_tb
 from typing import Any
@@ -48,6 +49,11 @@ _MISTAKES = (
     ValueError,
 )
 """What a template can raise."""
+
+_NAMED = 5
+"""Files of a folder that are named where none can be used."""
+_NEAR = 0.8
+"""Likeness of a name from which it is taken for a mistyped one."""
 
 _HINT = "mend it, or take it out of the folder to use the one shipped"
 
@@ -95,8 +101,14 @@ def check_theme(templates: Path) -> None:
     for name in logos:
         _find_file(templates, name)
     if not own and not logos and not _has_fonts(templates):
-        hint = f"use {', '.join((*names, *LOGOS))}"
-        raise RenderError(str(templates), "holds no template of a name that is used", hint)
+        found = sorted(path.name for path in templates.iterdir())
+        shown = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+        what = f"holds no template of a name that is used (found: {shown or 'nothing'})"
+        near = [match for name in found for match in get_close_matches(name.lower(), (*names, *LOGOS), 1, _NEAR)]
+        hint = (
+            f"did you mean {near[0]}?" if near else f"call a logo {' or '.join(LOGOS)}; the guide to themes names more"
+        )
+        raise RenderError(str(templates), what, hint)
     environment = make_environment(templates)
     environment.filters |= dict.fromkeys(FILTERS, str)
     for name in own:

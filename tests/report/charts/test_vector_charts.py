@@ -13,7 +13,7 @@ from gpureport.report.charts.vector.class_patterns import draw_swatch
 from gpureport.report.charts.vector.signal_panels import draw_signal_panels
 from gpureport.report.charts.vector.spent_bars import draw_spent_bars
 from gpureport.report.charts.vector.use_rows import draw_use_rows
-from gpureport.report.charts.vector.vector_elements import NARROW, TEXT, WIDE
+from gpureport.report.charts.vector.vector_elements import NARROW, TEXT, WIDE, HorizontalScale, draw_axis
 from gpureport.report.model.pictures import (
     ClassName,
     ClassStretch,
@@ -178,3 +178,13 @@ def test_a_bar_says_its_row() -> None:
     assert label is not None
     assert label.startswith("a <b> & c: 3.60 GPU-s per 1,000 images, 95% interval 2.90 to 9.00;")
     assert all(part.label in label for part in SPENT.bars[0].segments)
+
+
+def test_labels_of_an_axis_do_not_run_into_each_other() -> None:
+    """On paper every second is left out where all of them are too many, and none where they fit."""
+    ticks = [Tick(at=float(minute), text=f"{minute} min") for minute in range(0, 14, 2)]
+    drawn = {
+        width: draw_axis(ticks, HorizontalScale(start=0.0, end=12.5, width=width)) for width in (240.0, 520.0, None)
+    }
+    shown = {width: re.findall(r">(\d+) min</text>", figure) for width, figure in drawn.items()}
+    assert shown == {240.0: ["0", "4", "8", "12"], 520.0: [*"02468", "10", "12"], None: [*"02468", "10", "12"]}

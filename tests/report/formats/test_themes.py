@@ -100,7 +100,9 @@ def test_a_folder_is_checked_before_any_work(tmp_path: Path) -> None:
     """No folder, one that replaces nothing, a mistake of syntax, and bytes that are no text are found at once."""
     with pytest.raises(RenderError, match="no such folder"):
         themes.check_theme(tmp_path / "none")
-    with pytest.raises(RenderError, match=r"no template of a name that is used; use .*report\.css, report\.html"):
+    with pytest.raises(
+        RenderError, match=r"no template of a name that is used \(found: Report\.html\); did you mean report\.html\?"
+    ):
         themes.check_theme(theme(tmp_path / "other", Report_html="<p>"))
     with pytest.raises(RenderError, match=r"report\.html:2: "):
         themes.check_theme(theme(tmp_path / "syntax", report_html="\n{% for %}"))
@@ -166,13 +168,18 @@ def test_a_theme_of_a_logo_alone_is_one(report: Report, tmp_path: Path) -> None:
     page = html.render(report, folder)
     assert '<p><img src="data:image/svg+xml;base64,' in page
     assert "<b>gpureport</b>" not in page
+    # no sign parts the logo from the words after it
+    assert re.search(r'alt="Logo" height="24"> [^ ·<]', page)
     theme(folder, report_html="{% extends 'shipped/report.html' %}{% block brand %}Example Ltd{% endblock %}")
     assert "<p>Example Ltd" in html.render(report, folder)
 
 
 def test_a_theme_of_fonts_alone_is_one(tmp_path: Path) -> None:
     """A folder that brings a font for the PDF needs no template; one with neither is refused."""
-    with pytest.raises(RenderError, match="holds no template of a name that is used"):
+    with pytest.raises(RenderError, match=r"holds no template of a name that is used \(found: nothing\); call a lo"):
+        themes.check_theme(tmp_path)
+    (tmp_path / "acme.svg").write_bytes(b"")
+    with pytest.raises(RenderError, match=r"\(found: acme\.svg\); call a logo logo\.svg or logo\.png; the guide"):
         themes.check_theme(tmp_path)
     (tmp_path / "font.ttf").write_bytes(b"")
     themes.check_theme(tmp_path)

@@ -35,8 +35,9 @@ class Mlflow:
 
 
 def _listed(info: RunInfo) -> ListedRun:
+    started = None if info.started is None else info.started * 1000
     if info.fault is not None:
-        return ListedRun(id=info.id, name=info.id, status=info.status, started=info.started, fault=info.fault)
+        return ListedRun(id=info.id, name=info.id, status=info.status, started=started, fault=info.fault)
     found = parse_names(info.hardware)
     gpus = {(name.node, name.index) for name in found if name.index is not None}
     nodes = {name.node for name in found if name.node is not None}
@@ -49,6 +50,6 @@ def _listed(info: RunInfo) -> ListedRun:
         id=info.id,
         name=info.name,
         status=info.status,
-        started=None if info.started is None else info.started * 1000,
+        started=started,
         holds=", ".join(parts) or "no hardware series",
     )

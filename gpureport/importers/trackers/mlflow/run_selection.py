@@ -7,6 +7,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import Selection, SkippedRun
 from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+from gpureport.importers.trackers.start_order import sort_by_start
 
 _SHORTEST = 6
 _SHOWN = 5
@@ -50,8 +51,10 @@ def list_runs(store: RunStore, selection: Selection) -> list[RunInfo]:
 
 
 def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:
-    """Return runs in the order in which they started; last those of which that is not known."""
-    return sorted(runs, key=lambda run: (run.started is None, run.started or 0))
+    """Return runs in the order in which they started, at once by name; last those of which that is not known."""
+    return sort_by_start(
+        runs, start=lambda run: None if run.started is None else run.started * 1000, name=lambda run: run.name
+    )
 
 
 def _merge_groups(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:

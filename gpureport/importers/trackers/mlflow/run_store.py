@@ -27,7 +27,7 @@ class RunInfo:
         id: its id.
         name: its name; others may have the same.
         status: `RUNNING`, `SCHEDULED`, `FINISHED`, `FAILED` or `KILLED`.
-        started: when it started; None where not recorded.
+        started: when it started, in milliseconds; None where not recorded.
         ended: when it ended; None while it runs, and if its process was killed.
         experiment_id: id of its experiment.
         experiment: name of its experiment.

@@ -12,6 +12,7 @@ from gpureport.importers.trackers.neptune.local import client_folders, scale_dat
 from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunOutline
 from gpureport.importers.trackers.neptune_hardware import namespaces
 from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
+from gpureport.importers.trackers.start_order import sort_by_start
 from gpureport.regular_files import UnsafeFileError, walk_folder
 
 PREFIX = "neptune:"
@@ -111,13 +112,12 @@ def select_runs(
 
 
 def _sort_by_start(held: Iterable[NeptuneRun]) -> list[NeptuneRun]:
-    """Return runs by start; those without a known start come last."""
-
-    def started(each: NeptuneRun) -> tuple[bool, int]:
-        known = None if each.fault else each.outline().started
-        return known is None, known or 0
-
-    return sorted(held, key=started)
+    """Return runs by start, those that started at once by name; those without a known start come last."""
+    return sort_by_start(
+        held,
+        start=lambda each: None if each.fault else each.outline().started,
+        name=lambda each: each.outline().name,
+    )
 
 
 def list_skipped_runs(

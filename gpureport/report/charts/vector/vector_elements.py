@@ -8,6 +8,7 @@ on a wide page alone, `narrow-only` the shorter text in its place, which no one 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,6 +25,9 @@ TEXT = 11.0
 
 _LETTER = 0.68
 """Mean width of a bold letter, as a part of its size."""
+
+_REGULAR, _GAP = 0.56, 4.0
+"""Mean width of a regular letter, as a part of its size, and least points between two labels of an axis."""
 
 AXIS_HEIGHT = 16.0
 
@@ -106,7 +110,7 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
-    shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    shown = _thin_ticks([tick for tick in ticks if scale.start <= tick.at <= scale.end], scale)
     texts = "".join(
         f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}">'
         f"{escape(tick.text)}</text>"
@@ -115,6 +119,24 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
     body = f"<g {paint('fill', MUTED)}>{texts}</g>"
     return write_document([body], width=scale.width, height=AXIS_HEIGHT, label=label)
+
+
+def _thin_ticks(ticks: Sequence[Tick], scale: HorizontalScale) -> Sequence[Tick]:
+    """Return all ticks, or every second, third … on paper, where the labels of all would run into each other."""
+    if scale.width is None:
+        return ticks
+    strides = (ticks[::stride] for stride in range(1, len(ticks)))
+    return next((some for some in strides if not _run_together(some, scale)), ticks[:1])
+
+
+def _run_together(ticks: Sequence[Tick], scale: HorizontalScale) -> bool:
+    """Return whether the label of a tick reaches that of the next."""
+    ends = []
+    for tick in ticks:
+        width, at = len(tick.text) * TEXT * _REGULAR, scale.share(tick.at) * (scale.width or 0.0)
+        left = at - {"start": 0.0, "middle": width / 2, "end": width}[_choose_anchor(tick, scale)]
+        ends.append((left, left + width))
+    return any(left - right < _GAP for (_, right), (left, _) in pairwise(ends))
 
 
 def _choose_anchor(tick: Tick, scale: HorizontalScale) -> str:

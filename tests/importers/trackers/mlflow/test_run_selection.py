@@ -15,26 +15,29 @@ from tests.importers.trackers.mlflow.test_mapping import TICKS
 
 _HARDWARE = monitored(TICKS[:2])
 PARENT = run_id(10)
+APART = 10_000
+"""Milliseconds between the starts of two runs."""
+
 RUNS = [
     Made(id=run_id(1), name="baseline", series=_HARDWARE, start=START, params={"lr": "0.1"}, tags={"team": "vision"}),
     Made(
         id=run_id(2),
         name="amp",
         series=_HARDWARE | {"val/acc": [(START, 0.5, 0), (START + 1, 0.9, 1)]},
-        start=START + 1,
+        start=START + 1 * APART,
     ),
-    Made(id=run_id(3), name="twice", series=_HARDWARE, start=START + 2),
-    Made(id=run_id(4), name="twice", series=_HARDWARE, start=START + 3, status="FAILED", experiment="second"),
-    Made(id=run_id(5), name="still running", series=_HARDWARE, start=START + 4, status="RUNNING", end=None),
-    Made(id=run_id(6), name="no hardware", series={"loss": [(START, 1.0, 0)]}, start=START + 5),
-    Made(id=run_id(7), name="gone", series=_HARDWARE, start=START + 6, deleted=True),
-    Made(id=PARENT, name="sweep", series=_HARDWARE, start=START + 7),
-    Made(id=run_id(11), name="lr 1", series=_HARDWARE, start=START + 8, tags={"mlflow.parentRunId": PARENT}),
+    Made(id=run_id(3), name="twice", series=_HARDWARE, start=START + 2 * APART),
+    Made(id=run_id(4), name="twice", series=_HARDWARE, start=START + 3 * APART, status="FAILED", experiment="second"),
+    Made(id=run_id(5), name="still running", series=_HARDWARE, start=START + 4 * APART, status="RUNNING", end=None),
+    Made(id=run_id(6), name="no hardware", series={"loss": [(START, 1.0, 0)]}, start=START + 5 * APART),
+    Made(id=run_id(7), name="gone", series=_HARDWARE, start=START + 6 * APART, deleted=True),
+    Made(id=PARENT, name="sweep", series=_HARDWARE, start=START + 7 * APART),
+    Made(id=run_id(11), name="lr 1", series=_HARDWARE, start=START + 8 * APART, tags={"mlflow.parentRunId": PARENT}),
     Made(
         id=run_id(12),
         name="lr 2",
         series={"loss": [(START, 1.0, 0)]},
-        start=START + 9,
+        start=START + 9 * APART,
         tags={"mlflow.parentRunId": PARENT},
     ),
 ]
@@ -130,7 +133,7 @@ def test_an_experiment_narrows(meant: Meant) -> None:
         ('metrics."val/acc" <= 0.8', []),
         ("status = 'FAILED'", [4]),
         ("attributes.status = 'RUNNING'", [5]),
-        ("run_name = 'twice' and attributes.start_time < 1795221673411", [3]),
+        ("run_name = 'twice' and attributes.start_time < 1795221703408", [3]),
         (f"run_id = '{run_id(3)}' AND params.lr = '0.1'", []),
     ],
 )
@@ -190,5 +193,5 @@ def test_a_listing_shows_what_tells_runs_apart(meant: Meant, tmp_path: Path) -> 
         ("no hardware", "no hardware series"),
         ("still running", "1 GPU, host"),
     ]
-    assert listed[0].started == (START + 9) * 1000
+    assert listed[0].started == (START + 9 * APART) * 1000
     assert "gone" not in {run.name for run in listed}

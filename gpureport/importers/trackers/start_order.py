@@ -1,0 +1,48 @@
+"""Runs of a tracker in the order in which they started, so that a chain of steps goes forward."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+_AT_ONCE = 5_000_000
+"""Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
+_NUMBER = re.compile(r"([0-9]+)")
+
+Run = TypeVar("Run")
+
+
+def sort_by_start(runs: Iterable[Run], start: Callable[[Run], int | None], name: Callable[[Run], str]) -> list[Run]:
+    """Return runs by start; those that started at once by name, numbers as numbers; last those without a start.
+
+    Args:
+        runs: the runs.
+        start: returns when a run started, in microseconds; None where that is not known.
+        name: returns what a person calls a run.
+    """
+    dated: list[tuple[int, Run]] = []
+    undated: list[Run] = []
+    for run in runs:
+        begin = start(run)
+        if begin is None:
+            undated.append(run)
+        else:
+            dated.append((begin, run))
+    found: list[Run] = []
+    together: list[tuple[int, Run]] = []
+    for begin, run in sorted(dated, key=lambda each: each[0]):
+        if together and begin - together[0][0] > _AT_ONCE:
+            found += _sort_by_name(together, name)
+            together = []
+        together.append((begin, run))
+    return [*found, *_sort_by_name(together, name), *undated]
+
+
+def _sort_by_name(together: Iterable[tuple[int, Run]], name: Callable[[Run], str]) -> list[Run]:
+    """Return runs by name, those of one name by start."""
+    return [run for _, run in sorted(together, key=lambda each: _split_numbers(name(each[1])))]
+
+
+def _split_numbers(name: str) -> list[tuple[str, int]]:
+    """Return a name as what numbers in it sort by."""
+    parts = _NUMBER.split(name)
+    return [(text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)]
