@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from gpureport.json_text import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG = "gpu.csv"
@@ -72,7 +72,7 @@ def format_run_file(run: RecordedRun) -> str:
 def parse_run_file(text: str) -> RecordedRun | None:
     """Return what a `run.json` says; None when the text is none."""
     try:
-        content: Any = json.loads(text)
+        content = parse_json(text)
         if content["schema"] != SCHEMA:
             return None
         return RecordedRun(

@@ -1,5 +1,6 @@
 """Reads TOML that a person wrote by hand: settings, maps, steps. What no type holds or takes minutes is refused."""
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,8 @@ from gpureport.regular_files import UnsafeFileError, read_small_text
 _DEEPEST = 50
 """Tables and lists in each other: values are printed and compared, which Python does by recursion."""
 _MOST_KEY_WORK = 20_000_000
-"""Sum over the lines of their dots squared: so long does Python take to read dotted keys. A line of 4,000 paths
-passes."""
+"""Sum over the lines of their dots outside strings, squared: so long does Python take to read dotted keys."""
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
 """Beyond it lies what TOML does not know."""
 
@@ -56,7 +57,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises:
         ValueError: when it is no TOML, or holds what `read_toml` refuses. `RecursionError` when it is nested deeply.
     """
-    if sum(line.count(".") ** 2 for line in text.splitlines()) > _MOST_KEY_WORK:
+    if sum(line.count(".") ** 2 for line in _STRING.sub("", text).splitlines()) > _MOST_KEY_WORK:
         msg = "a key of too many parts"
         raise ValueError(msg)
     content = tomllib.loads(text)

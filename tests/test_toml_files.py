@@ -19,6 +19,7 @@ from gpureport.toml_files import read_toml
         ("a = " + "[" * 60_000, "recursion"),
         (".".join("a" * 60) + " = 1", "nested more than 50 deep"),
         (".".join("a" * 100_000) + " = 1", "a key of too many parts"),
+        (".".join(["'a'", '"\\""'] * 30_000) + " = 1", "a key of too many parts"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -32,6 +33,6 @@ def test_what_is_refused(tmp_path: Path, text: str, said: str) -> None:
 def test_what_is_read(tmp_path: Path) -> None:
     """The largest whole number of TOML, and a list of very many files in one line."""
     path = tmp_path / "a.toml"
-    files = [f"../runs/a{number}.csv" for number in range(1000)]
-    path.write_text(f"a = 9223372036854775807\nb = {files}\n")
-    assert read_toml(path, "correct it").content == {"a": 2**63 - 1, "b": files}
+    files = [f"../runs/a{number}.csv" for number in range(5000)]
+    path.write_text(f"a = 9223372036854775807\nb = {files}\nc = {files}\n")
+    assert read_toml(path, "correct it").content == {"a": 2**63 - 1, "b": files, "c": files}

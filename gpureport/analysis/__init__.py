@@ -15,7 +15,7 @@ from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
-from gpureport.analysis.job import jobs, observed_time
+from gpureport.analysis.job import jobs, observed_job, observed_time
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
@@ -68,6 +68,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         coverage_ratio=observed_time.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
+        observed_job=observed_job.find_observed_job(context.whole_log.hosts().values()),
         phases=split_phases(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(

@@ -289,6 +289,19 @@ class ClockEventTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedJob:
+    """When the processes of a job were seen, in microseconds.
+
+    Attributes:
+        started: the first sample with them, after one without; None where the log does not show the beginning.
+        ended: the last sample with them, before one without; None where the log does not show the end.
+    """
+
+    started: int | None = None
+    ended: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
     """Distances between samples too short for a log gap and too long for the samples to own all of it.
 
@@ -312,6 +325,7 @@ class Analysis:
         coverage_ratio: share of its time, over all GPUs, that samples own; None where that is not known.
         jobs: the jobs of the log, in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
+        observed_job: when the job's own processes were seen to begin and to end.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device, of GPUs over the time of the jobs.
         whole_statistics: the same over the whole recording, of the GPUs with time in which no job held them.
@@ -344,6 +358,7 @@ class Analysis:
     coverage_ratio: float | None = None
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)
+    observed_job: ObservedJob = field(default_factory=ObservedJob)
 
     @property
     def seconds(self) -> float:

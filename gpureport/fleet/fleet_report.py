@@ -267,7 +267,7 @@ class Overlap:
     """Two runs that used the same GPU at the same time, so that its time is counted twice.
 
     Attributes:
-        card: uuid of the GPU.
+        card: uuid of the GPU; its node and number there where no uuid was recorded.
         runs: the two runs.
         seconds: for how long.
     """
@@ -312,7 +312,7 @@ class FleetReport:
         ended: last sample of any run.
         is_zoned: whether every run names its time zone, so that times are UTC; else they are local times.
         use: all runs together.
-        gpus: how many different GPUs; cards without a uuid or a node count once a run.
+        gpus: how many different GPUs; None where one of several runs has neither a uuid nor a node.
         nodes: how many different nodes are named.
         energy_joules: energy of the GPUs that recorded it; None where none did.
         energy_gpu_seconds: GPU time of jobs that this energy is of.
@@ -330,7 +330,8 @@ class FleetReport:
         failed: runs that could not be summarised.
         without_gpu: runs that hold no GPU.
         overlaps: runs that overlap on one GPU, the longest first, at most twenty.
-        overlapping_gpu_seconds: GPU time of all runs that overlap, which is counted more than once.
+        overlapping_gpu_seconds: GPU time by which runs that overlap on one GPU exceed the time that passed.
+        copied_runs: runs that look like one read twice, each group in the order of time.
         unassessed: kinds that could not be judged, on most GPU time first.
     """
 
@@ -339,7 +340,7 @@ class FleetReport:
     ended: int | None
     is_zoned: bool
     use: TimeUse
-    gpus: int
+    gpus: int | None
     nodes: int
     energy_joules: float | None
     energy_gpu_seconds: float
@@ -358,4 +359,5 @@ class FleetReport:
     without_gpu: tuple[RunName, ...]
     overlaps: tuple[Overlap, ...]
     overlapping_gpu_seconds: float
+    copied_runs: tuple[tuple[RunName, ...], ...]
     unassessed: tuple[UnassessedCheck, ...]

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from gpureport.errors import SourceError
 from gpureport.places import Place, RemotePath, parse_place
 from gpureport.places.fetching import fetch
-from gpureport.publishing import folder_copy
-
-_MLFLOW = "mlflow:"
+from gpureport.publishing import folder_copy, mlflow_targets
 
 
 def check_folders(files: Sequence[Place], targets: Sequence[str]) -> None:
@@ -21,7 +19,10 @@ def check_folders(files: Sequence[Place], targets: Sequence[str]) -> None:
         SettingsError: when a target is a URL of an unknown scheme.
         SourceError: when a file is there already, another one would be lost, or a folder belongs to somebody else.
     """
-    folders = [parse_place(target) for target in targets if not target.startswith(_MLFLOW)]
+    folders = [parse_place(target) for target in targets if not mlflow_targets.is_mlflow_target(target)]
+    for folder in folders:
+        if not isinstance(folder, RemotePath):
+            mlflow_targets.refuse_artifact_folder(folder)
     folder_copy.check_copies(files, folders)
 
 
@@ -33,7 +34,8 @@ def publish(
     Args:
         files: the files; for `mlflow:STORE` the JSON of a comparison, whose figures its runs get, and what is to be an
             artifact of each of them.
-        target: a folder of this machine or of a bucket, `mlflow:STORE#RUN` or `mlflow:STORE`.
+        target: a folder of this machine or of a bucket, `mlflow:STORE#RUN` or `mlflow:STORE`; the path of
+            a database or a `mlruns` folder needs no `mlflow:`.
         skip_missing: whether runs of a comparison that the store lacks are left out.
         follow_artifact_uri: whether artifacts are put where a store of MLflow says that they lie, outside its own
             folder too.
@@ -47,7 +49,7 @@ def publish(
     for file in copies:
         if not file.is_file():
             raise SourceError(str(file), "no such file", "write a report first: gpureport report RUN -o report.html")
-    if target.startswith(_MLFLOW):
+    if mlflow_targets.is_mlflow_target(target):
         from gpureport.publishing import mlflow_runs  # noqa: PLC0415 - loads numpy and pyarrow
 
         return mlflow_runs.publish_to_mlflow(
@@ -57,7 +59,7 @@ def publish(
         from gpureport.importers import names_run  # noqa: PLC0415 - as above
 
         if names_run(target):
-            raise SourceError(target, "a run of a store, and no folder", f"give mlflow:{target} for a run of MLflow")
+            raise SourceError(target, "a run of Neptune, which takes no reports", "give a folder, or mlflow:STORE#RUN")
     check_folders(files, [target])
     folder = parse_place(target)
     return [folder_copy.copy_to_folder(file, folder) for file in copies]

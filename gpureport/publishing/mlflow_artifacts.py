@@ -19,7 +19,7 @@ _SERVED = "mlflow-artifacts"
 
 
 def put_artifact(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False) -> str:
-    """Put a file among the artifacts of a run; return where it is then.
+    """Put a file among the artifacts of a run; return where it is then, and where MLflow looks if that is elsewhere.
 
     A database and a file store stay as they are: the file is copied to where their artifacts lie. Whoever wrote the
     store chose that folder, so that one outside the store is written to only when a person says so.
@@ -38,13 +38,21 @@ def put_artifact(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_u
         root = store.path.resolve().parent if isinstance(store, SqliteStore) else store.root.resolve()
         if not follow_artifact_uri and not folder.resolve().is_relative_to(root):
             raise _build_outside_error(store.where, folder)
-        return folder_copy.copy_to_folder(file, folder)
+        return folder_copy.copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
     return _send_to_server(store, run, file, follow_artifact_uri=follow_artifact_uri)
 
 
 def _build_outside_error(where: str, folder: Path) -> SourceError:
     what = f"it keeps artifacts outside its own folder, in {folder.parent}"
     return SourceError(where, what, "add --follow-artifact-uri if you trust it to name that folder")
+
+
+def _explain_moved(run: RunInfo, folder: Path) -> str:
+    """Return where MLflow looks for the artifacts of a run of a store that was moved; empty where it looks here."""
+    stated = parse_folder_uri(run.artifact_uri)
+    if stated is None or stated.resolve() == folder.resolve():
+        return ""
+    return f"; MLflow looks in {stated}, which is not on this machine: copy it there"
 
 
 def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.comparison.steps.step_figures import TRAINING_RATE
+from gpureport.comparison.steps.steps import Verdict
 from gpureport.errors import SourceError
 from gpureport.report.formats.json.comparison_json import SCHEMA
 
@@ -129,12 +130,12 @@ def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str)
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change in per cent, of a share in points, with its interval; empty where it is not known.
+    """Return a change in per cent, of a share in points, with its interval; empty without one, or enough data for it.
 
     The text has no character outside ASCII, which not every database of a tracker can hold.
     """
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
-    if difference is None or (not share and not before):
+    if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
     whole = 1 if share else before
     amounts = [f"{amount / whole * 100:+.0f}" for amount in (difference, *(delta["interval"] or ()))]

@@ -155,8 +155,10 @@ def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, t
     judged = gpureport("analyze", str(source))
     assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
     listing = gpureport("ingest", "--list", str(source))
-    assert (listing.code, len(listing.out.splitlines())) == (0, 3)
-    assert "  cannot be read  not recorded  does not say that it is of run" in listing.out
+    assert (listing.code, len(listing.out.splitlines())) == (3, 3)
+    (broken,) = [line for line in listing.out.splitlines() if "  cannot be read  not recorded  " in line]
+    assert "meta.yaml: does not say that it is of run" in broken
+    assert broken.endswith("; restore it, or move its folder out of the store")
     alone = gpureport("ingest", f"mlflow:{source}#{run_id(2)}")
     assert (alone.code, alone.err.count("\n")) == (3, 1)
 

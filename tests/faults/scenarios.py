@@ -24,13 +24,15 @@ class Scenario:
         name: as tables name it.
         arguments: the command line.
         prepare: commands that make what it begins with.
-        clears: the command that clears away what was left half done a day ago; None where it stays, by a hidden name.
+        clears: the command that clears away what was left half done a day ago; None where its next run does.
+        points: how many faults are tried, fewer where the command takes long.
     """
 
     name: str
     arguments: Sequence[str]
     prepare: Sequence[Sequence[str]] = ()
     clears: Sequence[str] | None = None
+    points: int = 24
 
 
 def write_logs(place: Path) -> None:
@@ -84,7 +86,9 @@ SCENARIOS = (
         prepare=(OLD,),
         clears=_CLEAN,
     ),
-    Scenario(name="ingest, two logs", arguments=("ingest", "new.csv", "third.csv"), prepare=(OLD,), clears=_CLEAN),
+    Scenario(
+        name="ingest, two logs", arguments=("ingest", "new.csv", "third.csv"), prepare=(OLD,), clears=_CLEAN, points=16
+    ),
     Scenario(name="label", arguments=("runs", "step", "old", "b"), prepare=(OLD,), clears=_CLEAN),
     Scenario(name="runs rm", arguments=("runs", "rm", "old"), prepare=(OLD, _STORE), clears=_CLEAN),
     Scenario(name="runs export", arguments=("runs", "export", "old", "-o", "out.parquet"), prepare=(OLD,)),
@@ -96,43 +100,45 @@ SCENARIOS = (
         clears=_SET,
     ),
     Scenario(name="baseline rm", arguments=("baseline", "rm", "main"), prepare=(OLD, _SET), clears=_SET),
-    Scenario(name="nightly, first", arguments=_NIGHT_1, clears=_NIGHT_3),
+    Scenario(name="nightly, first", arguments=_NIGHT_1, clears=_NIGHT_3, points=3),
     Scenario(
         name="nightly, second",
         arguments=_NIGHT_2,
         prepare=(_NIGHT_1, _SET),
         clears=_NIGHT_3,
+        points=3,
     ),
-    Scenario(name="report, seven formats", arguments=_REPORT),
-    Scenario(name="report, replaced", arguments=("report", "new.csv", *_REPORT[2:]), prepare=(_REPORT,)),
-    Scenario(name="report, PDF and PNG", arguments=("report", "old.csv", "-o", "r.pdf", "-o", "r.png")),
-    Scenario(name="check", arguments=("check", "old.csv", *_NIGHT[2:])),
+    Scenario(name="report, seven formats", arguments=_REPORT, points=4),
+    Scenario(name="report, replaced", arguments=("report", "new.csv", *_REPORT[2:]), prepare=(_REPORT,), points=3),
+    Scenario(name="report, PDF and PNG", arguments=("report", "old.csv", "-o", "r.pdf", "-o", "r.png"), points=3),
+    Scenario(name="check", arguments=("check", "old.csv", *_NIGHT[2:]), points=12),
     Scenario(name="publish, folder", arguments=("publish", "new.csv", "old.csv", "--to", "public"), prepare=(OLD,)),
     Scenario(name="publish, artifact", arguments=("publish", "old.csv", "--to", _COMPARED[0])),
-    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns")),
+    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns"), points=10),
 )
 READERS = (
     Scenario(name="ingest, log", arguments=("ingest", "new.csv"), prepare=(OLD,)),
     Scenario(name="ingest, gzip", arguments=("ingest", "packed.csv.gz"), prepare=(OLD,)),
     Scenario(name="ingest, zstd", arguments=("ingest", "packed.csv.zst"), prepare=(OLD,)),
-    Scenario(name="ingest, recording", arguments=("ingest", "recorded"), prepare=(OLD,)),
+    Scenario(name="ingest, recording", arguments=("ingest", "recorded"), prepare=(OLD,), points=12),
     Scenario(name="ingest, MLflow folder", arguments=("ingest", _COMPARED[0]), prepare=(OLD,)),
     Scenario(name="ingest, MLflow database", arguments=("ingest", f"mlflow:mlflow.db#{run_id(1)}"), prepare=(OLD,)),
     Scenario(name="ingest, known run", arguments=("ingest", "old.csv", "--tag", "seen=yes"), prepare=(OLD,)),
     Scenario(name="ingest, replaced run", arguments=("ingest", "old.csv", "--force", "--step", "b"), prepare=(OLD,)),
     Scenario(name="label", arguments=("runs", "step", "old", "b"), prepare=(OLD,)),
     Scenario(name="runs list", arguments=("runs", "list"), prepare=(OLD, _STORE)),
-    Scenario(name="analyze, stored run", arguments=("analyze", "old", "--format", "json"), prepare=(OLD,)),
-    Scenario(name="compare, stored runs", arguments=("compare", "old", "third"), prepare=(OLD, _STORE)),
+    Scenario(name="analyze, stored run", arguments=("analyze", "old", "--format", "json"), prepare=(OLD,), points=10),
+    Scenario(name="compare, stored runs", arguments=("compare", "old", "third"), prepare=(OLD, _STORE), points=6),
     Scenario(name="baseline set", arguments=_SET, prepare=(OLD,)),
     Scenario(
         name="check, baseline",
         arguments=("check", "third.csv", "--baseline", "main", "--fail-on", "no new problem"),
         prepare=(OLD, _SET),
+        points=6,
     ),
-    Scenario(name="fleet", arguments=("fleet",), prepare=(OLD, _STORE, ("fleet",), ("ingest", "new.csv"))),
-    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns")),
-    Scenario(name="nightly, second", arguments=_NIGHT_2, prepare=(_NIGHT_1, _SET)),
+    Scenario(name="fleet", arguments=("fleet",), prepare=(OLD, _STORE, ("fleet",), ("ingest", "new.csv")), points=3),
+    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns"), points=10),
+    Scenario(name="nightly, second", arguments=_NIGHT_2, prepare=(_NIGHT_1, _SET), points=4),
 )
 """Commands that read what may not be read whole."""
 COMPARE = ("compare", *_COMPARED, "--format", "json")

@@ -18,6 +18,8 @@ from tests.importers.trackers.mlflow.servers import Reply, answering
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, read
 from tests.importers.trackers.mlflow.test_safety import state
+from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune.schedule import Schedule
 
 EXPERIMENT = "mlruns/900000000000000000"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(TICKS))
@@ -56,7 +58,7 @@ def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Pat
     before = state(source.parent)
     (where,) = publish([report], f"mlflow:{source}#baseline")
     target = source.parent / "mlruns" / "1" / RUN.id / "artifacts" / "gpureport" / "report.html"
-    assert Path(where) == target
+    assert Path(where.partition(";")[0]) == target
     assert target.read_bytes() == report.read_bytes()
     assert {path: each for path, each in state(source.parent).items() if path in before} == before
     # a report is no log
@@ -66,19 +68,43 @@ def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Pat
 def test_a_file_store_gets_a_report(report: Path, tmp_path: Path) -> None:
     """Beside the run's metrics."""
     source = folder(tmp_path / "mlruns", [RUN])
-    where = Path(*publish([report], f"mlflow:{source}#{RUN.id}"))
+    where = Path(publish([report], f"mlflow:{source}#{RUN.id}")[0].partition(";")[0])
     assert where.relative_to(source).parts[1:] == (RUN.id, "artifacts", "gpureport", "report.html")
     assert where.read_bytes() == report.read_bytes()
 
 
-def test_a_run_of_a_store_is_no_folder(report: Path, tmp_path: Path) -> None:
-    """Without `mlflow:` before it no folder is made that is called after a run; one with such a sign in its name is."""
-    made = folder(tmp_path / "mlruns", [RUN])
-    with pytest.raises(SourceError, match="a run of a store") as raised:
-        publish([report], f"{made}#{RUN.id}")
-    assert raised.value.hint.startswith(f"give mlflow:{made}#{RUN.id}")
+def test_the_path_of_a_store_needs_no_prefix(report: Path, tmp_path: Path, gpureport: Program) -> None:
+    """A database and a `mlruns` folder are stores of MLflow in a target as in a source, with a run or without."""
+    (tmp_path / "store").mkdir()
+    for store in (folder(tmp_path / "mlruns", [RUN]), database(tmp_path / "store/mlflow.db", [RUN])):
+        (where,) = publish([report], f"{store}#{RUN.id}")
+        assert [where] == publish([report], f"mlflow:{store}#{RUN.id}")
+        assert Path(where.partition(";")[0]).parts[-3:] == ("artifacts", "gpureport", "report.html")
+        before = state(tmp_path)
+        done = gpureport("publish", str(report), "--to", str(store))
+        assert (done.code, done.err.count("\n")) == (3, 1)
+        assert f"{store}: it names no run; give mlflow:STORE#RUN" in done.err
+        assert state(tmp_path) == before
     assert sorted(path.name for path in tmp_path.iterdir() if "#" in path.name) == []
     assert publish([report], str(tmp_path / "c#"))[0].startswith(str(tmp_path / "c#"))
+
+
+def test_a_run_of_neptune_is_no_folder(report: Path, tmp_path: Path) -> None:
+    """No folder is made that is called after one."""
+    dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
+    with pytest.raises(SourceError, match="a run of Neptune, which takes no reports; give a folder, or mlflow:STORE#"):
+        publish([report], f"{tmp_path}/data#OPT-1")
+    assert sorted(path.name for path in tmp_path.iterdir() if "#" in path.name) == []
+
+
+def test_the_folder_of_artifacts_is_no_folder_for_reports(report: Path, tmp_path: Path) -> None:
+    """Beside a database MLflow keeps artifacts in `mlruns`, which is no store by itself."""
+    source = database(tmp_path / "mlflow.db", [RUN])
+    publish([report], f"mlflow:{source}#baseline")
+    before = state(tmp_path)
+    with pytest.raises(SourceError, match="mlruns: MLflow keeps the artifacts of its runs in it; give the database"):
+        publish([report], str(tmp_path / "mlruns"))
+    assert state(tmp_path) == before
 
 
 def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
@@ -135,6 +161,19 @@ def test_artifacts_that_lie_elsewhere_need_the_server(report: Path, tmp_path: Pa
     put_artifacts(source, "s3://bucket/1")
     with pytest.raises(SourceError, match="the artifacts of its runs lie in s3; give the URL of its server"):
         publish([report], f"mlflow:{source}#baseline")
+
+
+def test_a_store_that_was_moved_says_where_mlflow_looks(report: Path, tmp_path: Path, gpureport: Program) -> None:
+    """The report lies beside the store, where it can be written; MLflow lists what is where the store says."""
+    source = database(tmp_path / "mlflow.db", [RUN])
+    put_artifacts(source, "/srv/absent/mlruns/1/run/artifacts")
+    done = gpureport("publish", str(report), "--to", f"{source}#baseline")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.err.endswith(
+        "/artifacts/gpureport/report.html; MLflow looks in /srv/absent/mlruns/1/run/artifacts, which is not on this "
+        "machine: copy it there\n"
+    )
+    assert (tmp_path / "mlruns/1" / RUN.id / "artifacts/gpureport/report.html").is_file()
 
 
 def put_artifacts(source: Path, uri: str | Path) -> None:

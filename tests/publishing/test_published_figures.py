@@ -77,12 +77,22 @@ def test_a_run_is_found_by_the_id_its_tracker_gave_it(tmp_path: Path) -> None:
         ({"before": 0.0}, None),
         ({"before": None, "difference": None, "interval": None}, None),
         ({"device": "gpu:0"}, None),
+        ({"interval": None, "verdict": "not enough data"}, None),
     ],
 )
 def test_a_change_is_said_in_per_cent_or_points(tmp_path: Path, more: dict[str, Any], expected: str | None) -> None:
     """Of one GPU alone, or without a value before, there is none."""
     path = written(tmp_path, [step("a", "one"), step("b", "two")], [delta("a", "b", **more)])
     assert read_run_figures(path)[1].tags.get("change") == expected
+
+
+def test_not_enough_data_is_a_verdict_without_a_change(tmp_path: Path) -> None:
+    """A table of runs that sorts by the change would rank what nothing is known of."""
+    path = written(
+        tmp_path, [step("a", "one"), step("b", "two")], [delta("a", "b", interval=None, verdict="not enough data")]
+    )
+    tags = read_run_figures(path)[1].tags
+    assert (tags["verdict"], "change" in tags, "change_since_first" in tags) == ("not enough data", False, False)
 
 
 def test_training_alone_has_a_verdict_of_its_own(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from math import isfinite
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
+from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
-from gpureport.analysis.signals import core_count
+from gpureport.analysis.signals import core_count, job_load
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording
@@ -43,6 +44,9 @@ _UNSURE = "memory stayed at one level from the first row on: it may have been re
 _MOMENT = "less than a minute was recorded: memory may have been reserved, not used"
 _SHORTEST = 60.0
 """Seconds from which memory shows whether it keeps one level."""
+_UNCLEAR = ("low_util_cause_unknown", job_load.BESIDE_OTHERS)
+_BESIDE_OTHERS = "other programs filled the CPU and the job hardly used it"
+_ALONE = "some minutes of the job without other programs"
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 
 
@@ -54,6 +58,7 @@ class _Run:
     facts: RunFacts
     metrics: frozenset[str]
     found: frozenset[str]
+    causes: frozenset[tuple[str, str | None]]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
 
@@ -73,6 +78,7 @@ def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answere
         facts=facts,
         metrics=frozenset(summary.metric for one in statistics for summary in one.metrics),
         found=frozenset(finding.kind for finding in findings),
+        causes=frozenset((finding.kind, finding.cause) for finding in findings),
         unjudged=tuple(not_judged),
         judged=frozenset(kinds) - missing,
     )
@@ -164,6 +170,9 @@ def _input(run: _Run) -> ChecklistEntry:
     if waits:
         reason = f"GPUs waited for input ({', '.join(waits)}): see what these findings advise"
         return _entry(INPUT, Practice.WORTH_TRYING, reason)
+    if _UNCLEAR in run.causes:
+        reason = f"{_BESIDE_OTHERS}, so whether GPUs waited for input is not shown"
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, _ALONE)
     missing = [entry for entry in run.unjudged if entry.kind in WAITS]
     if missing or not run.judged & set(WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
@@ -191,10 +200,11 @@ def _cores(run: _Run) -> ChecklistEntry:
     known = count.words
     if (workers := run.facts.setup.workers) is not None and isfinite(workers.value):
         known = f"{known} and {phrases.count_of(round(workers.value), 'loader worker')} a process"
+    if _UNCLEAR in run.causes:
+        reason = f"{known}; {_BESIDE_OTHERS}, so whether it lacks cores is not shown"
+        return _entry(BALANCE, Practice.CANNOT_JUDGE, reason, _ALONE)
     if waits:
-        some_left = "workers_headroom" in run.found
-        verdict = "some are left for more loader workers" if some_left else "too few for what the loader does"
-        return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {verdict}")
+        return _entry(BALANCE, Practice.WORTH_TRYING, f"{known}, and {waits}: {_judge_full_cores(run)}")
     if "cpu_bound_single" in run.found:
         reason = f"{known}, of which one was full while GPUs waited (cpu_bound_single): spread its work over the others"
         return _entry(BALANCE, Practice.WORTH_TRYING, reason)
@@ -203,6 +213,13 @@ def _cores(run: _Run) -> ChecklistEntry:
     if "underutilised" in run.found:
         reason += ": GPUs worked little for another reason (underutilised)"
     return _entry(BALANCE, Practice.DONE, reason)
+
+
+def _judge_full_cores(run: _Run) -> str:
+    if ("cpu_bound", OTHER_LOAD) in run.causes:
+        return "other programs held most of them"
+    some_left = "workers_headroom" in run.found
+    return "some are left for more loader workers" if some_left else "too few for what the loader does"
 
 
 def _framework(run: _Run) -> ChecklistEntry:

@@ -13,6 +13,8 @@ _PAIR = 2
 
 
 def _cores(facts: RunFacts) -> bool | None:
+    if facts.job_hardly_uses_cpu:
+        return True
     return None if facts.cpu_used is None else facts.cpu_used < _FULL_CPU
 
 
@@ -66,7 +68,7 @@ def _from_scratch(facts: RunFacts) -> bool | None:
     return None if facts.setup.pretrained is None else not facts.setup.pretrained.value
 
 
-CORES_FREE = Condition(words="CPU cores are free (median use below 90%)", holds=_cores)
+CORES_FREE = Condition(words="CPU cores are free (median use below 90%), or the job hardly uses the CPU", holds=_cores)
 CPU_BUSY = Condition(words="the CPU is busy (median use of 75% or more)", holds=_busy_cpu)
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90%)", holds=_host_memory)
 HAS_WORKERS = Condition(words="the loader has workers", holds=_some_workers)

@@ -78,6 +78,16 @@ STEPS = (
         source=references.LINUX_MANUAL,
     ),
     Step(
+        name="measure_alone",
+        title="Measure without other programs",
+        do="Run the job for some minutes while nothing else keeps the CPU busy (find what does with top), and compare "
+        "both runs.",
+        when="Other programs fill the CPU while the job itself hardly uses it.",
+        risk="Other people's work has to wait that long.",
+        check="If the GPU is as little used without them, the CPU was not the cause.",
+        source=references.LINUX_MANUAL,
+    ),
+    Step(
         name="reseat_card",
         title="Reseat the card",
         do="Compare nvidia-smi -q -d PCIE with the slot's width, reseat card and riser, and look at the BIOS setting "

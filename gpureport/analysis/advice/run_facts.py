@@ -9,7 +9,7 @@ from gpureport.analysis.job import job_params, precision_params
 from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
-from gpureport.analysis.signals import core_count
+from gpureport.analysis.signals import core_count, job_load
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import Run
@@ -46,6 +46,7 @@ class RunFacts:
         reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
         full_links: GPUs of which it is known that theirs does not.
         link_reduced: the same of the GPUs of one finding.
+        job_hardly_uses_cpu: whether a finding says that other programs fill the CPU and the job hardly uses it.
         power_limit_reached: whether a GPU with a lowered power limit comes near it.
     """
 
@@ -65,6 +66,7 @@ class RunFacts:
     full_links: frozenset[str] = frozenset()
     link_reduced: bool | None = None
     power_limit_reached: bool | None = None
+    job_hardly_uses_cpu: bool = False
 
 
 def gather_facts(
@@ -151,7 +153,10 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     Only findings that compare the CPU with the GPU measure both.
     """
     known = replace(
-        known, link_reduced=_has_reduced_link(known, finding), power_limit_reached=_reaches_power_limit(finding)
+        known,
+        link_reduced=_has_reduced_link(known, finding),
+        power_limit_reached=_reaches_power_limit(finding),
+        job_hardly_uses_cpu=finding.cause == job_load.BESIDE_OTHERS,
     )
     if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
         return known

@@ -4,7 +4,8 @@ Each moment falls into the first of these that applies: no samples (or none with
 follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
 tail, as far as utilisation was at most 12%; an episode of waiting for input; an idle gap; an episode of high
 utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
-utilisation of at most 5% outside the job, which is idle as the gap is; any other. Of waiting for input the share
+utilisation of at most 5% outside the job, which is idle as the gap is, or start-up and tail where the log shows that
+the job began and ended in it; any other. Of waiting for input the share
 in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
 of a single sample: fine samples show a pause of a tenth of a second as one at 0%, coarse ones as one at 90%.
 Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
@@ -17,6 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis.engine.gpu_time_ledger import Ledger
+from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rules import phrases
@@ -91,6 +93,8 @@ def fill_ledger(
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = series.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
+    for name, when in _find_observed_edges(context):
+        ledger.take(name, intervals.intersection(still, when))
     ledger.take("idle", still, OUTSIDE)
     unused, rows = 1 - used, (start, end)
     for kind, when in waits:
@@ -153,6 +157,20 @@ def _take_startup_and_tail(ledger: Ledger, findings: Sequence[Finding], device: 
     at_work = [found for found in findings if found.cause != NO_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
         ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
+
+
+def _find_observed_edges(context: Context) -> Iterator[tuple[str, Spans]]:
+    """Yield the time before the first and after the last work, where the log shows the job's beginning and end.
+
+    Without them the log may hold a part of the job, and what lies there is idle for an unknown reason.
+    """
+    if context.window is None:
+        return
+    job, whole, window = find_observed_job(context.whole_log.hosts().values()), context.whole, context.window
+    if job.started is not None:
+        yield "startup", intervals.to_spans([Interval(whole.start, window.start)])
+    if job.ended is not None:
+        yield "tail", intervals.to_spans([Interval(window.end, whole.end)])
 
 
 def _list_gaps_by_cause(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:

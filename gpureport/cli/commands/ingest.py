@@ -36,9 +36,10 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     if options.anonymise:
         raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
     if listing:
-        for line in source_readings.list_tracked_runs(source, options):
+        lines, unreadable = source_readings.list_tracked_runs(source, options)
+        for line in lines:
             click.echo(make_printable(line))
-        return 0
+        return _SOURCE if unreadable else 0
     store, failures = source_names.find_store(options), list[str]()
     waiting = deque(source_readings.find_readings(source, options))
     while waiting:

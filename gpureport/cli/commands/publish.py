@@ -35,6 +35,8 @@ def publish(
 
     Example: gpureport publish report.html --to mlflow:mlruns#RUN
 
+    The path of a database or a mlruns folder needs no mlflow: before it.
+
     A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
 
     A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics, and

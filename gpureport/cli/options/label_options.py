@@ -23,7 +23,7 @@ LABEL_OPTIONS = (
         "--work",
         type=Amount(),
         multiple=True,
-        help="Work that each run did in all, such as 12000:steps (repeatable: one for each source, in order).",
+        help="Work that each run did while recorded, such as 12000:steps (repeatable: one for each source, in order).",
     ),
     click.option("--name", multiple=True, callback=refuse_repetition, help="Name of the run."),
     click.option(

@@ -11,6 +11,7 @@ from gpureport.cli.messages.progress import show_stage
 from gpureport.cli.messages.styled_text import print_error
 from gpureport.cli.messages.verbosity import current_session, print_note
 from gpureport.cli.results import report_output
+from gpureport.cli.sources.skipped_sources import list_names
 
 if TYPE_CHECKING:
     from gpureport.fleet.fleet_report import FleetReport
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _SOURCE = 3
 """Exit code when no run could be read and analysed."""
 _MOST_NAMED = 20
-"""Failed runs that are named on standard error; the report names all."""
+"""Reasons of failed runs that are named on standard error; the report names all."""
 
 
 def check_fleet_options(outputs: "Sequence[Place]", templates: Path | None, *, full: bool, opened: bool) -> None:
@@ -90,8 +91,13 @@ def report_failed_runs(report: "FleetReport", traces: Sequence[tuple[str, str]])
     session.failed = session.failed or bool(traces)
     for name, trace in traces if session.debug else ():
         click.echo(f"{name}:\n{trace}", err=True, nl=False)
-    for failed in report.failed[:_MOST_NAMED]:
-        print_error(f"left out: {failed.run.name}: {failed.error}")
-    if len(report.failed) > _MOST_NAMED:
-        print_error(f"left out: {len(report.failed) - _MOST_NAMED:,} more; --format json names all")
+    names: dict[str, list[str]] = {}
+    for failed in report.failed:
+        names.setdefault(failed.error, []).append(failed.run.name)
+    shown = list(names.items())[:_MOST_NAMED]
+    for error, runs in shown:
+        count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
+        print_error(f"left out: {count}{list_names(runs)}: {error}")
+    if more := len(report.failed) - sum(len(runs) for _, runs in shown):
+        print_error(f"left out: {more:,} more; --format json names all")
     return _SOURCE if report.failed and not report.use.runs and not report.without_gpu else 0

@@ -130,8 +130,8 @@ def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions
     return readings
 
 
-def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[str]:
-    """Return a line for each run that trackers hold.
+def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple[list[str], int]:
+    """Return a line for each run that trackers hold, and how many of them cannot be read.
 
     Raises:
         SourceError: when a source is no tracker, or cannot be read.
@@ -139,7 +139,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
     from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
-    lines = []
+    lines, unreadable = [], 0
     for source in fetched_sources.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
@@ -147,8 +147,10 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
         for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
             started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"
-            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
-    return lines
+            holds = run.holds if run.fault is None else str(run.fault)
+            unreadable += run.fault is not None
+            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {holds}".rstrip())
+    return lines, unreadable
 
 
 def check_single_name(options: "SourceOptions", runs: int) -> None:

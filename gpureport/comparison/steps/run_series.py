@@ -41,7 +41,7 @@ class RunSeries:
         width: seconds of a bin.
         interval: seconds between the samples it was made from.
         columns: a mean over GPUs of each recorded metric, the share of idle GPUs among them.
-        job: first and past-the-end bin of the job, from the first work to the last, or to the end where that is near.
+        job: first and past-the-end bin of the job, from the first work to the last, or to its end where that is near.
         places: the bins in time; those of the run before it was thinned.
     """
 
@@ -183,7 +183,7 @@ def _idle_of(places: Grid, cells: DeviceSeries) -> FloatArray:
 
 
 def _job(analysis: Analysis, places: Grid) -> tuple[int, int]:
-    """Return the bins from the first work to the last, all of them where no work was seen."""
+    """Return the bins from the first work to the last, or to the job's end where that is near; all without work."""
     window = next((phase.interval for phase in analysis.phases if phase.kind == "steady"), None)
     if window is None:
         return 0, places.count
@@ -191,6 +191,10 @@ def _job(analysis: Analysis, places: Grid) -> tuple[int, int]:
     if window.start - analysis.run.started < places.width * 1e6:
         # the bins begin before the first sample, by what that sample stands for
         first = 0
-    if (places.count - stop) * places.width < _TAIL_SECONDS:
-        stop = places.count
+    end = places.count
+    if (ended := analysis.observed_job.ended) is not None:
+        # after the last sample in which the job was seen it may have ended
+        end = max(stop, int(places.find_bins(np.array([ended], dtype=np.int64))[0]))
+    if (end - stop) * places.width < _TAIL_SECONDS:
+        stop = end
     return max(first, 0), min(max(stop, 0), places.count)

@@ -14,7 +14,7 @@ from gpureport.analysis.series.device_series import DeviceSeries, build_device_s
 from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.run_series import RunSeries, run_series
-from gpureport.comparison.steps.throughput import Throughput, throughput
+from gpureport.comparison.steps.throughput import Throughput, name_counted_unit, throughput
 from gpureport.comparison.training.training_curves import TrainingCurve, build_training_curves
 from gpureport.recording import Device, Recording, Work
 from gpureport.training_names import normalise_work_unit
@@ -160,7 +160,7 @@ def count_work(recording: Recording, analysis: Analysis, key: str | None = None)
     speed = throughput(recording.training, key, _last_sample_before_work(recording, analysis))
     amount = speed.work.within(run.started, run.ended) if speed is not None and run.work is None else 0.0
     if speed is not None and amount > 0:
-        analysis = replace(analysis, run=replace(run, work=Work(amount=amount, unit=speed.unit)))
+        analysis = replace(analysis, run=replace(run, work=Work(amount=amount, unit=name_counted_unit(speed))))
     return SampledRun(analysis=analysis, throughput=speed)
 
 

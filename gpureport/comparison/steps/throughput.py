@@ -38,6 +38,12 @@ _SECONDS_EACH = {
     for unit, names in _UNITS.items()
 }
 _THROUGHPUT = re.compile(r"(?:^|[^a-z])throughput(?:$|[^a-z])")
+_WORDS = {
+    "images": re.compile(r"images?|imgs?"),
+    "examples": re.compile(r"examples?"),
+    "sequences": re.compile(r"sequences?|seqs?"),
+}
+"""What samples are called in the name of a metric; anything else is plainly samples."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FEWEST = 3
 """Points below which throughput is not estimated."""
@@ -92,6 +98,15 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
             if pattern.search(plain):
                 return unit, each
     return ("samples", False) if _THROUGHPUT.search(plain) else None
+
+
+def name_counted_unit(speed: Throughput) -> str:
+    """Return what the name of a metric calls the work that it counts: `images` of `images_per_s`, else its unit."""
+    if speed.unit != "samples":
+        return speed.unit
+    plain = _CAMEL.sub("_", speed.name).lower()
+    words = set(re.findall(r"[a-z]+", plain))
+    return next((unit for unit, known in _WORDS.items() if any(map(known.fullmatch, words))), speed.unit)
 
 
 def throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:

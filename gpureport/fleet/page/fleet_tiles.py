@@ -26,13 +26,14 @@ def _lost(report: FleetReport, amounts: Amounts) -> Tile:
 
 def _used(report: FleetReport, amounts: Amounts) -> Tile:
     use = report.use
+    on = f" on {display.plural(report.gpus, 'GPU')}" if report.gpus is not None else ""
     where = f" in {display.plural(report.nodes, 'node')}" if report.nodes else ""
     cost = f"{amounts.format_money(use.cost)}. " if use.cost is not None else ""
     return Tile(
         label="GPU time in all",
         value=amounts.format_time(use.gpu_seconds),
         unit=amounts.unit,
-        context=f"{cost}{display.plural(use.runs, 'run')} on {display.plural(report.gpus, 'GPU')}{where}",
+        context=f"{cost}{display.plural(use.runs, 'run')}{on}{where}",
     )
 
 
@@ -59,6 +60,6 @@ def _gpus(report: FleetReport) -> Tile:
     return Tile(
         label="GPUs to pull",
         value=display.integer(pulled) if assessed else "not assessed",
-        unit=f"of {display.integer(report.gpus)}" if assessed else "",
+        unit=f"of {display.integer(report.gpus)}" if assessed and report.gpus is not None else "",
         context=", ".join(filter(None, counts)),
     )

@@ -1,9 +1,9 @@
 """The headline and the lead: how much was lost and to what, what is left out, and what to do first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.shared_advice import PROBE
-from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping
+from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
@@ -23,6 +23,13 @@ _WORTH_SAYING = 0.005
 
 _FEW = 0.25
 """Share of the runs that half of the loss must lie in for the headline to name their number."""
+
+
+_MANY = 3
+"""Runs from which it says something that one of them lost half: of two, one always does."""
+
+_COPIES_NAMED = 3
+"""Groups of copies that are named."""
 
 
 def build_verdict(report: FleetReport, amounts: Amounts) -> Verdict:
@@ -55,7 +62,7 @@ def write_headline(report: FleetReport, amounts: Amounts) -> str:
 def _list_culprits(report: FleetReport) -> Iterator[str]:
     """Yield where most was lost, the fullest words first, then nothing."""
     loss = next(iter(sort_losses(report.classes)), None)
-    if 0 < report.half_lost_in <= max(report.use.runs * _FEW, 1) and report.use.runs > 1:
+    if 0 < report.half_lost_in <= max(report.use.runs * _FEW, 1) and report.use.runs >= _MANY:
         runs = display.plural(report.half_lost_in, "run")
         if report.half_lost_class:
             yield f"; half in {runs}, mainly {name_loss(report.half_lost_class)}"
@@ -94,6 +101,15 @@ def _list_doubtful_time(report: FleetReport, amounts: Amounts) -> Iterator[str]:
         yield from _describe_unlabelled(by, whole)
     if report.overlapping_gpu_seconds:
         yield f"{amounts.format_time_and_unit(report.overlapping_gpu_seconds)} may be counted twice"
+    if report.copied_runs:
+        yield _describe_copies(report.copied_runs)
+
+
+def _describe_copies(groups: Sequence[Sequence[RunName]]) -> str:
+    """Return how many runs look like fewer, named: `4 runs look like 2 (base, dali)`."""
+    runs, shown = sum(map(len, groups)), [shorten_name(group[0].name) for group in groups[:_COPIES_NAMED]]
+    names = ", ".join(shown + (["…"] if len(groups) > _COPIES_NAMED else []))
+    return f"{display.plural(runs, 'run')} look like {display.integer(len(groups))} ({names}), read more than once"
 
 
 def _describe_unlabelled(by: Grouping, whole: float) -> Iterator[str]:

@@ -52,7 +52,7 @@ def _list_read(report: FleetReport, period: str) -> Iterator[str]:
     """Yield what was read."""
     yield display.shorten(display.clean(report.selection), _TITLE) or "all runs"
     yield display.plural(report.use.runs, "run")
-    yield display.plural(report.gpus, "GPU")
+    yield display.plural(report.gpus, "GPU") if report.gpus is not None else ""
     yield display.plural(report.nodes, "node") if report.nodes else "no node recorded"
     yield period
 

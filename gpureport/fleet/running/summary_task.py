@@ -140,8 +140,11 @@ def run_read_task(task: ReadTask) -> ReadOutcome:
         return ReadOutcome(locator=locator, run_id=entry.run.id)
     except Exception as error:  # noqa: BLE001 - one log that fails must not take the others along
         is_fault = not isinstance(error, _EXPECTED)
+        failure = describe_failure(locator, error)
+        # a fault of a store may lie in a file that the name of the run does not tell
+        where = error.where if isinstance(error, GpureportError) and error.where != locator else ""
         return ReadOutcome(
             locator=locator,
-            error=describe_failure(locator, error),
+            error=f"{where}: {failure}" if where else failure,
             trace=traceback.format_exc() if is_fault else "",
         )

@@ -7,7 +7,7 @@ from math import fsum
 from gpureport.analysis.cost.prices import Prices
 from gpureport.fleet.fleet_report import FailedRun, FleetPrices, FleetReport, RunName, UnassessedCheck
 from gpureport.fleet.gpu_summary import GpuSummary
-from gpureport.fleet.totals import label_groups, overlaps, priced_gpu, worst_runs
+from gpureport.fleet.totals import copied_runs, label_groups, overlaps, priced_gpu, worst_runs
 from gpureport.fleet.totals.fleet_health import assess_health, identify_card
 from gpureport.fleet.totals.improvements import find_improvements
 from gpureport.fleet.totals.priced_gpu import PricedGpu
@@ -60,6 +60,7 @@ def build_fleet_report(
         without_gpu=tuple(_name(each) for each in summaries if each.device is None and not each.error),
         overlaps=longest,
         overlapping_gpu_seconds=overlapping,
+        copied_runs=copied_runs.find_copied_runs(gpus),
         unassessed=_list_unassessed(gpus),
     )
 
@@ -68,10 +69,12 @@ def _name(summary: GpuSummary) -> RunName:
     return RunName(id=summary.run_id, name=summary.run_name)
 
 
-def _count_cards(gpus: Sequence[PricedGpu]) -> int:
-    """Return how many different GPUs there are; one that cannot be told from others counts once a run."""
-    known = (identify_card(gpu.summary) or (gpu.summary.run_id, gpu.summary.device) for gpu in gpus)
-    return len(set(known))
+def _count_cards(gpus: Sequence[PricedGpu]) -> int | None:
+    """Return how many different GPUs there are; None where one of several runs cannot be told from others."""
+    known = {identify_card(gpu.summary) for gpu in gpus}
+    if None in known and len({gpu.summary.run_id for gpu in gpus}) > 1:
+        return None
+    return len(gpus) if None in known else len(known)
 
 
 def _describe_prices(gpus: Sequence[PricedGpu], prices: Prices) -> FleetPrices:

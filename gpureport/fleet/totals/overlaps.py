@@ -6,6 +6,7 @@ from heapq import nsmallest
 from math import fsum
 
 from gpureport.fleet.fleet_report import Overlap
+from gpureport.fleet.totals.fleet_health import identify_card
 from gpureport.fleet.totals.priced_gpu import PricedGpu
 
 _MOST = 20
@@ -16,35 +17,56 @@ Pair = tuple[float, PricedGpu, PricedGpu]
 
 
 def find_overlaps(gpus: Sequence[PricedGpu]) -> tuple[tuple[Overlap, ...], float]:
-    """Return the longest overlaps, and the seconds of all of them; times with and without a zone do not compare."""
-    cards: defaultdict[tuple[str, bool], list[PricedGpu]] = defaultdict(list)
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
+
+    Times with and without a zone do not compare.
+    """
+    cards: defaultdict[tuple[tuple[str, str], bool], list[PricedGpu]] = defaultdict(list)
     for gpu in gpus:
-        if gpu.summary.uuid and gpu.summary.started is not None and gpu.summary.ended is not None:
-            cards[gpu.summary.uuid, gpu.summary.timezone is None].append(gpu)
-    found = [pair for own in cards.values() for pair in _compare_runs(own)]
-    longest = nsmallest(_MOST, found, key=_rank)
+        card = identify_card(gpu.summary)
+        if card and gpu.summary.started is not None and gpu.summary.ended is not None:
+            cards[card, gpu.summary.timezone is None].append(gpu)
+    longest = nsmallest(_MOST, (pair for own in cards.values() for pair in _compare_runs(own)), key=_rank)
     overlaps = (
-        Overlap(card=one.summary.uuid or "", runs=(one.run, other.run), seconds=seconds)
-        for seconds, one, other in longest
+        Overlap(card=name_card(one), runs=(one.run, other.run), seconds=seconds) for seconds, one, other in longest
     )
-    return tuple(overlaps), fsum(seconds for seconds, _, _ in found)
+    return tuple(overlaps), fsum(_measure_excess(own) for own in cards.values())
+
+
+def name_card(gpu: PricedGpu) -> str:
+    """Return the uuid of a GPU, or its node and number there."""
+    uuid, place = gpu.summary.uuid, identify_card(gpu.summary)
+    return uuid or " ".join(place or ())
 
 
 def _rank(pair: Pair) -> tuple[float, str, str, str]:
     seconds, one, other = pair
-    return -seconds, one.summary.uuid or "", one.summary.run_id, other.summary.run_id
+    return -seconds, name_card(one), one.summary.run_id, other.summary.run_id
 
 
 def _compare_runs(gpus: Sequence[PricedGpu]) -> Iterator[Pair]:
     """Yield the overlaps on one GPU: each run with those that begin before it ends."""
-    spans = sorted(((gpu.summary.started or 0, gpu.summary.ended or 0, gpu) for gpu in gpus), key=_by_start)
     under_way: list[tuple[int, PricedGpu]] = []
-    for start, end, gpu in spans:
+    for start, end, gpu in _sort_spans(gpus):
         under_way = [(until, other) for until, other in under_way if until > start]
         for until, other in under_way:
             if other.summary.run_id != gpu.summary.run_id:
                 yield (min(end, until) - start) / 1e6, other, gpu
         under_way.append((end, gpu))
+
+
+def _measure_excess(gpus: Sequence[PricedGpu]) -> float:
+    """Return the seconds of all runs of one GPU beyond those in which any of them ran; a run counts once."""
+    spans = _sort_spans([*{gpu.summary.run_id: gpu for gpu in gpus}.values()])
+    excess, busy_until = 0, spans[0][0]
+    for start, end, _ in spans:
+        excess += max(min(end, busy_until) - start, 0)
+        busy_until = max(busy_until, end)
+    return excess / 1e6
+
+
+def _sort_spans(gpus: Sequence[PricedGpu]) -> list[tuple[int, int, PricedGpu]]:
+    return sorted(((gpu.summary.started or 0, gpu.summary.ended or 0, gpu) for gpu in gpus), key=_by_start)
 
 
 def _by_start(span: tuple[int, int, PricedGpu]) -> tuple[int, int, str]:

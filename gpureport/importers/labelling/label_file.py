@@ -4,12 +4,12 @@
 each of which may be missing. Any other JSON is no file of labels; under a name that leaves no doubt this is noted.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpureport.importers.protocol.importer import Labels
+from gpureport.json_text import parse_json
 from gpureport.label_tags import override_pairs
 from gpureport.record_folder import LABEL_FILE
 
@@ -47,7 +47,7 @@ def _read_object(path: Path) -> tuple[Mapping[str, Any] | None, str]:
     try:
         if path.stat().st_size > _LONGEST:
             return None, "too large"
-        content = json.loads(path.read_text(encoding="utf-8-sig"), parse_float=str, parse_int=str)
+        content = parse_json(path.read_text(encoding="utf-8-sig"), parse_number=str)
     except (OSError, ValueError, RecursionError):
         return None, "damaged"
     return (content, "") if isinstance(content, dict) else (None, "")

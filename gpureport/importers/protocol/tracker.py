@@ -60,6 +60,7 @@ class ListedRun:
         started: first moment, in microseconds of UTC; None where not recorded.
         points: hardware points; None where counting them would mean reading them.
         holds: what else tells runs apart, such as namespaces and GPUs.
+        fault: why it cannot be read; None if it can.
     """
 
     id: str
@@ -68,6 +69,7 @@ class ListedRun:
     started: int | None
     points: int | None = None
     holds: str = ""
+    fault: SourceError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gpureport.importers.merging.companion_logs import CompanionLogs
     from gpureport.importers.merging.merged_logs import MergedLogs
 
-IMPORTER_VERSION = "10"
+IMPORTER_VERSION = "11"
 """Raised whenever the same source would be read differently."""
 
 

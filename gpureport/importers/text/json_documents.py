@@ -8,6 +8,7 @@ from typing import Any
 
 from gpureport.importers.protocol.reject_reasons import CUT_DOCUMENT, NOT_JSON
 from gpureport.importers.text.numbered_lines import TextLine
+from gpureport.json_text import replace_half_characters
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _BETWEEN = re.compile(r"[\s,]*")
@@ -72,6 +73,7 @@ def _read(lines: Sequence[TextLine]) -> Document:
 
 def parse_documents(text: str) -> tuple[Any, ...] | None:
     """Return the JSON documents of a text one after the other, None when it is not made of such."""
+    text = replace_half_characters(text)
     decoder, found = json.JSONDecoder(), []
     at = _between(text, 0)
     while at < len(text):

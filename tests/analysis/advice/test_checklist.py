@@ -9,7 +9,7 @@ from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.recording import Recording, Work
-from tests.builders import Floats, recording, steps, with_training
+from tests.builders import Floats, recording, steps, with_host, with_training
 
 DONE, TRY, CANNOT = Practice.DONE, Practice.WORTH_TRYING, Practice.CANNOT_JUDGE
 BUSY = steps((97, 300))
@@ -110,6 +110,25 @@ def test_the_input_pipeline() -> None:
     unknown = _of(recording(temperature=CALM))["input_pipeline"]
     assert unknown.state is CANNOT
     assert unknown.recording.count("gpureport record") == 1, "what several kinds lack is named once"
+
+
+@pytest.mark.parametrize(
+    ("job", "cores", "pipeline"),
+    [(0.02, "whether it lacks cores is not shown", CANNOT), (1.0, "other programs held most of them", TRY)],
+)
+def test_a_cpu_that_other_programs_fill(job: float, cores: str, pipeline: Practice) -> None:
+    """Cores are not too few for a loader that hardly used them."""
+    run = with_host(
+        recording(util=steps((97, 100), (30, 300))),
+        np.arange(400.0),
+        cpu_utilization_ratio=steps((20, 100), (95, 300)) / 100,
+        cpu_logical_cores=16.0,
+        job_cpu_cores=job,
+    )
+    entries = _of(run)
+    assert entries["input_pipeline"].state is pipeline
+    assert cores in entries["cpu_cores"].reason
+    assert "too few" not in entries["cpu_cores"].reason
 
 
 def test_throughput() -> None:

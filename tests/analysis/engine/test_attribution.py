@@ -269,3 +269,14 @@ def test_time_without_a_utilisation_is_without_samples() -> None:
     """What was not recorded is neither work nor idle."""
     (entry,) = analyze(recording(power=steps((100, 60)))).gpu_time
     assert dict(entry.seconds)["no_samples"] == 59.0
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["job seen", "job not seen"])
+def test_short_edges_are_start_up_and_tail_where_the_job_was_seen(*, is_seen: bool) -> None:
+    """A part of a job may begin or end with a pause; a whole one loads first and ends last."""
+    util = steps((0, 4), (97, 60), (0, 2))
+    job = np.where(np.isin(np.arange(66), [0, 65]), np.nan, 0.5) if is_seen else np.full(66, 0.5)
+    (entry,) = analyze(recording(util=util, cpu=steps((20, 66)), host={"cores_of_job": job})).gpu_time
+    seconds = dict(entry.seconds)
+    edges = seconds["startup"], seconds["tail"], seconds["idle"]
+    assert edges == pytest.approx((3.5, 1.5, 0) if is_seen else (0, 0, 5), abs=0.6)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpureport.record_folder import RecordedRun, format_run_file
+from gpureport.report.wording.display import GAP
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row
 
@@ -36,6 +37,8 @@ DELTA = {
     "left_out",
     "general_reason",
 }
+_NINE = 1_773_478_800
+"""When logs start, in seconds since 1970 if they are of UTC."""
 VERDICTS = {"better", "worse", "differs", "unconfirmed (one run each)", "no clear change", "not enough data"}
 
 
@@ -480,3 +483,20 @@ def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two
     assert all(warning in (two / name).read_text() for name in ("a.md", "a.html", "a.json"))
     finished = json.loads(gpureport("compare", "base", "before.csv", "--format", "json").out)
     assert finished["warnings"] == []
+
+
+def test_work_that_the_training_log_contradicts_is_said_in_every_format(gpureport: Program, two: Path) -> None:
+    """As that of the whole job, stated of short runs; work that the log counts is believed."""
+    rows = [f"{_NINE + second},{second},100.0" for second in range(5, 300, 5)]
+    (two / "metrics.csv").write_text("\n".join(["time,step,images_per_s", *rows, ""]))
+    runs = ("before.csv", "after.csv", "--tz", "UTC", *("--training", "metrics.csv") * 2)
+    asked = (*runs, "--work", "3000000:images")
+    warning = "The work stated is 3,000,000 images a run, the training log counts about 29,"
+    document = json.loads(gpureport("compare", *asked, "--format", "json").out)
+    assert [text.startswith(warning) for text in document["warnings"]] == [True]
+    for detail in ("short", "full"):
+        assert warning in " ".join(gpureport("compare", *asked, "--detail", detail).out.split())
+    assert gpureport("report", *asked, "-o", "a.md", "-o", "a.html", "-o", "a.json").code == 0
+    assert all(warning in (two / name).read_text().replace(GAP, " ") for name in ("a.md", "a.html", "a.json"))
+    believed = json.loads(gpureport("compare", *runs, "--work", "30000:images", "--format", "json").out)
+    assert believed["warnings"] == []

@@ -12,6 +12,8 @@ from gpureport.resources import find_shipped_folder
 from tests.cli.program import Program
 from tests.fleet.generated_fleet import FAULTY, HOT, generate_fleet
 from tests.fleet.stored_samples import store_fleet
+from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune.schedule import Schedule
 
 SAMPLES = find_shipped_folder("sample_logs")
 
@@ -73,6 +75,21 @@ def test_what_cannot_be_read_is_named(gpureport: Program, tmp_path: Path) -> Non
     assert outcome.err.startswith("gpureport: left out: ")
     assert outcome.err.endswith(": damaged or missing; ingest the run again\n")
     assert (report["use"]["runs"], len(report["failed"])) == (1, 1)
+
+
+def test_runs_left_out_for_one_reason_are_named_on_one_line(gpureport: Program, tmp_path: Path) -> None:
+    """The line names the file at fault, the runs, and what to do; a listing does too, and ends with the code 3."""
+    for run in ("OPT-1", "OPT-2"):
+        for place in ("a", "b"):
+            dumps.write(tmp_path / "export" / place, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id=run))
+    dumps.write(tmp_path / "export" / "b", dumps.run(Schedule(utilization=[[50.0] * 3]), run_id="OPT-3"))
+    outcome = gpureport("fleet", "neptune:export")
+    assert (outcome.code, outcome.err.count("gpureport: left out: ")) == (0, 1)
+    named = "left out: 2 runs, neptune:export#OPT-1, neptune:export#OPT-2: export/b"
+    assert named in outcome.err
+    assert outcome.err.endswith("OPT-1, OPT-2; give one of the folders\n")
+    listing = gpureport("ingest", "--list", "neptune:export")
+    assert (listing.code, listing.out.count("; give one of the folders\n")) == (3, 2)
 
 
 def test_a_folder_of_many_runs_is_pointed_to_fleet(

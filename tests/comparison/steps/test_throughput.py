@@ -62,6 +62,27 @@ def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | 
     assert parse_work_unit(name) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("images_per_s", "images"),
+        ("train/imgs/sec", "images"),
+        ("seqs_per_second", "sequences"),
+        ("examplesPerSecond", "examples"),
+        ("tokens_per_sec", "tokens"),
+        ("samples_per_second", "samples"),
+        ("throughput", "samples"),
+        ("step_time", "steps"),
+    ],
+)
+def test_work_is_called_what_the_name_of_its_metric_says(name: str, unit: str) -> None:
+    """Images stay images; steps that count alike are compared all the same."""
+    assert run("a", rates(100.0, name=name)).work_unit == unit
+    other = run("b", rates(100.0, seed=1, name="samples_per_second"))
+    chain = compared(run("a", rates(100.0, name="images_per_s")), other)
+    assert [step.work_unit for step in chain.steps] == ["samples", "samples"]
+
+
 def test_throughput_tells_both_rates() -> None:
     """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))

@@ -40,7 +40,7 @@ def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
     (step, _) = compared(run("a", 100.0), run("b", 100.0)).steps
     work = step.runs[0].analysis.run.work
     assert work is not None
-    assert work.unit == "samples"
+    assert work.unit == "images"
     assert step.value(WORK_RATE) == pytest.approx(work.amount / 300, rel=0.01)
     alone = step.value(TRAINING_RATE)
     assert alone == pytest.approx(work.amount / (work.amount / 100 + 3 * 6.4), rel=0.01)
@@ -66,10 +66,11 @@ def test_a_run_that_tells_neither_leaves_its_step_out() -> None:
     assert (last.verdict, last.reason and last.reason.kind) == (Verdict.NOT_ENOUGH_DATA, ReasonKind.NOT_RECORDED)
 
 
-def test_stated_images_are_the_samples_that_another_step_logged() -> None:
+@pytest.mark.parametrize("unit", ["images", "samples"])
+def test_stated_images_are_the_samples_that_another_step_logged(unit: str) -> None:
     """One unit has several names."""
-    found = compared(run("a", 100.0), run("b", 100.0, work=Work(amount=22_000, unit="images")))
-    assert [step.work_unit for step in found.steps] == ["samples", "samples"]
+    found = compared(run("a", 100.0), run("b", 100.0, work=Work(amount=22_000, unit=unit)))
+    assert [step.work_unit for step in found.steps] == [unit, unit]
     assert [step.training_source for step in found.steps] == [SERIES, SERIES]
     tokens = compared(run("a", 100.0), run("b", 100.0, work=Work(amount=22_000, unit="tokens")))
     assert delta(tokens, TRAINING_RATE).difference is None

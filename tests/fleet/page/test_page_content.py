@@ -106,6 +106,37 @@ def test_the_worst_groups_have_rows_and_the_rest_one() -> None:
     assert rows.rows[-1].head.text == "1 other user"
 
 
+def test_runs_without_a_label_may_have_lost_most() -> None:
+    """Then no other is said to have."""
+    groups = (fleets.group(None, 400.0), fleets.group("ann", 300.0))
+    month = replace(fleets.month(), groupings=(Grouping(label="user", groups=groups, rest=None),))
+    assert part(month, "by-user").line.replace(GAP, " ") == "1 user; runs that name none lost most, 400 GPU-h"
+
+
+def test_gpus_that_are_not_known_are_not_counted() -> None:
+    """Nowhere on the page; and of two runs it says nothing that one lost half."""
+    month = replace(fleets.month(), gpus=None, half_lost_in=1)
+    shown = page(month)
+    assert "GPU \N{MIDDLE DOT}" not in shown.quiet_line
+    assert "GPUs" not in shown.quiet_line
+    assert "None" not in " ".join(texts(month))
+    two = replace(month, use=replace(month.use, runs=2))
+    assert "half in" not in write_headline(two, choose_amounts(two))
+
+
+def test_copies_are_named() -> None:
+    """In the lead and in a part of their own, with what to do."""
+    copies = tuple((fleets.run_name(number), fleets.run_name(number)) for number in range(2))
+    month = replace(fleets.month(), copied_runs=copies)
+    assert (
+        page(month)
+        .verdict.details[0]
+        .replace(GAP, " ")
+        .endswith("; 4 runs look like 2 (train-0000, train-0001), read more than once.")
+    )
+    assert part(month, "copies").line == "4 runs look like 2"
+
+
 def test_labels_that_no_run_has_share_a_part() -> None:
     """It says what to do; the first label that some run has is open, without any the worst runs are."""
     month = fleets.month()

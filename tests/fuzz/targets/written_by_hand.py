@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ from gpureport.analysis.engine.selection import apply_settings
 from gpureport.checks.policy import parse_option_limit
 from gpureport.checks.policy_settings import read_baseline_name, read_policy
 from gpureport.cli.options import option_values
+from gpureport.cli.options.param_type import ParamType
 from gpureport.cli.runs.step_file import read_step_file
 from gpureport.comparison.training.training_goals import read_goals
 from gpureport.importers.labelling.label_file import read_label_files
@@ -84,28 +86,14 @@ _SACCT = """JobID|JobIDRaw|JobName|User|Account|Partition|NodeList|Start|End|Sta
 """
 _LABELS = {"name": "base", "step": "0", "params": {"batch_size": 64, "amp": True}, "tags": {"user": "ada"}}
 _LIMITS = (
-    *("problem", "idle_ratio <= 5 %", "gpu_utilization_ratio p50 >= 80 %", "no thermal_throttle", "duration >= 10 min"),
-    *(
-        "new problem",
-        "change gpu_seconds_per_1000_work <= 5%",
-        "cost <= 3 EUR",
-        "energy_joules <= 2 kWh",
-        "gpu_memory_used_bytes max <= 40 GiB",
-    ),
+    "problem; idle_ratio <= 5 %; gpu_utilization_ratio p50 >= 80 %; no thermal_throttle; duration >= 10 min; "
+    "new problem; change gpu_seconds_per_1000_work <= 5%; cost <= 3 EUR; energy_joules <= 2 kWh; "
+    "gpu_memory_used_bytes max <= 40 GiB"
 )
-_OPTIONS = (
-    option_values.Pair(),
-    option_values.Amount(),
-    option_values.Direction(),
-    option_values.Target(),
-    option_values.Indices(),
-    option_values.JobNumber(),
-    option_values.Fields(),
-    option_values.LabelNames(),
-    option_values.Seconds(),
-    option_values.Detail(),
-    option_values.Price(),
-    option_values.MoneyPrice(),
+_OPTIONS: tuple[ParamType[Any], ...] = (
+    *(option_values.Pair(), option_values.Amount(), option_values.Direction(), option_values.Target()),
+    *(option_values.Indices(), option_values.JobNumber(), option_values.Fields(), option_values.LabelNames()),
+    *(option_values.Seconds(), option_values.Detail(), option_values.Price(), option_values.MoneyPrice()),
     option_values.GpuModel(),
 )
 _VALUES = ("a=b", "12000:steps", "x=higher", "val_accuracy=0.78", "0,2", "each", "timestamp,index", "0.5", "2.49 EUR")
@@ -144,7 +132,7 @@ TARGETS = (
     Target(name="policy", make_seeds=lambda: [_POLICY.encode()], read=lambda path: read_policy(read_settings(path))),
     Target(
         name="limit of an option",
-        make_seeds=lambda: [text.encode() for text in _LIMITS],
+        make_seeds=lambda: [text.encode() for text in _LIMITS.split("; ")],
         read=lambda path: parse_option_limit(_read_text(path)),
     ),
     Target(

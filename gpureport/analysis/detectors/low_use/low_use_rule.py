@@ -16,7 +16,7 @@ from gpureport.findings import Finding, NotJudged, Threshold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUseRule(Rule):
-    """One finding at most, over all GPUs that work only part of the time and whose cause the check may name."""
+    """Findings over the GPUs that work only part of the time and whose cause the check may name."""
 
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = low_use.EXPLAINING_KINDS
@@ -32,18 +32,19 @@ class LowUseRule(Rule):
     watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield at most one finding, over all GPUs that the kind covers."""
+        """Yield one finding for each group of GPUs that the kind covers."""
         limits = read_limits(self, low_use.Limits)
         if (short := low_use.explain_too_short(self.name, context, limits)) is not None:
             yield short
             return
         low = low_use.find_low_use(context, limits)
-        if devices := self.select_gpus(context, limits, low):
-            yield self.build_finding(context, low, low_use_figures.summarise_low_use(context, low, devices))
+        for devices in self.group_gpus(context, limits, low):
+            if devices:
+                yield self.build_finding(context, low, low_use_figures.summarise_low_use(context, low, devices))
 
     @abstractmethod
-    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
-        """Return which of the GPUs with episodes the kind covers."""
+    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+        """Return which of the GPUs with episodes the kind covers, those that get one finding together."""
 
     @abstractmethod
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:

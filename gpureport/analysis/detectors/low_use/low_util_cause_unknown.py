@@ -5,29 +5,37 @@ from dataclasses import dataclass
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job import training_signs
-from gpureport.analysis.rules import certainty, shared_advice
+from gpureport.analysis.rules import certainty, phrases, shared_advice
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals import job_load, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.job_load import OtherLoad
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
-from gpureport.findings import Confidence, Finding, Severity
+from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 
 _KIND = "low_util_cause_unknown"
 _ADVICE = f"Record the CPU as well to learn why: {RECORD}."
+_TRY = (
+    "Try more loader workers first: a loader that waits for storage or the network needs hardly any CPU. Then measure "
+    "once without the other programs (find them with top): if the GPU is as little used, the CPU was not the cause."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowUtilCauseUnknown(LowUseRule):
-    """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and no CPU series.
+    """Mean utilisation outside idle gaps between 8 and 64% for two minutes or 30 samples, and nothing that shows why.
 
     The time of low use ends when the mean rises above 72%. Log gaps, idle gaps and start-up are not part of it. Where
     samples are far apart, the mean of the whole time must lie below 70% by three standard errors. A shorter job, from
     30 s on, is assessed by the mean of all its work, with low confidence. With fewer than 30 samples that mean, too,
     must lie below 70% by three standard errors. Without a CPU series a wait for data looks like any other, so no
-    cause is named. With a CPU series, `underutilised` covers this case.
+    cause is named. With a CPU series, `underutilised` covers this case, unless the median CPU use is at least 75%
+    while the job itself keeps less than half a core busy, and less than half of the load: then the job may lack the
+    CPU, or wait for something else.
     """
 
     name = _KIND
@@ -36,24 +44,32 @@ class LowUtilCauseUnknown(LowUseRule):
             name=_KIND,
             title="Low use, cause unknown",
             meaning="The GPU works only part of the time, and the log doesn't show why.",
-            recommendations=(_ADVICE, training_signs.REQUESTS_ADVICE),
+            recommendations=(_ADVICE, _TRY, training_signs.REQUESTS_ADVICE),
             advice_paths=(
                 AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(
+                    causes=(job_load.BESIDE_OTHERS,),
+                    steps=("loader_workers", "prefetch", "measure_alone", "profile_step"),
+                ),
                 AdvicePath(steps=(*shared_advice.PROBE, "loader_workers", "larger_batch")),
             ),
             follows_from=(*waiting_gpus.WAIT_ROOTS,),
             gpu_time_class="low_use",
         ),
     )
-    wants = (low_use.CPU,)
+    wants = (low_use.CPU, job_load.JOB)
 
-    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
-        """Return the GPUs whose CPU was not recorded."""
-        return [name for name in low.spans if not low_use.is_cpu_recorded(context, limits, name, low.spans[name])]
+    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+        """Return the GPUs whose CPU was not recorded, and those whose CPU other programs fill."""
+        watched = [name for name in low.spans if low_use.is_cpu_recorded(context, limits, name, low.spans[name])]
+        beside = [name for name in watched if job_load.find_other_load(context, name, low.spans[name]) is not None]
+        return [[name for name in low.spans if name not in watched], beside]
 
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
         """Return the finding over these GPUs."""
-        cause = low_use_figures.find_cause(context, figures.devices)
+        other = job_load.find_other_load(context, figures.devices[0], low.spans[figures.devices[0]])
+        requests = low_use_figures.find_cause(context, figures.devices)
+        why = "without a CPU log the cause is unknown" if other is None else _describe_other_load(other)
         interval = max(context.series[name].interval for name in figures.devices)
         return Finding(
             kind=_KIND,
@@ -67,11 +83,26 @@ class LowUtilCauseUnknown(LowUseRule):
             evidence=(
                 *low_use_figures.build_use_evidence(context, low, figures, self.enter),
                 low_use_figures.build_duration_evidence(low, figures, self.over, self.shortest),
+                *([] if other is None else _build_load_evidence(other)),
             ),
             lost_gpu_seconds=figures.lost,
-            cause=cause,
+            cause=job_load.BESIDE_OTHERS if other is not None else requests,
             samples=figures.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{figures.describe(context.gpus())}; without a CPU log the cause is unknown.",
-            recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
+            summary=f"{figures.describe(context.gpus())}; {why}.",
+            recommendation=_TRY if other is not None else training_signs.REQUESTS_ADVICE if requests else _ADVICE,
         )
+
+
+def _describe_other_load(other: OtherLoad) -> str:
+    return (
+        f"the CPU was {phrases.percent(other.cpu)} busy with other programs, the job itself kept {other.job:.2f} cores "
+        "busy, and the log doesn't show what the GPU waited for"
+    )
+
+
+def _build_load_evidence(other: OtherLoad) -> tuple[Evidence, ...]:
+    return (
+        compare_with_limit(job_load.CPU, "median", other.cpu, ">=", job_load.FULL),
+        compare_with_limit(job_load.JOB, "median", other.job, "<", job_load.HARDLY),
+    )

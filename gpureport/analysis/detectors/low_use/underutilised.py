@@ -12,7 +12,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals import core_count, job_load, low_use, low_use_figures, waiting_gpus
 from gpureport.analysis.signals.core_count import CoreCount
 from gpureport.analysis.signals.low_use import CPU, LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
@@ -41,9 +41,9 @@ class Underutilised(LowUseRule):
     The time of low use ends when the mean rises above 72%. Log gaps, idle gaps, start-up and waits for the CPU, one
     core, storage or copies are not part of it, nor is a job whose GPUs work unevenly. Where samples are far apart,
     the mean of the whole time must lie below 70% by three standard errors. A CPU series is needed: without one the
-    finding is `low_util_cause_unknown`. The finding says which causes were looked for, since one core and storage
-    need series of their own. A shorter job, from 30 s on, is assessed by the mean of all its work, with low
-    confidence.
+    finding is `low_util_cause_unknown`, as it is where other programs fill the CPU. The finding says which causes
+    were looked for, since one core and storage need series of their own. A shorter job, from 30 s on, is assessed by
+    the mean of all its work, with low confidence.
     """
 
     name = _KIND
@@ -74,15 +74,18 @@ class Underutilised(LowUseRule):
     )
     requires = ((UTILISATION,), (CPU,))
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
-    wants = (*_CAUSES, core_count.CORES)
+    wants = (*_CAUSES, core_count.CORES, job_load.JOB)
 
-    def select_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[str]:
-        """Return the GPUs whose CPU was recorded and that uneven work does not explain."""
-        return [
+    def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
+        """Return the GPUs whose CPU was recorded and not full, and that uneven work does not explain."""
+        covered = [
             name
             for name, spans in low.spans.items()
-            if low_use.is_cpu_recorded(context, limits, name, spans) and not _is_explained_by_imbalance(context, spans)
+            if low_use.is_cpu_recorded(context, limits, name, spans)
+            and not _is_explained_by_imbalance(context, spans)
+            and job_load.find_other_load(context, name, spans) is None
         ]
+        return [covered]
 
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
         """Return the finding over these GPUs."""

@@ -12,10 +12,10 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, rolling_mean
+from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import core_count, job_load, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
@@ -29,9 +29,10 @@ _ADVICE = (
     "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
     "processes instead of threads."
 )
-JOB = "job_cpu_cores"
 OTHER_LOAD = "other programs"
 """Cause where the CPU is kept busy by programs outside the job."""
+_HALF = 0.5
+"""Share of samples beyond a limit from which on their median is."""
 _FREE_THE_CPU = "Other programs keep the CPU busy: find them with top, then move them, or reserve cores for the job."
 
 
@@ -43,7 +44,8 @@ class CpuBound(Rule):
     job, for at least 30 s and three intervals; interruptions of 30 s or nine samples are bridged. Where the GPUs are
     busy in part of the job, the CPU must be busier in a wait than there, by 5 points and four standard errors: a CPU
     as busy beside busy GPUs is not the cause. Where the job's own processes were recorded and hold less than half of
-    the load, other programs are the cause.
+    the load, other programs are the cause. A job that uses less than half a core besides is not proven to lack the
+    CPU: that time is low use of unknown cause.
     """
 
     name = "cpu_bound"
@@ -62,7 +64,7 @@ class CpuBound(Rule):
         ),
     )
     requires = ((UTILISATION,), (CPU,))
-    wants = (core_count.CORES, JOB)
+    wants = (core_count.CORES, job_load.JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
@@ -77,6 +79,7 @@ class CpuBound(Rule):
     )
     apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     own: ClassVar[Threshold] = pragmatic(0.5, "1", "most of what keeps the CPU busy is the job's own")
+    job: ClassVar[Threshold] = job_load.HARDLY
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -95,7 +98,7 @@ class CpuBound(Rule):
         if unjudged is not None:
             yield unjudged
             return
-        episodes, lowest = self._find_episodes(candidate.bins, candidate.utilisation, cpu)
+        episodes, lowest = self._find_episodes(candidate, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
         length = candidate.count_bins(self.over.value, self.bins.value)
@@ -107,12 +110,15 @@ class CpuBound(Rule):
                 context, candidate, wait_cost.measure_wait(window, candidate.gpus, comparison.spans), comparison, lowest
             )
 
-    def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
+    def _find_episodes(self, candidate: WaitCandidate, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
-        length = max(round(self.over.value / bins.width), round(self.bins.value))
+        bins, length = candidate.bins, candidate.count_bins(self.over.value, self.bins.value)
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
-        mean = np.nan_to_num(rolling_mean(used, length), nan=1.0)
-        pegged = rolling_mean(full, length) >= 0.5  # noqa: PLR2004 - half above the limit is a median above it
+        mean = np.nan_to_num(rolling_mean(candidate.utilisation, length), nan=1.0)
+        job = candidate.average_metric(job_load.JOB)
+        few = job_load.is_hardly_used(job, cpu, job_load.count_cores(candidate.source))
+        unused = rolling_mean(np.where(np.isnan(job) | np.isnan(cpu), np.nan, few), length) >= _HALF
+        pegged = (rolling_mean(full, length) >= _HALF) & ~unused
         within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)
         inside = bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
@@ -163,7 +169,7 @@ class CpuBound(Rule):
 
 def _measure_own_load(host: DeviceSeries, spans: Spans, cpu: float) -> tuple[float, float]:
     """Return the cores that the job kept busy, and their share of the busy cores; NaN where either is not known."""
-    own, counted = (host.find_values(metric, spans) for metric in (JOB, core_count.CORES))
+    own, counted = (host.find_values(metric, spans) for metric in (job_load.JOB, core_count.CORES))
     if not len(own) or not len(counted):
         return np.nan, np.nan
     job = float(np.median(own))

@@ -12,7 +12,7 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals import job_load, wait_cost, wait_episodes, waiting_gpus
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
@@ -24,7 +24,6 @@ _KIND = "cpu_bound_single"
 CPU = "cpu_utilization_ratio"
 CORE = "cpu_busiest_core_ratio"
 PROCESS = "process_cpu_cores"
-JOB = "job_cpu_cores"
 _HALF = 0.5
 """Share of samples beyond a limit from which on their median is."""
 _ADVICE = (
@@ -73,7 +72,7 @@ class CpuBoundSingle(Rule):
     )
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
-    wants = (PROCESS, JOB)
+    wants = (PROCESS, job_load.JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
@@ -81,7 +80,7 @@ class CpuBoundSingle(Rule):
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
     process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
-    job: ClassVar[Threshold] = pragmatic(0.5, "1", "cores; a job that uses less has no thread that fills one")
+    job: ClassVar[Threshold] = job_load.HARDLY
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
@@ -133,7 +132,7 @@ class CpuBoundSingle(Rule):
         )
         is_other = (
             wait_episodes.compute_rolling_share(
-                candidate.average_metric(JOB), length, lambda values: values < self.job.value
+                candidate.average_metric(job_load.JOB), length, lambda values: values < self.job.value
             )
             >= _HALF
         )

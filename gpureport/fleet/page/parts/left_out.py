@@ -22,6 +22,8 @@ def build_left_out_parts(report: FleetReport, amounts: Amounts) -> Iterator[Page
         yield _build_without_gpu(report.without_gpu)
     if report.overlaps:
         yield _build_overlaps(report, amounts)
+    if report.copied_runs:
+        yield _build_copies(report.copied_runs)
     if report.unassessed:
         yield _build_unassessed(report.unassessed, report, amounts)
 
@@ -87,7 +89,34 @@ def _build_overlaps(report: FleetReport, amounts: Amounts) -> PagePart:
                 for each in shown
             ),
         ),
-        notes=("One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",),
+        notes=(
+            "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
+            "A GPU without a uuid is known by its node and its number there.",
+        ),
+    )
+
+
+def _build_copies(groups: tuple[tuple[RunName, ...], ...]) -> PagePart:
+    shown = groups[:_MOST_ROWS]
+    return PagePart(
+        id="copies",
+        title="Read more than once",
+        line=f"{display.plural(sum(map(len, groups)), 'run')} look like {display.integer(len(groups))}",
+        table=Table(
+            columns=("Run", "Ids"),
+            numeric=(False,),
+            rows=tuple(
+                Row(
+                    head=Cell(text=shorten_name(group[0].name)),
+                    cells=(Cell(text=display.join_words([shorten_name(run.id) for run in group])),),
+                )
+                for group in shown
+            ),
+        ),
+        notes=(
+            "They have one name, begin and end together, and no GPU says otherwise. Name one source of each.",
+            *_name_hidden(len(groups) - len(shown), "run"),
+        ),
     )
 
 

@@ -106,12 +106,15 @@ def _name_user(user: str | None) -> str:
 def _describe_groups(by: Grouping, word: str, amounts: Amounts) -> str:
     """Return how many groups there are, and the worst of them."""
     counted = display.plural(_count_groups(by), word)
-    worst = next((group for group in by.groups if group.name is not None and group.use.lost_gpu_seconds > 0), None)
-    if len(by.groups) < 2 or worst is None:  # noqa: PLR2004 - a worst one needs another
+    worst = max(by.groups, key=lambda group: group.use.lost_gpu_seconds)
+    if len(by.groups) < 2 or not worst.use.lost_gpu_seconds:  # noqa: PLR2004 - a worst one needs another
         return counted
-    name = shorten_name(worst.name or "")
+    lost = amounts.format_time_and_unit(worst.use.lost_gpu_seconds)
+    if worst.name is None:
+        return f"{counted}; runs that name none lost most, {lost}"
+    name = shorten_name(worst.name)
     named = f"{word} {name}" if name.isdigit() else name
-    return f"{counted}; {named} lost most, {amounts.format_time_and_unit(worst.use.lost_gpu_seconds)}"
+    return f"{counted}; {named} lost most, {lost}"
 
 
 def _name_group(group: Group, word: str, *, is_rest: bool) -> Cell:

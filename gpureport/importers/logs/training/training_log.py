@@ -5,7 +5,6 @@ began, or a step only; then its points have no time.
 """
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from gpureport.importers.logs.training.rows import find_time_and_step, normalise
 from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.timebase import zones
+from gpureport.json_text import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,7 +201,7 @@ def _state(text: str) -> list[Any] | None:
     if f'"{_HISTORY}"' not in text:
         return None
     try:
-        content = json.loads(text)
+        content = parse_json(text)
     except (ValueError, RecursionError):
         return None
     history = content.get(_HISTORY) if isinstance(content, dict) else None
@@ -213,7 +213,7 @@ def _objects(lines: list[str]) -> Iterator[tuple[int, Mapping[str, object] | str
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                content = json.loads(line)
+                content = parse_json(line)
             except (ValueError, RecursionError):
                 yield number, CUT_LAST_LINE if number == len(lines) else f"{MALFORMED} object"
                 continue

@@ -36,7 +36,7 @@ class Mlflow:
 
 def _listed(info: RunInfo) -> ListedRun:
     if info.fault is not None:
-        return ListedRun(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
+        return ListedRun(id=info.id, name=info.id, status=info.status, started=info.started, fault=info.fault)
     found = parse_names(info.hardware)
     gpus = {(name.node, name.index) for name in found if name.index is not None}
     nodes = {name.node for name in found if name.node is not None}

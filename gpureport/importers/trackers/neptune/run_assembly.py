@@ -69,7 +69,7 @@ def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
         interval=interval,
         stages=device_rows.list_stages(arranged),
         params=tuple(run_labels.collect_params(taken).items()),
-        tags=tuple(run_labels.collect_tags(contents).items()),
+        tags=tuple(run_labels.collect_tags(taken).items()),
         state=" ".join(each.state for each in contents),
         size=sum(each.size or 0 for each in contents),
     )

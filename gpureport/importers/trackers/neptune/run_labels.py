@@ -38,11 +38,18 @@ def _describes_process(path: str, inside: tuple[str, ...]) -> bool:
     return rest in _PROCESS_FIELDS or rest.startswith("details/")
 
 
-def collect_tags(contents: Sequence[RunContent]) -> dict[str, str]:
-    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word; and `user`, its owner."""
-    owners = dict.fromkeys(str(owner) for each in contents if (owner := each.scalars.get("sys/owner")))
+def collect_tags(processes: Sequence[ProcessContent]) -> dict[str, str]:
+    """Return the tags of a run, whose value is `true`: in Neptune a tag is a word; and its user, project and nodes."""
+    contents = [each.content for each in processes]
     tags = dict.fromkeys((tag for each in contents for tag in each.tags), _TAG_VALUE)
-    return tags | ({"user": ", ".join(owners)} if owners else {})
+    labels = {
+        "user": [str(each.scalars.get("sys/owner") or "") for each in contents],
+        "project": [each.outline.project for each in contents],
+        "node": [find_node(each.content, space) for each in processes for space in each.spaces],
+    }
+    return tags | {
+        name: ", ".join(dict.fromkeys(filter(None, values))) for name, values in labels.items() if any(values)
+    }
 
 
 def find_node(content: RunContent, space: Namespace) -> str:

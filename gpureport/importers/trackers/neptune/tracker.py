@@ -61,7 +61,7 @@ class Neptune:
 
 def _list_run(held: NeptuneRun, chosen: NameMap) -> ListedRun:
     if held.fault is not None:
-        return ListedRun(id=held.id, name=held.id, status="cannot be read", started=None, holds=held.fault.what)
+        return ListedRun(id=held.id, name=held.id, status="cannot be read", started=None, fault=held.fault)
     outline = held.outline()
     spaces = run_selection.hardware_namespaces(outline, chosen)
     points = sum(outline.points.get(path, 0) for space in spaces for path in space.leaves)

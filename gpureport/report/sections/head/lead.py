@@ -13,7 +13,7 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.findings import loss_wording
-from gpureport.report.sections.head import excluded_data
+from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
 from gpureport.report.sections.head.headlines.run_headline import HEALTHY, OF_GPU_TIME
@@ -22,6 +22,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
+NOTHING_TO_DO = "Nothing needs doing"
+"""Of a run in which no problem was found."""
 REPEAT = "Repeat every step before you rely on it."
 _TIMES = 2.0
 """Ratio from which training is as many times as fast, rather than faster by per cent."""
@@ -59,7 +61,7 @@ def write_run_lead(
     if told is not None and told.finding.confidence is Confidence.LOW:
         yield "The log shows this only coarsely, so confidence is low."
     if sentence.startswith(HEALTHY):
-        yield f"Nothing needs doing; {describe_checks(findings)}"
+        yield f"{NOTHING_TO_DO}; {describe_checks(findings)}"
 
 
 def _describe_cost(told: FindingFacts) -> str:
@@ -82,17 +84,17 @@ def describe_checks(findings: Findings) -> str:
 
 
 def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterator[str]:
-    """Yield how sure the change is, what the last step still loses, and what training alone gained."""
+    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
     warning = quality_rows.warn_of_quality(comparison)
     headline = quality_rows.describe_quality_fall(comparison)
     if warning and (" and " in warning or quality_rows.is_fall_unconfirmed(comparison) or not headline):
         yield f"{warning[:1].upper()}{warning[1:]}."
+    money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
     left = describe_largest_loss(last) if with_loss else ""
     if are_single_runs(comparison) or (delta is not None and delta.verdict is Verdict.UNCONFIRMED):
-        yield REPEAT + (f" {left}." if left else "")
-        yield from filter(None, (describe_training(comparison),))
+        yield from filter(None, (money, REPEAT + (f" {left}." if left else ""), describe_training(comparison)))
         return
     if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
@@ -101,7 +103,7 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
         yield f"{sure}; {display.lower_first(left)}."
     elif sure or left:
         yield f"{sure or left}."
-    yield from filter(None, (describe_training(comparison),))
+    yield from filter(None, (money, describe_training(comparison)))
 
 
 def are_single_runs(comparison: Comparison) -> bool:

@@ -82,7 +82,7 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1, heat 1.9%`.
+    """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`.
 
     With a price in a currency, what the lost time and the whole run cost follows the GPU time. Of several runs both are
     of one run, their mean.
@@ -128,7 +128,7 @@ def _describe_cost(analyses: Sequence[Analysis]) -> str:
 
 
 def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analysis]) -> str:
-    """Return the largest losses with their shares, the sign said once, and what the others come to."""
+    """Return the largest losses with their shares, and what the others come to."""
     if len(lost) == 1:
         return f"all of it {name_loss(next(iter(lost)), analyses)}"
     named = [name for name in lost if lost[name] / held >= loss_wording.NOTABLE][:_NAMED]
@@ -137,6 +137,4 @@ def _list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Anal
     rest = sum(lost[name] for name in others) / held
     if rest >= loss_wording.NOTHING:
         parts.append((name_loss(others[0], analyses) if len(others) == 1 else "other", rest))
-    texts = [f"{name} {display.percent(share)}" for name, share in parts]
-    bare = [text.removesuffix("%").rstrip() for text in texts[:-1]]
-    return display.join_words([*bare, texts[-1]])
+    return display.join_words([f"{name} {display.percent(share)}" for name, share in parts])

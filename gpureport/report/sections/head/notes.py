@@ -13,6 +13,8 @@ from gpureport.report.sections.head import (
     excluded_data,
     job_sentences,
     low_use_sentences,
+    money_sentences,
+    recording_doubts,
     step_count_notes,
 )
 from gpureport.report.sections.head.lead import are_single_runs
@@ -40,6 +42,9 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
     if several and not study:
         yield from change_notes.list_other_changes(comparison)
     yield from filter(None, (step_table.describe_left_out_runs(comparison), step_table.describe_allowance(comparison)))
+    if several:
+        yield from filter(None, (money_sentences.describe_start_up_cost(comparison),))
+        yield from filter(None, (recording_doubts.describe_recording_order(comparison.steps),))
     yield from job_sentences.sentences(last.analyses)
     if not findings.too_short:
         yield from _describe_use(comparison, f"in {place}" if several else "")

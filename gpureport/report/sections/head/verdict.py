@@ -8,7 +8,7 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import Action, Verdict
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head import excluded_data, lead, notes
+from gpureport.report.sections.head import excluded_data, lead, notes, recording_doubts
 from gpureport.report.sections.head.headlines import run_headline, step_headline
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.study.study_headline import describe_study
@@ -40,7 +40,8 @@ def build_verdict(
         details = (*details, *of_run)
     # a part is no repetition of a whole, so this stands before everything else
     unfinished = excluded_data.describe_unfinished_recordings([run.run for run in inputs])
-    details = (unfinished, *details) if unfinished else details
+    doubt = recording_doubts.describe_work_contradictions([run for step in comparison.steps for run in step.runs])
+    details = (*filter(None, (unfinished, doubt)), *details)
     further = tuple(notes.write_notes(comparison, findings, study, details))
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     return Verdict(sentence=sentence, details=details[:place], notes=(*details[place:], *further))
@@ -53,11 +54,13 @@ def _count_sentences(texts: Sequence[str]) -> int:
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     """Return the result with the first thing to do as the last sentence of its lead, where it rests on a finding.
 
-    A lead that is long enough leaves it to the list of things to do.
+    A lead that is long enough leaves it to the list of things to do. Where nothing needs doing, it could be tried.
     """
     if not actions or not actions[0].finding or _count_sentences(verdict.details) >= _LEAD:
         return verdict
-    return replace(verdict, details=(*verdict.details, f"First: {display.lower_first(actions[0].title)}."))
+    is_optional = any(text.startswith(lead.NOTHING_TO_DO) for text in verdict.details)
+    step = f"{'Could be tried' if is_optional else 'First'}: {display.lower_first(actions[0].title)}."
+    return replace(verdict, details=(*verdict.details, step))
 
 
 def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:

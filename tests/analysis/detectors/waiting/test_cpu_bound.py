@@ -37,6 +37,42 @@ def test_whose_load_it_is(job: float, cause: str) -> None:
     assert ([step.name for step in finding.steps] == ["free_cpu"]) == (cause == "other programs")
 
 
+@pytest.mark.parametrize("cores", [16.0, None], ids=["counted", "not counted"])
+def test_a_job_that_hardly_uses_the_cpu_is_not_proven_to_lack_it(cores: float | None) -> None:
+    """Its loader may wait for storage: what fills the CPU is told, and no cause claimed."""
+    counted = {} if cores is None else {"cpu_logical_cores": cores}
+    loaded = with_host(
+        recording(util=_PHASES),
+        np.arange(900.0),
+        cpu_utilization_ratio=_FULL / 100,
+        host_memory_used_ratio=0.2,
+        job_cpu_cores=0.02,
+        **counted,
+    )
+    analysis = analyze(loaded)
+    assert found(analysis, "cpu_bound") + found(analysis, "underutilised") == []
+    (finding,) = found(analysis, "low_util_cause_unknown")
+    assert finding.cause == "not shown beside other programs"
+    assert "the CPU was 95% busy with other programs, the job itself kept 0.02 cores busy" in finding.summary
+    assert finding.recommendation.startswith("Try more loader workers first")
+    assert [step.name for step in finding.steps][:2] == ["loader_workers", "prefetch"]
+    assert "measure_alone" in [step.name for step in finding.steps]
+    assert dict(analysis.gpu_time[0].seconds)["low_use"] == pytest.approx(210, abs=15)
+
+
+def test_a_small_machine_is_filled_by_a_job_of_little_use() -> None:
+    """Half a core is most of the load of a machine with one."""
+    loaded = with_host(
+        recording(util=_PHASES),
+        np.arange(900.0),
+        cpu_utilization_ratio=_FULL * 0.8 / 95,
+        job_cpu_cores=0.45,
+        cpu_logical_cores=1.0,
+    )
+    (finding,) = found(analyze(loaded), "cpu_bound")
+    assert finding.cause == "data"
+
+
 @pytest.mark.parametrize(
     ("util", "cpu"),
     [

@@ -111,7 +111,7 @@ def test_shares_of_the_loss_add_up() -> None:
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
     assert sentence(content) == "33% of the GPU time was lost: idle 17%."
     assert content.verdict.details[0].replace(GAP, " ") == (
-        "33% of 20.0 GPU-min was lost: idle 17, slowed clocks 10, start-up 3.3 and other 3.3%."
+        "33% of 20.0 GPU-min was lost: idle 17%, slowed clocks 10%, start-up 3.3% and other 3.3%."
     )
     assert content.tiles[1].context == "Idle 17%, slowed clocks 10%, start-up 3.3%"
 
@@ -139,7 +139,7 @@ def test_the_cost_of_repetitions_is_of_one_run_as_their_time_is() -> None:
         analysis = replace(analysis, run=info, cost=calculate_cost(analysis, prices))
         runs.append((replace(recording, run=info), analysis))
     content = report(*runs)
-    lost = "33% of 20.0 GPU-min a run ($0.28 of $0.83) was lost: idle 17 and start-up 17%."
+    lost = "33% of 20.0 GPU-min a run ($0.28 of $0.83) was lost: idle 17% and start-up 17%."
     assert content.verdict.details[0].replace(GAP, " ") == lost
     tile = next(tile for tile in content.tiles if tile.label == "GPU time lost")
     assert tile.unit.replace(GAP, " ") == "of 20.0 GPU-min a run"
@@ -164,7 +164,7 @@ def test_an_unknown_loss_is_not_none(throttled: float, lost: str) -> None:
 def test_what_is_left_of_the_loss_is_named_where_it_is_one_thing() -> None:
     """A class too small to be named beside larger ones has its name where nothing else is left."""
     content = report(divided(computing=500, idle=97, startup=2))
-    assert content.verdict.details[0].replace(GAP, " ") == "17% of 20.0 GPU-min was lost: idle 16 and start-up 0.3%."
+    assert content.verdict.details[0].replace(GAP, " ") == "17% of 20.0 GPU-min was lost: idle 16% and start-up 0.3%."
 
 
 def test_a_lost_gpu_is_part_of_the_loss() -> None:
@@ -173,7 +173,7 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
     gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
     content = report((recording, replace(analysis, findings=(gone,))))
     assert sentence(content) == "GPU 1 stops responding 1 min 40 s before the end."
-    assert content.verdict.details[0].endswith("was lost: lost GPUs 10 and start-up 3.3%.")
+    assert content.verdict.details[0].endswith("was lost: lost GPUs 10% and start-up 3.3%.")
 
 
 LISTED = "is listed as idle; the rest of this idle time is listed"
@@ -320,3 +320,13 @@ def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
     assert both == "33 checks: 33 clear (1 not assessed in some runs)."
     alone = report((second, other)).judgement.sentence
     assert alone == "33 checks: 32 clear, 1 not assessed."
+
+
+def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
+    """Two sentences of one lead do not contradict each other."""
+    steps = builders.steps
+    run = builders.recording(util=steps((0, 10), (97, 590)), memory=steps((0, 10), (8, 590)), cpu=steps((20, 600)))
+    details = " ".join(report((run, analyze(run))).verdict.details)
+    assert "Nothing needs doing" in details
+    assert details.endswith("Could be tried: use the free memory.")
+    assert "First:" not in details

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport.importers.decoding.pieces import Piece
+from gpureport.json_text import replace_half_characters
 
 _START = re.compile(r'\{\s*"timestamp"\s*:')
 _OPENING = 64
@@ -45,7 +46,7 @@ class Objects:
     def parse(self, log: Iterable[Piece]) -> Iterator[Found]:
         """Yield all of a log, in its order."""
         for piece in log:
-            self._text += piece.data.decode(errors="replace").replace("\0", " ")
+            self._text += replace_half_characters(piece.data.decode(errors="replace").replace("\0", " "))
             yield from self._take_objects(last=piece.last)
 
     def _take_objects(self, *, last: bool) -> Iterator[Found]:

@@ -24,6 +24,7 @@ from gpureport.importers.trackers.mlflow.server.connection_errors import (
 )
 from gpureport.importers.trackers.mlflow.server.server_answers import OVERLOADED, Answer, check_answer
 from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT, ServerSettings
+from gpureport.json_text import parse_json
 from gpureport.limits import MOST_ANSWER_BYTES
 
 _HTTPS, _HTTP = 443, 80
@@ -111,7 +112,7 @@ class Transport:
     def _json(self, method: str, path: str, content: bytes | None) -> dict[str, Any]:
         answer = self._request(method, path, content)
         try:
-            found = json.loads(answer.body)
+            found = parse_json(answer.body)
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

@@ -18,6 +18,7 @@ from gpureport.errors import Problem, SourceError
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.neptune.exports import exported_runs
 from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunContent, RunOutline
+from gpureport.json_text import parse_json
 
 _MODULE = "gpureport.importers.trackers.neptune.live.client_process"
 _RETRIES = "5"
@@ -152,7 +153,7 @@ def _follow_progress(process: "subprocess.Popen[bytes]", store: str) -> dict[str
                 process.wait(_SILENT)
                 return said
             *lines, held = (held + data).split(b"\n")
-            said = json.loads(lines[-1]) if lines else said
+            said = parse_json(lines[-1]) if lines else said
             limit = _SILENT
             until = time.monotonic() + limit
 

@@ -3,7 +3,6 @@
 Files are opened for reading only. The client's own reader truncates and removes them.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE
 from gpureport.importers.trackers.neptune.exports.attributes import EPOCH, run_name
 from gpureport.importers.trackers.neptune.local.operation_log import Operations
 from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline, merge_outlines
+from gpureport.json_text import parse_json
 from gpureport.limits import FIRST_MICROSECOND
 from gpureport.regular_files import check_regular_file, read_regular_file, walk_folder
 
@@ -106,7 +106,7 @@ class _ProcessFolder:
     def _about(self) -> dict[str, object]:
         """What the client wrote about the run when it made the folder."""
         try:
-            said = json.loads(read_regular_file(self.folder / "metadata.json", root=self._root))
+            said = parse_json(read_regular_file(self.folder / "metadata.json", root=self._root))
         except (OSError, ValueError, RecursionError):
             return {}
         return said if isinstance(said, dict) else {}

@@ -1,6 +1,5 @@
 """The log of operations of Neptune's client, as plain lines of JSON."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS, Series
+from gpureport.json_text import parse_json
 from gpureport.limits import FIRST_MICROSECOND, LAST_MICROSECOND, MOST_RECORD_BYTES
 from gpureport.regular_files import UnsafeFileError, read_regular_file
 
@@ -72,7 +72,7 @@ class Operations:
 
     def _line(self, path: Path, number: int, line: bytes, *, last: bool) -> None:
         try:
-            entry = json.loads(line)
+            entry = parse_json(line)
             operation = entry["obj"]
             self._apply(operation["type"], "/".join(operation.get("path", ())), operation)
             version, at = _version(entry["version"]), entry.get("at")

@@ -1,45 +1,11 @@
 """What to do about each kind of finding, in a few words: a title, how to go about it, and what it brings."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
+from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.recording_advice import RECORD
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionWording:
-    """The words of an action; braces hold `gpus`, the GPUs concerned, and `index`, their numbers.
-
-    Attributes:
-        title: what to do.
-        how: how to go about it, in one sentence.
-        gain: what it brings; empty where that is the GPU time that the finding lost.
-        command: a command to copy; empty where none helps.
-    """
-
-    title: str
-    how: str
-    gain: str = ""
-    command: str = ""
-
-
-UNKNOWN_GAIN = "Gain not known"
-_PROFILE = ActionWording(
-    title="Profile ten iterations",
-    how="Trace them with a profiler, and look for the longest stretch without a kernel.",
-    gain="Shows where the time goes",
-)
-_FIND_HANG = ActionWording(
-    title="Find the rank that hangs",
-    how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",
-    command="py-spy dump --pid PID",
-)
-FIND_STOPPED = ActionWording(
-    title="Find out why {gpus} stopped",
-    how="When it happens again, dump the stacks of all ranks, and look for the one outside the collective.",
-    command="py-spy dump --pid PID",
-)
-"""For a hang in which GPUs that stopped are known."""
+from gpureport.report.sections.findings.next_actions.action_words import PROFILE, UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.next_actions.cause_wording import MEASURE_ALONE, WORDING_BY_CAUSE
 
 _BY_KIND: Mapping[str, ActionWording] = {
     "startup_idle": ActionWording(
@@ -88,7 +54,7 @@ _BY_KIND: Mapping[str, ActionWording] = {
     "transfer_bound": ActionWording(
         title="Copy less to the GPU", how="Send smaller types, convert on the GPU, and keep there what every step uses."
     ),
-    "underutilised": _PROFILE,
+    "underutilised": PROFILE,
     "low_util_cause_unknown": ActionWording(
         title="Record the CPU beside the GPU",
         how="Waiting for data, for storage or for one thread all look the same without it.",
@@ -183,45 +149,6 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
 }
 
-_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
-    ("cpu_bound", "other programs"): ActionWording(
-        title="Free the CPU of other programs",
-        how="They hold most of its cores, the job few: find them with top, or reserve cores for the job.",
-    ),
-    ("startup_idle", "no work"): ActionWording(
-        title="Use the GPU or release it", how="The job held it and never worked for long."
-    ),
-    ("tail_idle", "no job"): None,
-    ("idle_gap", "checkpoint"): ActionWording(
-        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
-    ),
-    ("idle_gap", "epoch"): ActionWording(
-        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
-    ),
-    ("idle_gap", "data"): ActionWording(
-        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free."
-    ),
-    ("idle_gap", "io"): ActionWording(
-        title="Read data faster", how="Copy the data to a local disk or keep it in host memory."
-    ),
-    ("idle_gap", "hang"): FIND_STOPPED,
-    ("idle_gap", "peers busy"): FIND_STOPPED,
-    ("idle_gap", "unused"): ActionWording(
-        title="Release {gpus}", how="Ask only for the GPUs used, or start a process on this one."
-    ),
-    ("idle_gap", "requests or input"): _PROFILE,
-    ("hollow_util", "hang"): _FIND_HANG,
-    ("hollow_util", "straggler"): ActionWording(
-        title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
-    ),
-    ("periodic_stall", "checkpoint"): ActionWording(
-        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
-    ),
-    ("periodic_stall", "epoch"): ActionWording(
-        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
-    ),
-}
-
 BATCH_OR_SMALLER_GPU = ActionWording(
     title="Use the free memory",
     how="Raise the batch size step by step, or try a smaller GPU.",
@@ -240,8 +167,16 @@ COOLING_LATER = ActionWording(
 )
 
 
-def find_wording(kind: str, cause: str | None) -> ActionWording | None:
-    """Return the words of an action; None for a kind or a cause that asks for nothing."""
+def find_wording(kind: str, cause: str | None, steps: Collection[str] = ()) -> ActionWording | None:
+    """Return the words of an action; None for a kind or a cause that asks for nothing.
+
+    Args:
+        kind: kind of the finding.
+        cause: its cause.
+        steps: names of the steps that it is given.
+    """
     if kind in NO_ACTION:
         return None
-    return _BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))
+    if cause == BESIDE_OTHERS and "loader_workers" not in steps:
+        return MEASURE_ALONE
+    return WORDING_BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))

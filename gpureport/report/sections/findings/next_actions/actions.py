@@ -4,13 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.next_actions import action_wording, measurement_actions, startup_memory
-from gpureport.report.sections.findings.next_actions.action_wording import UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.next_actions import (
+    action_wording,
+    action_words,
+    measurement_actions,
+    startup_memory,
+)
+from gpureport.report.sections.findings.next_actions.action_words import UNKNOWN_GAIN, ActionWording
 from gpureport.report.sections.findings.rows import range_wording, row_groups
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display
@@ -20,6 +27,9 @@ MOST = 3
 
 _NOTABLE = 0.01
 """Share of the GPU time from which a saving is worth naming."""
+
+_MOST_OF_IT = 0.5
+"""Share of the GPU time from which on waiting decides what is worth a change."""
 
 _SHORT_RUN = 600.0
 """Seconds below which a long start-up says more of the length of the run than of its start."""
@@ -98,13 +108,18 @@ def _propose(
     row: FindingRow, group: RowGroup, others: Sequence[RowGroup], *, stopped: RowGroup | None, several: bool
 ) -> Iterator[_Candidate]:
     """Yield what to do about findings of the last step; nothing where they ask for nothing."""
-    wording = action_wording.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause)
+    wording = (
+        action_words.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause, group.step_names)
+    )
     if group.kind == "mem_headroom" and any(each.kind == "oversized_gpu" for each in others):
         wording = action_wording.BATCH_OR_SMALLER_GPU
     if wording is None or (group.severity is Severity.INFO and group.kind in _NOTES):
         return
     if group.kind == "oversized_gpu" and any(each.kind == "mem_headroom" for each in others):
         # the smaller GPU is named with the free memory
+        return
+    if group.kind == "mem_headroom" and any(map(_waits_most_of_the_time, others)):
+        # a larger batch needs its data just as slowly loaded
         return
     share = 0.0 if wording.gain else find_saving(group, [each for each in others if each is not group])
     is_single = len(group.findings) == 1 and not several
@@ -133,6 +148,12 @@ def _propose(
             is_follow_up=True,
             score=0.0,
         )
+
+
+def _waits_most_of_the_time(group: RowGroup) -> bool:
+    """Whether GPUs wait for input for most of a run, or may do so beside a CPU that other programs fill."""
+    is_wait = group.kind in waiting_gpus.WAIT_KINDS or group.cause == BESIDE_OTHERS
+    return is_wait and max(group.lost_shares, default=0.0) > _MOST_OF_IT
 
 
 def _fill(  # noqa: PLR0913 - the parts of an action

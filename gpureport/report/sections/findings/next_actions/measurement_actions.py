@@ -26,6 +26,9 @@ _SHORT_RUN = 300.0
 _MANY_CHECKS = 5
 """Checks that a log is too short for, from which a longer one is asked for."""
 
+_ALL_THE_SAME = " Figures are compared all the same; one long run of its own is enough."
+"""Said of repetitions that are too short for checks."""
+
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 
@@ -48,10 +51,10 @@ def build_measurement_actions(
         groups: the findings of these runs.
         comparison: all runs as steps.
     """
-    longer = (*_record_longer(runs), *_measure_longer(comparison))[:1]
+    longer = (*_record_longer(runs, comparison), *_measure_longer(comparison))[:1]
     # of a run too short to assess, or without a GPU, what it did tells nothing either
     has_gpu = any(run.analysis.run.gpus for run in runs)
-    work = _give_work(comparison) if has_gpu and not any(_record_longer(runs)) else ()
+    work = _give_work(comparison) if has_gpu and not any(_record_longer(runs, comparison)) else ()
     return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
 
 
@@ -88,7 +91,12 @@ def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
     )
 
 
-def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Measurement]:
+def _are_repeated(comparison: Comparison) -> bool:
+    """Return whether repetitions of each of several steps are compared, which needs less than checks do."""
+    return len(comparison.steps) > 1 and all(len(step.runs) > 1 for step in comparison.steps)
+
+
+def _record_longer(runs: Sequence[ReportRun], comparison: Comparison) -> Iterator[Measurement]:
     """Yield to record for longer where every run is too short for many checks."""
     lacking = [
         {entry.kind: entry.needed_seconds for entry in run.analysis.not_judged if entry.needed_seconds is not None}
@@ -103,7 +111,7 @@ def _record_longer(runs: Sequence[ReportRun]) -> Iterator[Measurement]:
         action=Action(
             title=f"Record at least {display.duration(max(max(needed.values()) for needed in lacking))}",
             gain="Allows more checks",
-            text=f"{length}, too short for {count} checks.",
+            text=f"{length}, too short for {count} checks.{_ALL_THE_SAME if _are_repeated(comparison) else ''}",
             certainty=f"{count} checks need a longer log.",
         )
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.findings import Confidence, Evidence, Finding, Provenance
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, terms
@@ -105,6 +106,8 @@ def _list_doubts(group: RowGroup) -> Iterator[str]:
 
 def what_to_record(group: RowGroup) -> str:
     """Return what would settle a doubt, as words to follow; empty where nothing is known to."""
+    if group.cause == BESIDE_OTHERS:
+        return "measure without other programs"
     coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in group.runs.values())
     return "record a sample a second" if coarse and group.kind in _TIMED else _TO_BE_SURE.get(group.kind, "")
 

@@ -8,7 +8,7 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import advice_steps
-from gpureport.report.sections.findings.next_actions import action_wording
+from gpureport.report.sections.findings.next_actions import action_wording, action_words
 from gpureport.report.sections.findings.rows import finding_caveats, range_wording, row_groups
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.sections.pictures.signal_history import build_finding_history
@@ -140,7 +140,9 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
 
 def _describe_advice(group: RowGroup, stopped: RowGroup | None) -> str:
     """Return what to do and how; of a kind without such words its first step."""
-    wording = action_wording.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause)
+    wording = (
+        action_words.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause, group.step_names)
+    )
     if wording is None:
         steps = advice_steps.build_advice_steps(group.findings)
         return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)

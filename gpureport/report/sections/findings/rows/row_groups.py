@@ -74,6 +74,11 @@ class RowGroup:
         return max(self.groups, key=lambda group: (group.lost or 0.0, SEVERITIES.index(group.severity)))
 
     @property
+    def step_names(self) -> frozenset[str]:
+        """Names of the steps that its findings are given."""
+        return frozenset(step.name for finding in self.findings for step in finding.steps)
+
+    @property
     def roots(self) -> dict[Root | None, int]:
         """What its findings follow from, each with the number of runs; None where they stand for themselves."""
         positions = group_holders((group.root, group.position) for group in self.groups)

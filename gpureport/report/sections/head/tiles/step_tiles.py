@@ -12,6 +12,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head import money_sentences
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
@@ -79,6 +80,8 @@ def _build_cost_tile(comparison: Comparison) -> Tile:
     analyses = [analysis for step in comparison.steps for analysis in step.analyses]
     currency, price = spending.currency(analyses), spending.common_price(analyses)
     at = f"At {price} per GPU-hour" if price else "At the price of each GPU"
+    training = money_sentences.format_training_cost(comparison)
+    at += f"; {training} at the training rate alone" if training else ""
     texts = ["" if value is None else display.money(value * scale.factor, currency) for value in (before, after)]
     return Tile(
         label=f"Cost {scale.per}",

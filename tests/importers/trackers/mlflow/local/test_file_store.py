@@ -139,7 +139,7 @@ def test_one_damaged_run_keeps_no_other_out(tmp_path: Path, content: bytes | Non
     assert sorted(run.key for run in kept) == [run_id(number) for number in (1, 2, 4, 5)]
     assert str(fault).startswith(f"{next(source.rglob(run_id(3)))}/meta.yaml: ")
     (broken,) = [each for each in Mlflow().listed(str(source), Selection()) if each.status == "cannot be read"]
-    assert (broken.id, broken.holds) == (run_id(3), fault.what)
+    assert (broken.id, str(broken.fault)) == (run_id(3), str(fault))
     newest = Mlflow().runs(str(source), Selection(latest=1)).runs
     assert [str(run.fault) for run in newest] == ["None", str(fault)]
 

@@ -50,7 +50,7 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
         "params/net": "resnet",
         "source_code/integrations/neptune-pytorch": "2.0.1",
     }
-    assert found.run.tags == (("a", "true"), ("b", "true"))
+    assert dict(found.run.tags) == {"a": "true", "b": "true", "project": "acme/gpu-opt", "node": "node-a"}
     assert found.training.column("name").to_pylist() == ["train/loss"] * 40
     assert found.training.column("step").to_pylist() == list(range(40))
     assert found.training.column("value").to_pylist() == [value for _, value in loss(START, 40)]
@@ -250,6 +250,7 @@ def test_listing(tmp_path: Path) -> None:
     assert one.holds == "acme/gpu-opt  training: 20 ticks, 2 GPUs"
     assert one.points == 12 + 19 + 6 * 20
     assert other.status == "cannot be read"
+    assert "the Parquet file is damaged" in str(other.fault)
 
 
 def test_work_is_counted_by_a_training_metric(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
     gpu = found.run.gpus[1]
     assert (gpu.memory_total_bytes, gpu.power_limit_watts) == (24 * GIB, 300.0)
     assert any("largest one of its machine" in note for note in found.run.quality.notes)
-    assert (found.run.name, found.run.tags) == ("baseline", (("sample", "true"),))
+    assert (found.run.name, found.run.tags) == ("baseline", (("sample", "true"), ("node", "node-a")))
     assert dict(found.run.params) == {"parameters/batch_size": "64"}
 
 
@@ -199,7 +199,7 @@ def test_operations_that_take_back(tmp_path: Path) -> None:
     folders.write(tmp_path, given)
     found = recording(tmp_path)
     assert found.training.column("value").to_pylist() == [None, 0.5]
-    assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, ())
+    assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, (("node", "node-a"),))
 
 
 def test_monitoring_that_ended_early(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from gpureport.analysis.results import Analysis
-from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, NotJudged, Severity
 from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.model.head import Action
@@ -128,6 +128,23 @@ def test_nothing_is_prescribed_for_an_unknown_cause() -> None:
     assert action.command == "gpureport record -- COMMAND"
 
 
+def test_beside_other_programs_what_costs_least_is_tried_first() -> None:
+    """More workers; where the job has one a core, a measurement."""
+    unclear = replace(_finding("low_util_cause_unknown", 0, 500), cause="not shown beside other programs")
+    (alone,) = _single(unclear)
+    assert (alone.title, alone.gain) == ("Measure without other programs", "May show the cause")
+    (workers,) = _single(replace(unclear, steps=(AdvisedStep(name="loader_workers"),)))
+    assert (workers.title, workers.gain) == ("Try more loader workers", "Gain not known")
+    assert "measure without the other programs" in workers.text
+
+
+@pytest.mark.parametrize(("end", "is_advised"), [(100, True), (500, False)])
+def test_no_larger_batch_while_gpus_wait_most_of_the_time(end: float, *, is_advised: bool) -> None:
+    """It would wait for its data as well."""
+    wait, room = _finding("cpu_bound", 0, end), _finding("mem_headroom", severity=Severity.INFO)
+    assert ("Use the free memory" in _titles(_single(wait, room))) == is_advised
+
+
 def test_single_runs_a_step_are_to_be_repeated() -> None:
     """And the work done is asked for last, where there is room."""
     runs = [examples.pair(examples.run(name), ()) for name in ("a", "b")]
@@ -138,3 +155,24 @@ def test_a_short_start_and_a_normal_limit_ask_for_nothing() -> None:
     """They are information alone."""
     start, limit = (_finding(kind, severity=Severity.INFO) for kind in ("startup_idle", "power_cap"))
     assert _single(start, limit) == ()
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, False), (2, True)])
+def test_repetitions_too_short_for_checks_are_compared_all_the_same(count: int, said: bool) -> None:  # noqa: FBT001 - a parameter
+    """So that to record for longer does not read as if the comparison were worth nothing."""
+    missing = tuple(
+        NotJudged(kind=kind, device=None, reason="too short", recording="", needed_seconds=600.0)
+        for kind in ("idle_gap", "io_bound", "cpu_bound", "mem_leak", "thermal_throttle")
+    )
+    runs = [
+        (recording, replace(analysis, not_judged=missing))
+        for recording, analysis in (
+            examples.pair(examples.run(f"{step}{place}", step=step, work=WORK))
+            for step in ("a", "b")
+            for place in range(count)
+        )
+    ]
+    (longer,) = [
+        action for action in _actions(*runs) if action.title.replace(display.GAP, " ") == "Record at least 10 min"
+    ]
+    assert ("Figures are compared all the same" in longer.text) is said

@@ -1,0 +1,42 @@
+"""The words of an action, and those that several kinds or causes share."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionWording:
+    """The words of an action; braces hold `gpus`, the GPUs concerned, and `index`, their numbers.
+
+    Attributes:
+        title: what to do.
+        how: how to go about it, in one sentence.
+        gain: what it brings; empty where that is the GPU time that the finding lost.
+        command: a command to copy; empty where none helps.
+    """
+
+    title: str
+    how: str
+    gain: str = ""
+    command: str = ""
+
+
+UNKNOWN_GAIN = "Gain not known"
+"""Of what nobody has measured."""
+PROFILE = ActionWording(
+    title="Profile ten iterations",
+    how="Trace them with a profiler, and look for the longest stretch without a kernel.",
+    gain="Shows where the time goes",
+)
+"""For GPUs that are little used for a cause that a log does not show."""
+FIND_HANG = ActionWording(
+    title="Find the rank that hangs",
+    how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",
+    command="py-spy dump --pid PID",
+)
+"""For a hang in which no GPU stands out."""
+FIND_STOPPED = ActionWording(
+    title="Find out why {gpus} stopped",
+    how="When it happens again, dump the stacks of all ranks, and look for the one outside the collective.",
+    command="py-spy dump --pid PID",
+)
+"""For a hang in which GPUs that stopped are known."""

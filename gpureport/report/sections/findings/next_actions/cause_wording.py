@@ -1,0 +1,65 @@
+"""What to do about a finding whose cause says more than its kind."""
+
+from collections.abc import Mapping
+
+from gpureport.analysis.signals.job_load import BESIDE_OTHERS
+from gpureport.report.sections.findings.next_actions.action_words import (
+    FIND_HANG,
+    FIND_STOPPED,
+    PROFILE,
+    UNKNOWN_GAIN,
+    ActionWording,
+)
+
+WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
+    ("cpu_bound", "other programs"): ActionWording(
+        title="Free the CPU of other programs",
+        how="They hold most of its cores, the job few: find them with top, or reserve cores for the job.",
+    ),
+    ("low_util_cause_unknown", BESIDE_OTHERS): ActionWording(
+        title="Try more loader workers",
+        how="A loader that waits for storage needs hardly any CPU. If more workers change nothing, measure without the "
+        "other programs.",
+        gain=UNKNOWN_GAIN,
+    ),
+    ("startup_idle", "no work"): ActionWording(
+        title="Use the GPU or release it", how="The job held it and never worked for long."
+    ),
+    ("tail_idle", "no job"): None,
+    ("idle_gap", "checkpoint"): ActionWording(
+        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
+    ),
+    ("idle_gap", "epoch"): ActionWording(
+        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
+    ),
+    ("idle_gap", "data"): ActionWording(
+        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free."
+    ),
+    ("idle_gap", "io"): ActionWording(
+        title="Read data faster", how="Copy the data to a local disk or keep it in host memory."
+    ),
+    ("idle_gap", "hang"): FIND_STOPPED,
+    ("idle_gap", "peers busy"): FIND_STOPPED,
+    ("idle_gap", "unused"): ActionWording(
+        title="Release {gpus}", how="Ask only for the GPUs used, or start a process on this one."
+    ),
+    ("idle_gap", "requests or input"): PROFILE,
+    ("hollow_util", "hang"): FIND_HANG,
+    ("hollow_util", "straggler"): ActionWording(
+        title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
+    ),
+    ("periodic_stall", "checkpoint"): ActionWording(
+        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
+    ),
+    ("periodic_stall", "epoch"): ActionWording(
+        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
+    ),
+}
+"""What to do about a cause of a kind; None for a cause that asks for nothing."""
+
+MEASURE_ALONE = ActionWording(
+    title="Measure without other programs",
+    how="Run some minutes while nothing else keeps the CPU busy: if the GPU still waits, the CPU isn't the cause.",
+    gain="May show the cause",
+)
+"""For GPUs beside a CPU full with other programs, where more loader workers are no advice."""

@@ -1,0 +1,24 @@
+"""Which stretch of a run counts as its steady state."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.comparison.steps.run_series import IDLE
+from gpureport.comparison.steps.sampled_run import build_sampled_run
+from tests.builders import recording, steps
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["end seen", "end not seen"])
+def test_what_follows_the_end_of_the_job_is_not_steady(*, is_seen: bool) -> None:
+    """A short idle end may be a pause of the job, unless the log shows that the job had ended."""
+    util = steps((0, 3), (97, 20), (0, 3))
+    job = np.full(26, 0.5)
+    if is_seen:
+        job[23:] = np.nan
+    run = recording(util=util, cpu=steps((20, 26)), host={"cores_of_job": job})
+    series = build_sampled_run(run, analyze(run)).series
+    assert series is not None
+    idle, _ = series.settled_values(IDLE)
+    assert (idle.mean() == 0) == is_seen
+    assert len(idle) == pytest.approx(20 if is_seen else 23, abs=1)
