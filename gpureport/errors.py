@@ -71,6 +71,10 @@ class StoreError(GpureportError):
     """The store is missing, damaged, or written by a newer version."""
 
 
+class UnknownRunError(StoreError):
+    """The store holds no run of a name."""
+
+
 class DamagedRunError(StoreError):
     """What is stored of a run is not what was written; reading its log again mends it."""
 

@@ -159,7 +159,14 @@ def _threshold_size(limit: Limit) -> str:
 
 
 def count_compared_runs(before: int, after: int) -> str:
-    """Return how many runs a change rests on, such as `3 baseline runs, 1 checked`."""
+    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`.
+
+    A single run shows no scatter of its own, so that of the other side stands for both.
+    """
+    if before > 1 and after == 1:
+        return f"{before} baseline runs, 1 checked, which is taken to scatter as they do"
+    if before == 1 and after > 1:
+        return f"1 baseline run, which is taken to scatter as the {after} checked do"
     return f"{display.plural(before, 'baseline run')}, {after} checked"
 
 

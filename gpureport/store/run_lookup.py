@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpureport.errors import StoreError
+from gpureport.errors import StoreError, UnknownRunError
 
 if TYPE_CHECKING:
     from gpureport.store.indexed_run import IndexedRun
@@ -49,7 +49,8 @@ class RunLookup:
         """Return the one run with this name, or whose id is this or begins so.
 
         Raises:
-            StoreError: when there is none, or more than one, or its `run.json` is damaged.
+            UnknownRunError: when there is none.
+            StoreError: when there is more than one, or its `run.json` is damaged.
         """
         if _ID.fullmatch(name) and (entry := self._get(name)):
             return entry
@@ -66,7 +67,7 @@ class RunLookup:
 
         close = get_close_matches(name, self.names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "list runs: gpureport runs"
-        raise StoreError(name, f'no file or stored run named "{name}"', hint)
+        raise UnknownRunError(name, f'no file or stored run named "{name}"', hint)
 
 
 def may_hold_sources(runs: "Sequence[IndexedRun]", sizes: Sequence[int]) -> bool:

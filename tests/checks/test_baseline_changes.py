@@ -125,6 +125,17 @@ def test_repetitions_speak_for_themselves() -> None:
     assert (check.outcome, check.reason, check.run) == (BROKEN, "3 baseline runs, 3 checked", "nightly")
 
 
+def test_the_scatter_of_the_repeated_side_stands_for_both() -> None:
+    """A rule decides on one run against several, and says by what assumption."""
+    several = [replace_step(night(f"old {seed}", 85.0 + 0.1 * seed, seed=seed)) for seed in range(3)]
+    one = [replace_step(night("new", 70.0, seed=9))]
+    (check,) = changed("change gpu_utilization_ratio >= -1 point", several, one)
+    assert check.outcome is BROKEN
+    assert check.reason == "3 baseline runs, 1 checked, which is taken to scatter as they do"
+    (check,) = changed("change gpu_utilization_ratio <= 1 point", one, several)
+    assert (check.outcome, check.reason) == (BROKEN, "1 baseline run, which is taken to scatter as the 3 checked do")
+
+
 def replace_step(run: SampledRun) -> SampledRun:
     """Return a run as a repetition of the step `nightly`."""
     return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="nightly")))

@@ -40,7 +40,13 @@ CASES = {
     ("analyze", "untimed.csv"): (3, "untimed.csv: no timestamp column among utilization.gpu; "),
     ("analyze", "headonly.csv"): (3, "headonly.csv: it holds a header and no row; "),
     ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),
-    ("analyze", "unknown-run"): (3, 'no file or stored run named "unknown-run"; list runs: gpureport runs'),
+    ("analyze", "unknown-run"): (
+        3,
+        (
+            'no file, stored run or baseline named "unknown-run"; '
+            "list runs: gpureport runs; set a baseline: gpureport baseline set unknown-run RUN"
+        ),
+    ),
     ("ingest", "absent.csv"): (3, "absent.csv: no such file; check the path"),
     ("analyze", "good.csv", "--source-kind", "dcgm"): (
         3,
@@ -86,7 +92,7 @@ CASES = {
     ("report", "good.csv", "--by", "param:lr", "-o", "report.html"): (2, "--by: run good has no param 'lr'; give it "),
     ("analyze", "good.csv", "good.txt", "--name", "a"): (2, "--name: one name for 2 runs; "),
     ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log ("),
-    ("analyze", "n" * 300): (3, f'no file or stored run named "{"n" * 300}"; '),
+    ("analyze", "n" * 300): (3, f'no file, stored run or baseline named "{"n" * 300}"; '),
     ("runs", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("runs", "list", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("analyse", "good.csv"): (2, "no command 'analyse'; did you mean 'analyze'?"),

@@ -21,6 +21,7 @@ _ERRORS = (
     "InvalidRequestError",
     "PlaceError",
     "StoreError",
+    "UnknownRunError",
     "SettingsError",
     "RenderError",
     "wrong",

@@ -19,6 +19,7 @@ from gpureport.report.formats.text.terminal_tables import grid_lines
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_content, figure_formats, step_charts
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
+from gpureport.report.sections.head.lead import write_step_lead
 from gpureport.report.wording import difference_wording
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.relative_changes import format_relative_difference as relative
@@ -101,6 +102,8 @@ def test_one_run_against_several_is_unconfirmed_in_words_of_its_own() -> None:
     assert view.sentence.replace(GAP, " ") == "GPU utilisation rises from 60% to 90%; unconfirmed, too few runs."
     assert "unconfirmed (one run on one side)" in text(view)
     assert "one run each" not in text(view)
+    lead = next(iter(write_step_lead(compare([build_sampled_run(*run) for run in runs]))))
+    assert lead.startswith("Repeat a to confirm this; until then, a rule takes it to scatter as b does.")
 
 
 def test_every_verdict_says_what_would_be_shown() -> None:

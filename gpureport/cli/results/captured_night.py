@@ -11,7 +11,7 @@ from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.runs import analyses, gate_sources, named_runs
 from gpureport.cli.runs.run_storing import relabel_stored_run, store_run
-from gpureport.errors import SourceError
+from gpureport.errors import SourceError, StoreError, UnknownRunError
 from gpureport.fetched_copies import name_by_url
 
 if TYPE_CHECKING:
@@ -94,7 +94,12 @@ def read_night(
 
 
 def _read_stored(store: "Store", options: SourceOptions, name: str) -> "list[Recording]":
-    return [store.read(relabel_stored_run(store, name, options))]
+    try:
+        return [store.read(relabel_stored_run(store, name, options))]
+    except UnknownRunError as error:
+        # the pages of a night are read by people who typed no command
+        what = "no recording at this path, nor a stored run of this name"
+        raise StoreError(name, what, "see what gpureport record said") from error
 
 
 def _store_and_read(store: "Store", reading: "Reading | TrackedReading | CutReading") -> "Recording":

@@ -9,7 +9,7 @@ import click
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.sources import source_names
-from gpureport.errors import DamagedRunError, SettingsError, StoreError
+from gpureport.errors import DamagedRunError, SettingsError, StoreError, UnknownRunError
 from gpureport.store.run_selection import RunSelection, select_runs
 from gpureport.store.stored_names import list_baseline_names
 
@@ -109,11 +109,14 @@ def read_stored_runs(name: str, options: "SourceOptions") -> "list[Recording]":
         return [_apply_options(one, name, options) for one in labelled]
     try:
         entry = lookup.find(name)
-    except StoreError as error:
+    except UnknownRunError as error:
         close = get_close_matches(name, [*baselines, *lookup.names], n=1)
-        if not close or close[0] not in baselines:
-            raise
-        raise StoreError(name, error.what, f"did you mean the baseline {close[0]!r}?") from error
+        hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
+        if close:
+            hint = f"did you mean {close[0]!r}?"
+        if close and close[0] in baselines:
+            hint = f"did you mean the baseline {close[0]!r}?"
+        raise UnknownRunError(name, f'no file, stored run or baseline named "{name}"', hint) from error
     if name in baselines:
         print_note(f"gpureport: {name}: the stored run, not the baseline; that is {source_names.BASELINE}{name}")
     return [_apply_options(place.read(entry), name, options)]

@@ -72,6 +72,16 @@ def summarize_latest_night(nights: Sequence[NightlyRecord], trends: Sequence[Tre
     )
 
 
+def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
+    """Return the groups of the latest night; where it lacks a run, those of the night with data before it as well."""
+    groups = list(latest.groups)
+    dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
+    if latest.missing_runs and dates:
+        before = {(run.step, run.model) for night in nights if night.date == dates[-1] for run in night.measured_runs}
+        groups += sorted(before.difference(groups))
+    return groups
+
+
 def summarize_record(record: NightlyRecord, nights: Sequence[NightlyRecord]) -> LatestNight:
     """Summarize what one call recorded, without later nights and without other calls of its night.
 

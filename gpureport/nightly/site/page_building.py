@@ -8,7 +8,7 @@ from gpureport.checks import gate_verdict
 from gpureport.checks.gate_verdict import FAILED, NOT_ASSESSED, PASSED, Verdict
 from gpureport.findings import CheckOutcome
 from gpureport.nightly.changes.change_events import ChangeEvent, EventVerdicts, group_changes, judge_events, own_trend
-from gpureport.nightly.changes.latest_night import summarize_latest_night
+from gpureport.nightly.changes.latest_night import list_followed_groups, summarize_latest_night
 from gpureport.nightly.changes.trend import FigureChange, Point, Trend
 from gpureport.nightly.history.night_figures import BY_NAME, FigureKind
 from gpureport.nightly.history.night_verdict import judge_nights, judge_run
@@ -78,7 +78,7 @@ def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], report
         newest=tonight.date,
         headline=describe_headline(tonight),
         state=tuple(describe_latest_night(tonight)),
-        main=tuple(_build_main_curves(trends, tonight.groups, verdicts)),
+        main=tuple(_build_main_curves(trends, list_followed_groups(nights, tonight), verdicts)),
         verdict=_verdict_mark(verdict),
         limits=tuple(_limit_rows(tonight.records, reports)),
         limits_said=verdict.counts if verdict else "",

@@ -106,7 +106,10 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     )
     assert "no data" in figure.split(day(5))[1][:80]
     last = [*history, night(12, capture_missing("gpu.csv", "", "no such file or run"))]
-    assert "(gpu.csv): no such file or run" in build(tmp_path, last)["index.html"].decode()
+    index = build(tmp_path, last)["index.html"].decode()
+    assert "(gpu.csv): no such file or run" in index
+    (main,) = re.findall(r"<figure.*?</figure>", index, re.DOTALL)
+    assert main.count('class="absent"') == 3, "the curve of the job stays, with a mark for tonight"
 
 
 def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:

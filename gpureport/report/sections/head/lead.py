@@ -94,7 +94,8 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
     delta = comparison.judged(first.label, last.label)
     left = describe_largest_loss(last) if with_loss else ""
     if are_single_runs(comparison) or (delta is not None and delta.verdict is Verdict.UNCONFIRMED):
-        yield from filter(None, (money, REPEAT + (f" {left}." if left else ""), describe_training(comparison)))
+        repeat = _ask_for_repetition(comparison) + (f" {left}." if left else "")
+        yield from filter(None, (money, repeat, describe_training(comparison)))
         return
     if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
@@ -104,6 +105,15 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
     elif sure or left:
         yield f"{sure or left}."
     yield from filter(None, (money, describe_training(comparison)))
+
+
+def _ask_for_repetition(comparison: Comparison) -> str:
+    """Return what to repeat; of two steps with one single run, also how a rule decides on it nevertheless."""
+    single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
+    repeated = [display.clean(step.label) for step in comparison.steps if len(step.runs) > 1]
+    if len(single) != 1 or len(repeated) != 1:
+        return REPEAT
+    return f"Repeat {single[0]} to confirm this; until then, a rule takes it to scatter as {repeated[0]} does."
 
 
 def are_single_runs(comparison: Comparison) -> bool:
