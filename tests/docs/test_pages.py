@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
@@ -20,6 +21,8 @@ from gpureport.comparison.steps.compared_figures import BY_METRIC, POINTS
 from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.errors import GpureportError
 from gpureport.recording_advice import GPU_COMMAND
+from tests.comparison.runs import sampled
+from tests.nightly.nights import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,6 +155,20 @@ def test_gates_page_states_the_intervals_of_single_runs() -> None:
     for length, points in least.items():
         assert f"| {length} | ±{points * 100:.0f} points | {points * 100 + 5:.0f} points |" in guide
     assert f"its interval is ±{BY_METRIC[PER_WORK].margin(100.0):.0f}%" in guide
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
+    """They are what a rule makes of a baseline of runs with a standard deviation of one point."""
+    guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
+    places = np.arange(runs) - (runs - 1) / 2
+    means = 70.0 + places / places.std(ddof=1)
+    baseline = [sampled(f"old {place}", util=np.full(1800, mean)) for place, mean in enumerate(means)]
+    checked = [sampled("new", util=np.full(1800, 70.0))]
+    (check,) = changed("change gpu_utilization_ratio >= -50 points", baseline, checked)
+    assert check.bounds is not None
+    width = 50 * (check.bounds[1] - check.bounds[0])
+    assert f"| {runs} | ±{width:.1f} | {5 / width:.1f} points |" in guide
 
 
 def test_recording_guide_prints_the_one_raw_command() -> None:
