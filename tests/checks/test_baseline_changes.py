@@ -67,10 +67,10 @@ def short(name: str, mean: float, seed: int = 0) -> SampledRun:
 @pytest.mark.parametrize(
     ("limit", "means", "observed", "bound"),
     [
-        (">= -4 points", (85, 70), "fell by 15.0 points (95%: 13.0 to 17.0)", "allowed: a fall of 4 points"),
-        ("> -4 points", (85, 70), "fell by 15.0 points (95%: 13.0 to 17.0)", "allowed: a fall of less than 4 points"),
+        (">= -4 points", (85, 70), "fell by 15.0 points (95%: −17.0 to −13.0)", "allowed: a fall of 4 points"),
+        ("> -4 points", (85, 70), "fell by 15.0 points (95%: −17.0 to −13.0)", "allowed: a fall of less than 4 points"),
         (">= 5 points", (85, 85), "changed by 0.0 points (95%: −2.0 to +2.0)", "required: a rise of 5 points"),
-        ("<= 4 points", (70, 85), "rose by 15.0 points (95%: 13.0 to 17.0)", "allowed: a rise of 4 points"),
+        ("<= 4 points", (70, 85), "rose by 15.0 points (95%: +13.0 to +17.0)", "allowed: a rise of 4 points"),
     ],
 )
 def test_a_change_that_fails_says_what_was_allowed(
@@ -125,6 +125,25 @@ def test_repetitions_speak_for_themselves() -> None:
     assert (check.outcome, check.reason, check.run) == (BROKEN, "3 baseline runs, 3 checked", "nightly")
 
 
+@pytest.mark.parametrize(
+    ("words", "ends", "is_known"),
+    [
+        ("<= 5%", (-0.080, 0.034), True),
+        ("<= 5%", (-0.080, 0.052), False),
+        (">= -5%", (-0.034, 0.080), True),
+        (">= -5%", (-0.052, 0.080), False),
+        (">= 5%", (0.051, 0.200), True),
+        ("<= 5%", (0.051, 0.200), False),
+    ],
+)
+def test_a_limit_that_the_whole_interval_keeps_is_kept(words: str, ends: tuple[float, float], *, is_known: bool) -> None:
+    """However wide the interval is: no change that breaks the limit could have been missed."""
+    limit = parse_limit(f"change gpu_seconds_per_1000_work {words}")
+    value = (ends[0] + ends[1]) / 2
+    unknown = check_wording.explain_unknown_change(limit, value, ends, "from runs that differ this much")
+    assert (unknown == "") == is_known
+
+
 def replace_step(run: SampledRun) -> SampledRun:
     """Return a run as a repetition of the step `nightly`."""
     return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="nightly")))
@@ -150,7 +169,7 @@ def test_a_relative_change_is_a_share_of_the_baseline() -> None:
     assert (relative.outcome, absolute.outcome) == (BROKEN, BROKEN)
     assert relative.value == pytest.approx(0.25, abs=1e-6)
     assert absolute.value == pytest.approx(50.0, abs=1e-3)
-    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("rose by 25% (95%: 22% to 28%) against the")
+    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("rose by 25% (95%: +22% to +28%) against the")
 
 
 @pytest.mark.parametrize(
