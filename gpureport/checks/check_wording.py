@@ -108,8 +108,8 @@ def _format_size(limit: Limit, value: float) -> str:
 def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
     """Return that it is not known whether a change keeps its limit; empty where it is known.
 
-    It is known where the whole interval keeps the limit. It also is where the interval reaches no further to the side of
-    the limit than that is large, and either the change itself keeps the limit or the whole interval breaks it.
+    It is known where the whole interval keeps the limit, and where the interval reaches no further to the side of the
+    limit than that is large and either the change itself keeps the limit or the whole interval breaks it.
 
     Args:
         limit: the limit on the change.

@@ -136,12 +136,31 @@ def test_repetitions_speak_for_themselves() -> None:
         ("<= 5%", (0.051, 0.200), False),
     ],
 )
-def test_a_limit_that_the_whole_interval_keeps_is_kept(words: str, ends: tuple[float, float], *, is_known: bool) -> None:
+def test_a_limit_that_the_whole_interval_keeps_holds(words: str, ends: tuple[float, float], *, is_known: bool) -> None:
     """However wide the interval is: no change that breaks the limit could have been missed."""
     limit = parse_limit(f"change gpu_seconds_per_1000_work {words}")
     value = (ends[0] + ends[1]) / 2
     unknown = check_wording.explain_unknown_change(limit, value, ends, "from runs that differ this much")
     assert (unknown == "") == is_known
+
+
+def test_no_share_changes_by_more_than_is_left_of_it() -> None:
+    """Two minutes have an interval of 42 points to either side, which ends at 0 and at 100%."""
+    (fallen,) = changed("change gpu_utilization_ratio >= -4 points", [short("old", 90.0)], [short("new", 28.0, seed=1)])
+    (risen,) = changed("change gpu_utilization_ratio <= 9 points", [short("old", 90.0)], [short("new", 91.0, seed=1)])
+    assert fallen.bounds is not None
+    assert risen.bounds is not None
+    assert fallen.bounds[0] == pytest.approx(-0.90, abs=0.01)
+    assert fallen.bounds[1] == pytest.approx(-0.20, abs=0.02)
+    assert risen.bounds[0] < -0.40
+    assert risen.bounds[1] == pytest.approx(0.10, abs=0.01)
+
+
+def test_one_night_may_end_at_the_most_there_is() -> None:
+    """What repeating a run commonly changes ends there too."""
+    (check,) = changed("change gpu_utilization_ratio <= 4 points", [night("old", 98.9)], [night("new", 99.2, seed=1)])
+    assert check.bounds is not None
+    assert check.bounds[1] == pytest.approx(0.011, abs=0.005)
 
 
 def replace_step(run: SampledRun) -> SampledRun:
@@ -169,7 +188,9 @@ def test_a_relative_change_is_a_share_of_the_baseline() -> None:
     assert (relative.outcome, absolute.outcome) == (BROKEN, BROKEN)
     assert relative.value == pytest.approx(0.25, abs=1e-6)
     assert absolute.value == pytest.approx(50.0, abs=1e-3)
-    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("rose by 25% (95%: +22% to +28%) against the")
+    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith(
+        "rose by 25% (95%: +22% to +28%) against the"
+    )
 
 
 @pytest.mark.parametrize(
