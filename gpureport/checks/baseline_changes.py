@@ -139,6 +139,8 @@ def _describe_basis(delta: Delta, noise: Noise | None) -> str:
 def _advise_runs(delta: Delta, noise: Noise | None) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
     if delta.basis == Basis.REPLICATES.value:
+        if delta.needed is not None and delta.needed.runs is None:
+            return "from runs this short, whatever their number: record longer ones"
         return "from runs that differ this much: add runs to the baseline"
     difference = delta.difference or 0.0
     low, high = delta.interval or (difference, difference)

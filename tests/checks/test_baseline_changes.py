@@ -163,6 +163,25 @@ def test_one_night_may_end_at_the_most_there_is() -> None:
     assert check.bounds[1] == pytest.approx(0.011, abs=0.005)
 
 
+@pytest.mark.parametrize(
+    ("every", "limit", "outcome"), [(1.0, "5%", PASSED), (1.0, "3%", CANNOT), (0.1, "3%", BROKEN), (0.1, "5%", PASSED)]
+)
+def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, outcome: CheckOutcome) -> None:
+    """Runs of as many samples each scatter by nothing, and one sample more may be chance."""
+
+    def made(name: str, seconds: float) -> SampledRun:
+        run = sampled(name, util=level(95, round(seconds / every), 1), every=every)
+        work = replace(run.analysis.run, work=Work(amount=150, unit="steps"))
+        return replace(run, analysis=replace(run.analysis, run=work))
+
+    baseline = [made(f"old {number}", 24.0) for number in range(3)]
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {limit}", baseline, [made("new", 25.0)])
+    assert check.outcome is outcome
+    assert check.bounds is not None
+    assert check.bounds[1] - check.bounds[0] == pytest.approx(2 * every / 24, rel=0.5)
+    assert ("whatever their number: record longer ones" in check.reason) == (every == 1.0 and outcome is CANNOT)
+
+
 def replace_step(run: SampledRun) -> SampledRun:
     """Return a run as a repetition of the step `nightly`."""
     return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="nightly")))

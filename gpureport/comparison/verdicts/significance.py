@@ -151,7 +151,7 @@ def estimate_needed_data(evidence: Evidence) -> Needed | None:
         if contrast.half_width <= half_width:
             # fewer runs than there are would tell no scatter
             return None
-        runs = estimate_runs_needed(*evidence.figures, half_width)
+        runs = None if contrast.least > half_width else estimate_runs_needed(*evidence.figures, half_width)
         return Needed(half_width=half_width, seconds=None, runs=runs)
     seconds = evidence.seconds and estimate_seconds_needed(contrast, evidence.seconds, half_width)
     return Needed(half_width=half_width, seconds=seconds, runs=None)
