@@ -47,7 +47,7 @@ def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
     known = [[value for value in side if value] for side in sides]
     whole = [len(side) for side in known] == [len(side) for side in sides]
     return (
-        compare_ratios(base, step, figure, known, least=_find_sampling_step(runs) if figure.metric in _TIMED else 0.0)
+        compare_ratios(base, step, figure, known)
         if whole
         else compare_whole_recordings(base, step, figure, ReasonKind.ZERO)
     )
@@ -77,13 +77,7 @@ def find_unit_obstacle(base: Step, step: Step) -> ReasonKind | None:
 
 
 def compare_ratios(
-    base: Step,
-    step: Step,
-    figure: Figure,
-    sides: Sequence[Sequence[float]],
-    finest: float = FINEST_RATIO,
-    *,
-    least: float = 0.0,
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], finest: float = FINEST_RATIO
 ) -> Evidence:
     """Return figures of runs compared by their logarithms; the values are geometric means.
 
@@ -93,9 +87,9 @@ def compare_ratios(
         figure: the figure.
         sides: one value a run, of both.
         finest: part of itself in which a value is known at best.
-        least: part of itself by which all values of a side may be off alike.
     """
     logs = [tuple(log(value) for value in side) for side in sides]
+    least = _find_sampling_step((*base.runs, *step.runs)) if figure.metric in _TIMED else 0.0
     contrast = estimate_between_runs(logs[0], logs[1], finest, least)
     before, after = (exp(compute_mean(side)) for side in logs)
     return Evidence(
