@@ -115,7 +115,7 @@ def _widen_interval(delta: Delta, noise: Noise | None) -> tuple[float, float]:
     if delta.interval is not None and delta.basis == Basis.REPLICATES.value:
         return low, high
     margin = _repetition_margin(delta, noise)
-    return min(low, difference - margin), max(high, difference + margin)
+    return BY_METRIC[delta.metric].clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
 
 
 def _repetition_margin(delta: Delta, noise: Noise | None) -> float:
@@ -139,9 +139,12 @@ def _describe_basis(delta: Delta, noise: Noise | None) -> str:
 def _advise_runs(delta: Delta, noise: Noise | None) -> str:
     """Return what leaves the size of a change open, and what would settle it."""
     if delta.basis == Basis.REPLICATES.value:
+        if delta.needed is not None and delta.needed.runs is None:
+            return "from runs this short, whatever their number: record longer ones"
         return "from runs that differ this much: add runs to the baseline"
-    low, high = delta.interval or (0.0, 0.0)
-    if (high - low) / 2 > _repetition_margin(delta, noise) * (1 + 1e-9):
+    difference = delta.difference or 0.0
+    low, high = delta.interval or (difference, difference)
+    if max(high - difference, difference - low) > _repetition_margin(delta, noise) * (1 + 1e-9):
         return f"from runs this short: record 10 min or more, or {check_wording.THREE_RUNS}"
     return f"from one run a side: {check_wording.THREE_RUNS}"
 

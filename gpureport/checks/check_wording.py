@@ -76,7 +76,7 @@ def name_findings(text: str) -> str:
 
 
 def describe_change(limit: Limit, value: float, ends: tuple[float, float], *, has_level: bool) -> str:
-    """Return a change in words, such as `fell by 45.2 points (95%: 43.8 to 46.7)`.
+    """Return a change in words, such as `fell by 45.2 points (95%: -46.7 to -43.8)`.
 
     Args:
         limit: the limit on the change.
@@ -89,11 +89,8 @@ def describe_change(limit: Limit, value: float, ends: tuple[float, float], *, ha
     if not all(map(isfinite, ends)):
         return f"{verb} by {size}"
     unit = f"{display.GAP}points"
-    if ends[0] * ends[1] > 0:
-        near, far = (_format_size(limit, end).removesuffix(unit) for end in sorted(ends, key=abs))
-    else:
-        near, far = (f"{MINUS if end < 0 else '+'}{_format_size(limit, end).removesuffix(unit)}" for end in ends)
-    return f"{verb} by {size} ({'95%: ' if has_level else ''}{near} to {far})"
+    low, high = (f"{MINUS if end < 0 else '+'}{_format_size(limit, end).removesuffix(unit)}" for end in ends)
+    return f"{verb} by {size} ({'95%: ' if has_level else ''}{low} to {high})"
 
 
 def _format_size(limit: Limit, value: float) -> str:
@@ -111,8 +108,8 @@ def _format_size(limit: Limit, value: float) -> str:
 def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
     """Return that it is not known whether a change keeps its limit; empty where it is known.
 
-    It is known where the interval reaches no further to either side than the limit is large, and either the change
-    itself keeps the limit or the whole interval breaks it.
+    It is known where the whole interval keeps the limit, and where the interval reaches no further to the side of the
+    limit than that is large and either the change itself keeps the limit or the whole interval breaks it.
 
     Args:
         limit: the limit on the change.
@@ -120,8 +117,10 @@ def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float]
         ends: of the interval of the change.
         why: what leaves it open, and what would settle it.
     """
-    half = (ends[1] - ends[0]) / 2
-    is_precise = isfinite(half) and half <= abs(limit.threshold.value) * (1 + 1e-9)
+    if all(map(limit.holds, ends)):
+        return ""
+    reach = ends[1] - value if limit.is_upper else value - ends[0]
+    is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
     if is_precise and (limit.holds(value) or not any(map(limit.holds, ends))):
         return ""
     verb = "fell" if limit.threshold.value < 0 else "rose"

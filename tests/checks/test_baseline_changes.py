@@ -67,10 +67,10 @@ def short(name: str, mean: float, seed: int = 0) -> SampledRun:
 @pytest.mark.parametrize(
     ("limit", "means", "observed", "bound"),
     [
-        (">= -4 points", (85, 70), "fell by 15.0 points (95%: 13.0 to 17.0)", "allowed: a fall of 4 points"),
-        ("> -4 points", (85, 70), "fell by 15.0 points (95%: 13.0 to 17.0)", "allowed: a fall of less than 4 points"),
+        (">= -4 points", (85, 70), "fell by 15.0 points (95%: −17.0 to −13.0)", "allowed: a fall of 4 points"),
+        ("> -4 points", (85, 70), "fell by 15.0 points (95%: −17.0 to −13.0)", "allowed: a fall of less than 4 points"),
         (">= 5 points", (85, 85), "changed by 0.0 points (95%: −2.0 to +2.0)", "required: a rise of 5 points"),
-        ("<= 4 points", (70, 85), "rose by 15.0 points (95%: 13.0 to 17.0)", "allowed: a rise of 4 points"),
+        ("<= 4 points", (70, 85), "rose by 15.0 points (95%: +13.0 to +17.0)", "allowed: a rise of 4 points"),
     ],
 )
 def test_a_change_that_fails_says_what_was_allowed(
@@ -136,6 +136,63 @@ def test_the_scatter_of_the_repeated_side_stands_for_both() -> None:
     assert (check.outcome, check.reason) == (BROKEN, "1 baseline run, which is taken to scatter as the 3 checked do")
 
 
+@pytest.mark.parametrize(
+    ("words", "ends", "is_known"),
+    [
+        ("<= 5%", (-0.080, 0.034), True),
+        ("<= 5%", (-0.080, 0.052), False),
+        (">= -5%", (-0.034, 0.080), True),
+        (">= -5%", (-0.052, 0.080), False),
+        (">= 5%", (0.051, 0.200), True),
+        ("<= 5%", (0.051, 0.200), False),
+    ],
+)
+def test_a_limit_that_the_whole_interval_keeps_holds(words: str, ends: tuple[float, float], *, is_known: bool) -> None:
+    """However wide the interval is: no change that breaks the limit could have been missed."""
+    limit = parse_limit(f"change gpu_seconds_per_1000_work {words}")
+    value = (ends[0] + ends[1]) / 2
+    unknown = check_wording.explain_unknown_change(limit, value, ends, "from runs that differ this much")
+    assert (unknown == "") == is_known
+
+
+def test_no_share_changes_by_more_than_is_left_of_it() -> None:
+    """Two minutes have an interval of 42 points to either side, which ends at 0 and at 100%."""
+    (fallen,) = changed("change gpu_utilization_ratio >= -4 points", [short("old", 90.0)], [short("new", 28.0, seed=1)])
+    (risen,) = changed("change gpu_utilization_ratio <= 9 points", [short("old", 90.0)], [short("new", 91.0, seed=1)])
+    assert fallen.bounds is not None
+    assert risen.bounds is not None
+    assert fallen.bounds[0] == pytest.approx(-0.90, abs=0.01)
+    assert fallen.bounds[1] == pytest.approx(-0.20, abs=0.02)
+    assert risen.bounds[0] < -0.40
+    assert risen.bounds[1] == pytest.approx(0.10, abs=0.01)
+
+
+def test_one_night_may_end_at_the_most_there_is() -> None:
+    """What repeating a run commonly changes ends there too."""
+    (check,) = changed("change gpu_utilization_ratio <= 4 points", [night("old", 98.9)], [night("new", 99.2, seed=1)])
+    assert check.bounds is not None
+    assert check.bounds[1] == pytest.approx(0.011, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("every", "limit", "outcome"), [(1.0, "5%", PASSED), (1.0, "3%", CANNOT), (0.1, "3%", BROKEN), (0.1, "5%", PASSED)]
+)
+def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, outcome: CheckOutcome) -> None:
+    """Runs of as many samples each scatter by nothing, and one sample more may be chance."""
+
+    def made(name: str, seconds: float) -> SampledRun:
+        run = sampled(name, util=level(95, round(seconds / every), 1), every=every)
+        work = replace(run.analysis.run, work=Work(amount=150, unit="steps"))
+        return replace(run, analysis=replace(run.analysis, run=work))
+
+    baseline = [made(f"old {number}", 24.0) for number in range(3)]
+    (check,) = changed(f"change gpu_seconds_per_1000_work <= {limit}", baseline, [made("new", 25.0)])
+    assert check.outcome is outcome
+    assert check.bounds is not None
+    assert check.bounds[1] - check.bounds[0] == pytest.approx(2 * every / 24, rel=0.5)
+    assert ("whatever their number: record longer ones" in check.reason) == (every == 1.0 and outcome is CANNOT)
+
+
 def replace_step(run: SampledRun) -> SampledRun:
     """Return a run as a repetition of the step `nightly`."""
     return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="nightly")))
@@ -161,7 +218,9 @@ def test_a_relative_change_is_a_share_of_the_baseline() -> None:
     assert (relative.outcome, absolute.outcome) == (BROKEN, BROKEN)
     assert relative.value == pytest.approx(0.25, abs=1e-6)
     assert absolute.value == pytest.approx(50.0, abs=1e-3)
-    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("rose by 25% (95%: 22% to 28%) against the")
+    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith(
+        "rose by 25% (95%: +22% to +28%) against the"
+    )
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_short_pair_is_told_with_its_width() -> None:
     words = difference_wording.difference_sentence(found, figure_formats.choose_format(found.metric, None))
     assert words.replace(GAP, " ") == (
         "From a to b, there is not enough data to say whether GPU utilisation once settled changed. It went from 60% "
-        "to 75% (+15.1 points, 95% interval −11.2 to +41.3 points). A load that changes slowly can differ as much "
+        "to 75% (+15.1 points, 95% interval −11.2 to +40.2 points). A load that changes slowly can differ as much "
         "between recordings this short: a lasts 4 min 59 s. Record 10 min or more, or repeat each step three times."
     )
 

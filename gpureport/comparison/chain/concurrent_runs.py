@@ -10,6 +10,8 @@ from gpureport.recording import Run
 _MOSTLY = 0.5
 """Share of the shorter run in which another ran from which the readings are of both (pragmatic)."""
 
+_UUID = "uuid"
+
 Card = tuple[str, str]
 """A GPU by its uuid, else by its node and its number there."""
 
@@ -21,10 +23,13 @@ class ConcurrentRuns:
     Attributes:
         names: what a person calls them, the earlier in the comparison first.
         gpus: how many GPUs they shared.
+        node: where the GPUs are known by their numbers there alone; empty where uuids tell. Jobs that each see one GPU
+            of a node call it 0, so they may not have shared it.
     """
 
     names: tuple[str, str]
     gpus: int
+    node: str
 
 
 def find_concurrent_runs(runs: Iterable[Run]) -> ConcurrentRuns | None:
@@ -32,7 +37,8 @@ def find_concurrent_runs(runs: Iterable[Run]) -> ConcurrentRuns | None:
     for one, other in combinations(runs, 2):
         shared = set(_list_cards(one)) & set(_list_cards(other))
         if shared and one.id != other.id and _are_concurrent(one, other):
-            return ConcurrentRuns(names=(one.name, other.name), gpus=len(shared))
+            nodes = {place for place, _ in shared if place != _UUID}
+            return ConcurrentRuns(names=(one.name, other.name), gpus=len(shared), node=min(nodes, default=""))
     return None
 
 
@@ -42,7 +48,7 @@ def _list_cards(run: Run) -> Iterator[Card]:
     for gpu in run.gpus:
         node = gpu.node or whole
         if gpu.uuid or node:
-            yield ("uuid", gpu.uuid) if gpu.uuid else (node or "", gpu.id.rpartition("/")[2])
+            yield (_UUID, gpu.uuid) if gpu.uuid else (node or "", gpu.id.rpartition("/")[2])
 
 
 def _are_concurrent(one: Run, other: Run) -> bool:

@@ -129,7 +129,7 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         before=found.before,
         after=found.after,
         difference=found.difference,
-        interval=None if contrast is None else contrast.interval(LEVEL),
+        interval=None if contrast is None else found.figure.clip(contrast.interval(LEVEL), found.before),
         level=None if contrast is None else LEVEL,
         basis=None if contrast is None else contrast.basis.value,
         detectable_difference=None if contrast is None else contrast.detectable,

@@ -39,6 +39,7 @@ class DifferenceEstimate:
         reach: how many times half the interval a difference must measure to be shown four times in five.
         scatter: the same by the scatter within the runs alone, where `interval` also allows for changes too slow for
             short recordings; None elsewhere.
+        least: half-width that no number of runs narrows.
     """
 
     difference: float
@@ -46,6 +47,7 @@ class DifferenceEstimate:
     interval: Callable[[float], tuple[float, float]]
     reach: float
     scatter: "DifferenceEstimate | None" = None
+    least: float = 0.0
 
     @property
     def half_width(self) -> float:
@@ -76,6 +78,7 @@ class DifferenceEstimate:
             difference=amount(self.difference),
             interval=interval,
             scatter=self.scatter and self.scatter.convert(amount),
+            least=amount(self.least),
         )
 
 
@@ -112,7 +115,7 @@ def _widen(found: DifferenceEstimate, allowance: float) -> DifferenceEstimate:
 
 
 def estimate_between_runs(
-    before: Sequence[float], after: Sequence[float], finest: float = 0.0
+    before: Sequence[float], after: Sequence[float], finest: float = 0.0, least: float = 0.0
 ) -> DifferenceEstimate | None:
     """Return the difference of the means of runs, each run one observation; None with one run on either side.
 
@@ -122,6 +125,7 @@ def estimate_between_runs(
         before: one figure a run.
         after: the same of the later step.
         finest: step in which values were written down; runs that agree to the digit scatter by rounding at least.
+        least: half-width below which the interval does not go: what all runs of a side may be off by alike.
     """
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
@@ -133,10 +137,12 @@ def estimate_between_runs(
     difference = means[1] - means[0]
 
     def interval(level: float) -> tuple[float, float]:
-        half = quantiles.student((1 + level) / 2, degrees) * error
+        half = max(quantiles.student((1 + level) / 2, degrees) * error, least)
         return difference - half, difference + half
 
-    return DifferenceEstimate(difference=difference, basis=Basis.REPLICATES, interval=interval, reach=_reach(degrees))
+    return DifferenceEstimate(
+        difference=difference, basis=Basis.REPLICATES, interval=interval, reach=_reach(degrees), least=least
+    )
 
 
 def _welch(squares: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:

@@ -58,7 +58,26 @@ class Figure:
 
     def margin(self, before: float) -> float:
         """Return how far two runs of one job commonly lie apart, in the figure's unit."""
-        return POINTS if self.metric in {UTILISATION, IDLE} else self.usual_noise * abs(before)
+        return POINTS if self.is_share else self.usual_noise * abs(before)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1."""
+        return self.metric in {UTILISATION, IDLE}
+
+    def clip(self, interval: tuple[float, float], before: float | None) -> tuple[float, float]:
+        """Return the ends of a difference within what is possible: no share falls below 0 or rises above 1.
+
+        Zero stays on the side on which it is, so no verdict depends on this.
+
+        Args:
+            interval: both ends, in the figure's unit.
+            before: the earlier value, from which the difference is.
+        """
+        if not self.is_share or before is None:
+            return interval
+        low, high = interval
+        return max(low, -before), min(high, 1 - before)
 
 
 FIGURES: tuple[Figure, ...] = (

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gpureport.analysis.job.phases import find_activity
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -135,7 +136,7 @@ def run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries |
         columns.append(Column(metric=IDLE, values=idle))
     interval = max(one.interval for one in cells)
     return RunSeries(
-        width=places.width, interval=interval, columns=tuple(columns), job=_job(analysis, places), places=places
+        width=places.width, interval=interval, columns=tuple(columns), job=_job(analysis, places, cells), places=places
     )
 
 
@@ -182,15 +183,15 @@ def _idle_of(places: Grid, cells: DeviceSeries) -> FloatArray:
         return np.asarray(sums / covered, dtype=np.float64)
 
 
-def _job(analysis: Analysis, places: Grid) -> tuple[int, int]:
+def _job(analysis: Analysis, places: Grid, cells: Sequence[DeviceSeries]) -> tuple[int, int]:
     """Return the bins from the first work to the last, or to the job's end where that is near; all without work."""
     window = next((phase.interval for phase in analysis.phases if phase.kind == "steady"), None)
     if window is None:
         return 0, places.count
-    first, stop = places.find_bins(np.array([window.start, window.end], dtype=np.int64)).tolist()
-    if window.start - analysis.run.started < places.width * 1e6:
-        # the bins begin before the first sample, by what that sample stands for
-        first = 0
+    # edges lie half a sample before the first work and behind the last, so jitter must not move them by a bin
+    half = max(one.interval for one in cells) / 2 * 1e6
+    edges = [_find_start(analysis, window, cells) + places.width * 1e6 - half, window.end + half]
+    first, stop = places.find_bins(np.array(edges, dtype=np.int64)).tolist()
     end = places.count
     if (ended := analysis.observed_job.ended) is not None:
         # after the last sample in which the job was seen it may have ended
@@ -198,3 +199,10 @@ def _job(analysis: Analysis, places: Grid) -> tuple[int, int]:
     if (end - stop) * places.width < _TAIL_SECONDS:
         stop = end
     return max(first, 0), min(max(stop, 0), places.count)
+
+
+def _find_start(analysis: Analysis, window: Interval, cells: Sequence[DeviceSeries]) -> int:
+    """Return when work began; that the window begins with the run does not say whether its first sample worked."""
+    if window.start > analysis.run.started:
+        return window.start
+    return min((found.start for one in cells if (found := find_activity(one))), default=window.start)

@@ -10,7 +10,7 @@ from gpureport.comparison.statistics.difference_estimate import (
     estimate_seconds_needed,
 )
 from gpureport.comparison.statistics.slow_changes import RATIO_ALLOWANCE
-from gpureport.comparison.steps.compared_figures import IDLE, POINTS, UTILISATION
+from gpureport.comparison.steps.compared_figures import POINTS
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Needed, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
@@ -143,7 +143,7 @@ def estimate_needed_data(evidence: Evidence) -> Needed | None:
     contrast = evidence.contrast
     if contrast is None:
         return None
-    points = evidence.figure.metric in {UTILISATION, IDLE}
+    points = evidence.figure.is_share
     half_width = POINTS if points else POINTS * abs(evidence.before or 0.0)
     if half_width == 0:
         return None
@@ -151,7 +151,7 @@ def estimate_needed_data(evidence: Evidence) -> Needed | None:
         if contrast.half_width <= half_width:
             # fewer runs than there are would tell no scatter
             return None
-        runs = estimate_runs_needed(*evidence.figures, half_width)
+        runs = None if contrast.least > half_width else estimate_runs_needed(*evidence.figures, half_width)
         return Needed(half_width=half_width, seconds=None, runs=runs)
     seconds = evidence.seconds and estimate_seconds_needed(contrast, evidence.seconds, half_width)
     return Needed(half_width=half_width, seconds=seconds, runs=None)

@@ -11,7 +11,7 @@ from gpureport.comparison.statistics.batch_means import FEWEST, BatchMeans, batc
 from gpureport.comparison.statistics.difference_estimate import LEVEL, DifferenceEstimate, estimate_within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
 from gpureport.comparison.statistics.slow_changes import LONG_SECONDS, SECONDS_A_SAMPLE
-from gpureport.comparison.steps.compared_figures import IDLE, UTILISATION, Figure
+from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steady_state import settled
 from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
@@ -57,7 +57,7 @@ def compare_means(before: SampledRun, after: SampledRun, figure: Figure, interva
 
 def _allow(figure: Figure, estimates: Sequence[MeanEstimate], seconds: float) -> float:
     """Return the allowance for slow changes, in the unit of the figure."""
-    if figure.metric in {UTILISATION, IDLE}:
+    if figure.is_share:
         return slow_changes.allow_points(seconds)
     return expm1(slow_changes.allow_logarithm(seconds)) * min(abs(estimate.mean) for estimate in estimates)
 

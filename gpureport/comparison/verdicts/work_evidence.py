@@ -7,7 +7,8 @@ from math import exp, log
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate, estimate_between_runs
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.counted_runs import count_jobs
-from gpureport.comparison.steps.step_figures import COST_PER_WORK
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE, observed_seconds
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.figure_evidence import (
@@ -21,6 +22,9 @@ from gpureport.comparison.verdicts.figure_evidence import (
 
 FINEST_RATIO = 0.003
 """Step in which figures per unit of work are known at best: work and time are both read off points in time."""
+
+_TIMED = {PER_WORK, COST_PER_WORK, WORK_RATE}
+"""Figures that go by how long recordings last."""
 
 
 def gather_work_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -49,6 +53,22 @@ def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
+def _find_sampling_step(runs: Sequence[SampledRun]) -> float:
+    """Return the longest sampling interval as a share of its recording, which is known no better.
+
+    A job begins and ends up to half an interval from the first and the last sample, which makes one interval in all.
+    Runs of one job are off alike, since recordings begin with the job: repetitions do not average it out.
+    """
+    return max(
+        (
+            (run.series.interval if run.series else 1.0) / seconds
+            for run in runs
+            if (seconds := observed_seconds([run.analysis])) > 0
+        ),
+        default=0.0,
+    )
+
+
 def find_unit_obstacle(base: Step, step: Step) -> ReasonKind | None:
     """Return why the work of two steps cannot be set side by side; None where it can."""
     if None in {base.work_unit, step.work_unit}:
@@ -69,7 +89,8 @@ def compare_ratios(
         finest: part of itself in which a value is known at best.
     """
     logs = [tuple(log(value) for value in side) for side in sides]
-    contrast = estimate_between_runs(logs[0], logs[1], finest)
+    least = _find_sampling_step((*base.runs, *step.runs)) if figure.metric in _TIMED else 0.0
+    contrast = estimate_between_runs(logs[0], logs[1], finest, least)
     before, after = (exp(compute_mean(side)) for side in logs)
     return Evidence(
         figure=figure,

@@ -111,7 +111,10 @@ def test_a_load_that_changes_slowly_may_differ_in_short_runs(
     found = delta(compared(*runs))
     assert found.verdict is (Verdict.NOT_ENOUGH_DATA if half > 0.08 else Verdict.UNCONFIRMED)
     assert found.interval is not None
-    assert found.interval[1] - found.interval[0] == pytest.approx(2 * half, abs=0.003)
+    assert found.difference is not None
+    assert found.before is not None
+    most = min(found.difference + half, 1 - found.before)
+    assert found.interval == pytest.approx((found.difference - half, most), abs=0.002)
     if half > 0.08:
         assert found.reason is not None
         assert (found.reason.kind, found.reason.run, found.reason.amount) == (kind, "a", amount)

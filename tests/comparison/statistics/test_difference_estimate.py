@@ -53,6 +53,18 @@ def test_runs_that_agree_to_the_digit_scatter_by_rounding() -> None:
     assert between([0.97] * 3, [0.99] * 3, 0.01).excludes_zero()
 
 
+def test_no_number_of_runs_tells_more_than_their_samples() -> None:
+    """What all runs read off samples alike does not average out; scatter beyond it counts as ever."""
+    for runs in (3, 30):
+        found = estimate_between_runs([23.0] * runs, [24.0] * runs, 0.1, least=1.5)
+        assert found is not None
+        assert found.interval(0.95) == pytest.approx((-0.5, 2.5))
+    rough, plain = (estimate_between_runs([1.0, 2.0, 3.0], [3.0, 5.0, 7.0], least=least) for least in (0.5, 0.0))
+    assert rough is not None
+    assert plain is not None
+    assert rough.interval(0.95) == plain.interval(0.95)
+
+
 @pytest.mark.parametrize("ratio", [1.0, 2.0, 5.0])
 def test_three_runs_a_side_keep_their_promise(ratio: float) -> None:
     """Steps without a difference, one of which scatters more: 4 to 7% of 4000 intervals leave zero out."""

@@ -22,3 +22,17 @@ def test_what_follows_the_end_of_the_job_is_not_steady(*, is_seen: bool) -> None
     idle, _ = series.settled_values(IDLE)
     assert (idle.mean() == 0) == is_seen
     assert len(idle) == pytest.approx(20 if is_seen else 23, abs=1)
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 4])
+@pytest.mark.parametrize("jitter", [-0.01, -0.003, 0.0, 0.003, 0.01])
+def test_no_sample_of_before_the_work_is_steady(before: int, jitter: float) -> None:
+    """Samples come some milliseconds early or late, and the steady state begins with the first work all the same."""
+    times = np.arange(before + 20.0)
+    times[1:] += jitter
+    run = recording(util=steps((0, before), (97, 20)), times=times)
+    series = build_sampled_run(run, analyze(run)).series
+    assert series is not None
+    idle, _ = series.settled_values(IDLE)
+    assert idle.sum() == 0
+    assert len(idle) == 20

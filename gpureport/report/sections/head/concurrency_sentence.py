@@ -13,5 +13,8 @@ def describe_concurrent_runs(runs: Iterable[Run]) -> str:
     if found is None:
         return ""
     names = display.join_words([display.clean(name) for name in found.names])
+    if found.node:
+        node = display.clean(found.node)
+        return f"{names} ran at the same time on {node}: if they shared GPUs, they are not comparable."
     gpus = "the same GPU" if found.gpus == 1 else f"the same {display.plural(found.gpus, 'GPU')}"
     return f"{names} ran at the same time on {gpus}, so they are not comparable."
