@@ -142,7 +142,11 @@ tar xzf sample_logs/recorded/training_steps/neptune.tar.gz
 gpureport analyze neptune:neptune --map map.toml
 """,
     "docs/how-to/pdf.md": _PAIR + _FONT,
-    "docs/how-to/prices.md": _PAIR,
+    "docs/how-to/prices.md": _PAIR
+    + """
+mkdir runs && ln -s ../sample_logs/recorded/training_steps/1-starved runs/base
+ln -s ../sample_logs/recorded/training_steps/2-more-workers runs/more-workers
+""",
     "docs/how-to/read-the-report.md": _PAIR,
     "docs/how-to/read-logs.md": _PAIR + _FORMS,
 }

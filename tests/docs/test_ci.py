@@ -415,7 +415,9 @@ def test_jenkins(bench: Bench, tmp_path: Path) -> None:
     assert (folder / "site" / "index.html").is_file()
     assert count_runs(tmp_path / "history") == RUNS
     set_baseline = (
-        only_block("jenkins", "sh").replace("main 10 11 12", "main 0 1 3").replace("/var/lib/gpu-history", "history")
+        only_block("jenkins", "sh")
+        .replace("main nights/10 nights/11 nights/12", "main nights/0 nights/1 nights/3")
+        .replace("/var/lib/gpu-history", "history")
     )
     bench.run_all([["sh", "-e", "-c", set_baseline]], tmp_path)
 
@@ -495,7 +497,17 @@ def test_slurm(bench: Bench, tmp_path: Path) -> None:
     assert ended == [0, 0, 3, 1, 9]
     assert count_runs(history) == RUNS
     set_baseline, _ = blocks(RECIPES / "slurm.md", "bash")
-    bench.run_all([["bash", "-e", "-c", set_baseline.replace("4811 4836 4852", "10 11 13")]], folder)
+    bench.run_all(
+        [
+            [
+                "bash",
+                "-e",
+                "-c",
+                set_baseline.replace("nights/4811 nights/4836 nights/4852", "nights/10 nights/11 nights/13"),
+            ]
+        ],
+        folder,
+    )
     given = {"SLURM_JOB_ID": "15", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
     night = Night(number=5)
     assert bench.run(["bash", "-c", epilog], night, folder, GPU_HISTORY=str(history), **given).returncode == 0
