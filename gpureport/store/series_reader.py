@@ -113,9 +113,16 @@ class _Part(NamedTuple):
 
 
 def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
-    """Yield each device of a row group with its first row and the one after its last."""
+    """Yield each device of a row group with its first row and the one after its last.
+
+    Raises:
+        ValueError: when a row has none of the names of the file.
+    """
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
+    if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):
+        msg = "a row has none of the devices of the file"
+        raise ValueError(msg)
     starts = [*np.flatnonzero(np.diff(indices, prepend=-1)).tolist(), len(indices)]
     for start, end in pairwise(starts):
         yield codes.dictionary[int(indices[start])].as_py(), start, end

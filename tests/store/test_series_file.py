@@ -13,7 +13,7 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.series_table import collect_series
 from gpureport.store.series_file import SeriesWriter
-from gpureport.store.series_reader import SeriesFile, read_series
+from gpureport.store.series_reader import SeriesFile, _find_devices, read_series
 
 DEVICES = [f"gpu:{number}" for number in range(6)]
 Batch = tuple[int, int, int, bool]
@@ -88,3 +88,11 @@ def test_short_devices_share_row_groups(tmp_path: Path, monkeypatch: pytest.Monk
     for name in ("device", "gpu_power_watts"):
         place = file.schema_arrow.get_field_index(name)
         assert "RLE_DICTIONARY" in file.metadata.row_group(shared).column(place).encodings
+
+
+def test_a_row_of_no_device_is_damage() -> None:
+    """A number in its dictionary that no name has, as one wrong byte makes it where there is no checksum."""
+    numbers, names = pa.array([0, 5], pa.int32()), pa.array(["gpu:0"])
+    group = pa.table({"device": pa.DictionaryArray.from_arrays(numbers, names, safe=False)})
+    with pytest.raises(ValueError, match="none of the devices"):
+        list(_find_devices(group))

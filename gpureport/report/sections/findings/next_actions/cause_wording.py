@@ -14,7 +14,7 @@ from gpureport.report.sections.findings.next_actions.action_words import (
 WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("cpu_bound", "other programs"): ActionWording(
         title="Free the CPU of other programs",
-        how="They hold most of its cores, the job few: find them with top, or reserve cores for the job.",
+        how="They hold most cores: find them with top, or reserve cores for the job.",
     ),
     ("low_util_cause_unknown", BESIDE_OTHERS): ActionWording(
         title="Try more loader workers",
