@@ -29,7 +29,7 @@ from gpureport.store.indexed_run import IndexedRun
 Ordered = TypeVar("Ordered", str, float)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COMPARISON = re.compile(r"\s*((?:tag|param):[^=!<>~]+|[^=!<>~:]+?)\s*(!=|<=|>=|==?|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:w|d|h|min|m|s))+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(w|d|h|min|m|s)")
@@ -134,10 +134,10 @@ def parse_condition(text: str) -> Condition:
     Raises:
         SettingsError: when it is none, its key is not known, or key, operator and value do not fit.
     """
-    match = _COMPARISON.fullmatch(text)
+    match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is no comparison", _HINT)
-    key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3]
+    key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
         close = get_close_matches(key.lower(), KEYS, n=1)
         label = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
