@@ -42,7 +42,11 @@ def _sort_by_name(together: Iterable[tuple[int, Run]], name: Callable[[Run], str
     return [run for _, run in sorted(together, key=lambda each: _split_numbers(name(each[1])))]
 
 
-def _split_numbers(name: str) -> list[tuple[str, int]]:
-    """Return a name as what numbers in it sort by."""
+def _split_numbers(name: str) -> list[tuple[str, int, str]]:
+    """Return a name as what numbers in it sort by: their length, then their digits, however many those are."""
     parts = _NUMBER.split(name)
-    return [(text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)]
+    digits = (number.lstrip("0") if number else None for number in [*parts[1::2], ""])
+    return [
+        (text, -1 if number is None else len(number), number or "")
+        for text, number in zip(parts[::2], digits, strict=True)
+    ]

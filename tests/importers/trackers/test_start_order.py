@@ -10,3 +10,9 @@ def test_runs_that_started_at_once_stand_by_name() -> None:
     found = sort_by_start(starts, start=starts.__getitem__, name=str)
     assert found == ["baseline", "dali", "run 9", "run 10", "late", "?"]
     assert sort_by_start([], start=starts.__getitem__, name=str) == []
+
+
+def test_a_name_may_be_a_number_of_any_length() -> None:
+    """Python refuses to read one of more than 4,300 digits."""
+    names = ["run " + "9" * 5000, "run 010", "run 9", "run"]
+    assert sort_by_start(names, start=lambda _: 0, name=str) == names[::-1]
