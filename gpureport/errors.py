@@ -1,6 +1,5 @@
 """What can go wrong, one class a cause; every message says where, what, and what to do."""
 
-import copyreg
 import errno
 from pathlib import Path
 
@@ -41,7 +40,11 @@ class GpureportError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let an error go to another process: its parts are kept beside the text that it is made of."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return _make_without_parts, (type(self), *self.args), self.__dict__
+
+
+def _make_without_parts(kind: type[GpureportError], text: str) -> GpureportError:
+    return kind.__new__(kind, text)
 
 
 class SourceError(GpureportError):

@@ -1,15 +1,11 @@
 """Secrets planted in every text a source can hold: no output of any command shows one."""
 
-import gzip
-import re
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from gpureport.redaction import HIDDEN, redact_pairs
+from tests.cli.planted_secrets import read_plain
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, monitored, run_id
 from tests.importers.written_logs import log
@@ -49,21 +45,6 @@ def tracker(tmp_path: Path) -> Path:
         for number in (1, 2)
     ]
     return database(tmp_path / "mlflow.db", made)
-
-
-def _read_plain(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, as they are and decompressed."""
-    content = path.read_bytes()
-    yield content
-    if path.suffix == ".zst":
-        yield pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
-    if path.suffix == ".gz":
-        yield gzip.decompress(content)
-    for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
-        try:
-            yield zlib.decompress(stream)
-        except zlib.error:
-            continue
 
 
 def _find_leaks(texts: dict[str, list[bytes]]) -> set[tuple[str, str]]:
@@ -129,7 +110,7 @@ def test_no_exit_shows_a_secret(gpureport: Program, tmp_path: Path, tracker: Pat
         codes.append((done.code, command[:2], done.err[-300:] if done.code else ""))
     assert [code for code, *_ in codes] == [code for code, _ in _COMMANDS], codes
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path not in before]
-    texts |= {str(path.relative_to(tmp_path)): list(_read_plain(path)) for path in written}
+    texts |= {str(path.relative_to(tmp_path)): list(read_plain(path)) for path in written}
     assert {"run.json", "rejects.jsonl.zst", "r.pdf", "j.xml", "s.md", "n.xml"} <= {path.name for path in written}
     assert any(HIDDEN.encode() in content for contents in texts.values() for content in contents)
     assert sorted(_find_leaks(texts)) == []

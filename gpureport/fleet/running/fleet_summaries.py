@@ -131,11 +131,12 @@ def read_sources(tasks: Sequence[ReadTask], engine: Engine, watch: Watch) -> lis
     """Read logs into a store and return what became of each, in their order."""
     places = {id(task): place for place, task in enumerate(tasks)}
     outcomes: dict[int, ReadOutcome] = {}
-    for done, (task, outcome) in enumerate(_read_each(tasks, engine), 1):
+    for done, (task, found) in enumerate(_read_each(tasks, engine), 1):
         locator = str(task.reading.locator)
-        if isinstance(outcome, Exception):
-            outcome = ReadOutcome(locator=locator, error=_describe_worker_error(outcome))  # noqa: PLW2901
-        outcomes[places[id(task)]] = outcome
+        if isinstance(found, Exception):
+            outcomes[places[id(task)]] = ReadOutcome(locator=locator, error=_describe_worker_error(found))
+        else:
+            outcomes[places[id(task)]] = found
         watch(done, len(tasks), locator)
     return [outcomes[place] for place in range(len(tasks))]
 

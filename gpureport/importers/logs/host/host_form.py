@@ -1,5 +1,6 @@
-"""What all forms of host logs share: they go line by line, and their tables become rows of the machine."""
+"""What all forms of host logs share: their tables become rows of the machine, and most go line by line."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -10,17 +11,15 @@ from gpureport.importers.logs.host.tick_totals import TickTotalsBuilder
 from gpureport.importers.text.text_log import Chunk
 
 
-class HostForm:
+class HostForm(ABC):
     """One way to write down what a machine did.
 
     Attributes:
         zone: the zone its times state.
-        held_back: how many of the last rows later lines may add to.
     """
 
     name: ClassVar[str]
     averaged = False
-    held_back: ClassVar[int] = 0
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:
         """Start; `around` are the first and last local time of the log this one lies beside."""
@@ -30,9 +29,28 @@ class HostForm:
         self._blocks = TickTotalsBuilder(self._readings)
 
     @staticmethod
+    @abstractmethod
     def identify(lines: list[str]) -> bool:
         """Return whether the first lines of a log, without blank ones, are of this form."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what the log holds."""
+
+    def _end(self) -> None:
+        self._blocks.end()
+        if self._clock.note:
+            self._readings.notes[self._clock.note] = None
+
+
+class LineForm(HostForm):
+    """A form that is read line by line.
+
+    Attributes:
+        held_back: how many of the last rows later lines may add to.
+    """
+
+    held_back: ClassVar[int] = 0
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the log holds."""
@@ -49,16 +67,12 @@ class HostForm:
             else:
                 self._blank_line()
 
+    @abstractmethod
     def _line(self, number: int, line: str, *, cut: bool) -> None:
-        raise NotImplementedError
+        """Take a line that is not blank."""
 
     def _blank_line(self) -> None:
         """A blank line ends nothing unless a form says so."""
-
-    def _end(self) -> None:
-        self._blocks.end()
-        if self._clock.note:
-            self._readings.notes[self._clock.note] = None
 
 
 def number_lines(piece: Piece) -> Iterator[tuple[int, str, bool]]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import parse_time_of_day
-from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_form import LineForm
 from gpureport.importers.logs.host.printed_numbers import KIB, LARGEST, parse_percent, parse_size
 from gpureport.importers.logs.host.tick_totals import CORE_COUNT, PROCESSES, TickTotals
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
@@ -25,7 +25,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 _NARROW = "cut off by the width of the terminal"
 
 
-class Top(HostForm):
+class Top(LineForm):
     """Summaries and processes of `top`."""
 
     name: ClassVar[str] = "top -b"

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import parse_time_of_day
-from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_form import LineForm
 from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import parse_number
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
@@ -19,7 +19,7 @@ _KEYS = 2
 """Cells before the values: number of the record, time."""
 
 
-class Uprof(HostForm):
+class Uprof(LineForm):
     """Records of an AMDuProf timechart."""
 
     name: ClassVar[str] = "AMDuProf timechart"

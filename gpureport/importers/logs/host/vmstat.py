@@ -8,7 +8,7 @@ import re
 from typing import ClassVar
 
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_form import LineForm
 from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import KIB, parse_number
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
@@ -26,7 +26,7 @@ _PAGE = 21
 _SECOND = 1_000_000
 
 
-class Vmstat(HostForm):
+class Vmstat(LineForm):
     """Rows of `vmstat`."""
 
     name: ClassVar[str] = "vmstat"

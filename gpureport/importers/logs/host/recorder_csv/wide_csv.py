@@ -8,7 +8,7 @@ from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import split_header as header_cells
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import parse_time_of_day
-from gpureport.importers.logs.host.host_form import HostForm, number_lines
+from gpureport.importers.logs.host.host_form import LineForm, number_lines
 from gpureport.importers.logs.host.host_rows import TableReading
 from gpureport.importers.logs.host.printed_numbers import LARGEST
 from gpureport.importers.logs.host.recorder_csv.wide_layout import Field, WideLayout
@@ -25,7 +25,7 @@ _TOLD = 10_000
 _TOO_MUCH = "above 100%"
 
 
-class WideCsv(HostForm):
+class WideCsv(LineForm):
     """Rows of such a CSV."""
 
     name: ClassVar[str] = "a CSV"

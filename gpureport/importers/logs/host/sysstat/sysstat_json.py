@@ -1,6 +1,7 @@
 """The JSON that `sadf -j` and `mpstat -o JSON` share: one object a time, its activities by name."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -45,8 +46,9 @@ class SysstatJson(HostForm):
         self._end()
         yield self._readings.chunk()
 
+    @abstractmethod
     def _at(self, said: object) -> int | None:
-        raise NotImplementedError
+        """Return the time that an object states, in microseconds; None where it states none."""
 
     def _see(self, text: str) -> None:
         """Take the text between two objects; only that of `mpstat` says when."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.host.day_clock import find_dates, parse_time_of_day
-from gpureport.importers.logs.host.host_form import HostForm
+from gpureport.importers.logs.host.host_form import LineForm
 from gpureport.importers.logs.host.printed_numbers import parse_number
 from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
 from gpureport.importers.logs.host.tick_totals import CORE_COUNT
@@ -47,7 +47,7 @@ def _times(cells: list[str]) -> int:
     return 2 if len(cells) > 1 and cells[1].upper() in {"AM", "PM"} else 1
 
 
-class SysstatTables(HostForm):
+class SysstatTables(LineForm):
     """A log of tables whose headings name their columns."""
 
     def __init__(self, around: tuple[int, int] | None = None) -> None:

@@ -40,3 +40,11 @@ FIND_STOPPED = ActionWording(
     command="py-spy dump --pid PID",
 )
 """For a hang in which GPUs that stopped are known."""
+SAVE_IN_BACKGROUND = ActionWording(
+    title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
+)
+"""For pauses in which a checkpoint is written, one or many."""
+SHORTEN_EPOCH_PAUSES = ActionWording(
+    title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
+)
+"""For pauses between epochs, one or many."""

@@ -7,6 +7,8 @@ from gpureport.report.sections.findings.next_actions.action_words import (
     FIND_HANG,
     FIND_STOPPED,
     PROFILE,
+    SAVE_IN_BACKGROUND,
+    SHORTEN_EPOCH_PAUSES,
     UNKNOWN_GAIN,
     ActionWording,
 )
@@ -26,12 +28,8 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
         title="Use the GPU or release it", how="The job held it and never worked for long."
     ),
     ("tail_idle", "no job"): None,
-    ("idle_gap", "checkpoint"): ActionWording(
-        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
-    ),
-    ("idle_gap", "epoch"): ActionWording(
-        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
-    ),
+    ("idle_gap", "checkpoint"): SAVE_IN_BACKGROUND,
+    ("idle_gap", "epoch"): SHORTEN_EPOCH_PAUSES,
     ("idle_gap", "data"): ActionWording(
         title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free."
     ),
@@ -48,12 +46,8 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("hollow_util", "straggler"): ActionWording(
         title="Even out the GPUs", how="Give every rank as much work, and check that the slow one is cool."
     ),
-    ("periodic_stall", "checkpoint"): ActionWording(
-        title="Write checkpoints in the background", how="Save asynchronously, less often, and to a local disk first."
-    ),
-    ("periodic_stall", "epoch"): ActionWording(
-        title="Shorten the pauses between epochs", how="Keep loader workers alive, and evaluate less often."
-    ),
+    ("periodic_stall", "checkpoint"): SAVE_IN_BACKGROUND,
+    ("periodic_stall", "epoch"): SHORTEN_EPOCH_PAUSES,
 }
 """What to do about a cause of a kind; None for a cause that asks for nothing."""
 
