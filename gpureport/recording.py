@@ -76,6 +76,21 @@ class Device:
         return Scope.HOST if self.index is None else Scope.GPU
 
 
+Card = tuple[str, str]
+"""What tells a GPU from others over runs: `UUID` and its uuid, else its node and its id there."""
+UUID = "uuid"
+
+
+def identify_card(uuid: str | None, node: str | None, device: str) -> Card | None:
+    """Return what tells a GPU from others over runs; None without a uuid and a node.
+
+    Jobs that each see one GPU of a node all call it by the same id.
+    """
+    if uuid:
+        return UUID, uuid
+    return (node, device.rpartition("/")[2]) if node else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where data came from: kind (`nvidia_smi`, `host`), locator as typed, sha256 and number of its bytes."""

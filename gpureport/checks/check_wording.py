@@ -108,8 +108,8 @@ def _format_size(limit: Limit, value: float) -> str:
 def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float], why: str) -> str:
     """Return that it is not known whether a change keeps its limit; empty where it is known.
 
-    It is known where the whole interval keeps the limit, and where the interval reaches no further to the side of the
-    limit than that is large and either the change itself keeps the limit or the whole interval breaks it.
+    It is known where the whole interval keeps or breaks the limit, and where the change itself keeps it and the
+    interval reaches no further from it to the side of the limit than the limit is large.
 
     Args:
         limit: the limit on the change.
@@ -117,11 +117,11 @@ def explain_unknown_change(limit: Limit, value: float, ends: tuple[float, float]
         ends: of the interval of the change.
         why: what leaves it open, and what would settle it.
     """
-    if all(map(limit.holds, ends)):
+    if len({limit.holds(end) for end in ends}) == 1:
         return ""
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
-    if is_precise and (limit.holds(value) or not any(map(limit.holds, ends))):
+    if is_precise and limit.holds(value):
         return ""
     verb = "fell" if limit.threshold.value < 0 else "rose"
     least = "at least" if demands_change(limit) == limit.relation.endswith("=") else "more than"

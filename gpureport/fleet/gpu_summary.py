@@ -7,6 +7,7 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES
 from gpureport.findings import Severity
+from gpureport.recording import Card, identify_card
 
 
 class HealthCheck(StrEnum):
@@ -127,6 +128,16 @@ class GpuSummary:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     error: str = ""
+
+    @property
+    def card(self) -> Card | None:
+        """What tells its GPU from others over runs; None where nothing does."""
+        return identify_card(self.uuid, self.node, self.device or "")
+
+    @property
+    def local_device(self) -> str:
+        """The id of the device without the name of its node."""
+        return (self.device or "").rpartition("/")[2]
 
     @property
     def job_seconds(self) -> float:

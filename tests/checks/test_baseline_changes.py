@@ -144,11 +144,15 @@ def test_the_scatter_of_the_repeated_side_stands_for_both() -> None:
         (">= -5%", (-0.034, 0.080), True),
         (">= -5%", (-0.052, 0.080), False),
         (">= 5%", (0.051, 0.200), True),
-        ("<= 5%", (0.051, 0.200), False),
+        ("<= 5%", (0.051, 0.200), True),
+        ("<= 5%", (0.049, 0.200), False),
+        (">= -5%", (-0.900, -0.051), True),
     ],
 )
-def test_a_limit_that_the_whole_interval_keeps_holds(words: str, ends: tuple[float, float], *, is_known: bool) -> None:
-    """However wide the interval is: no change that breaks the limit could have been missed."""
+def test_a_limit_that_the_whole_interval_keeps_or_breaks_is_known(
+    words: str, ends: tuple[float, float], *, is_known: bool
+) -> None:
+    """However wide the interval is: no change on the other side of the limit could have been missed."""
     limit = parse_limit(f"change gpu_seconds_per_1000_work {words}")
     value = (ends[0] + ends[1]) / 2
     unknown = check_wording.explain_unknown_change(limit, value, ends, "from runs that differ this much")

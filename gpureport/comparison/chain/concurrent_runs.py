@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gpureport import label_tags
-from gpureport.recording import Run
+from gpureport.comparison.steps.folder_order import share_a_clock
+from gpureport.recording import UUID, Card, Run, identify_card
 
 _MOSTLY = 0.5
 """Share of the shorter run in which another ran from which the readings are of both (pragmatic)."""
-
-_UUID = "uuid"
-
-Card = tuple[str, str]
-"""A GPU by its uuid, else by its node and its number there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +33,9 @@ def find_concurrent_runs(runs: Iterable[Run]) -> ConcurrentRuns | None:
     for one, other in combinations(runs, 2):
         shared = set(_list_cards(one)) & set(_list_cards(other))
         if shared and one.id != other.id and _are_concurrent(one, other):
-            nodes = {place for place, _ in shared if place != _UUID}
-            return ConcurrentRuns(names=(one.name, other.name), gpus=len(shared), node=min(nodes, default=""))
+            known = {card for card in shared if card[0] == UUID}
+            node = "" if known else min(place for place, _ in shared)
+            return ConcurrentRuns(names=(one.name, other.name), gpus=len(known or shared), node=node)
     return None
 
 
@@ -47,15 +44,13 @@ def _list_cards(run: Run) -> Iterator[Card]:
     whole = label_tags.find_label(run.params_and_tags, "node")
     for gpu in run.gpus:
         node = gpu.node or whole
-        if gpu.uuid or node:
-            yield (_UUID, gpu.uuid) if gpu.uuid else (node or "", gpu.id.rpartition("/")[2])
+        if (card := identify_card(gpu.uuid, node, gpu.id)) is not None:
+            yield card
 
 
 def _are_concurrent(one: Run, other: Run) -> bool:
-    """Return whether two runs overlap; times with and without a zone, or made up, do not compare."""
-    if (one.timezone is None) != (other.timezone is None):
-        return False
-    if one.quality.synthetic_time or other.quality.synthetic_time:
+    """Return whether two runs overlap by most of the shorter one."""
+    if not share_a_clock([one, other]):
         return False
     shared = min(one.ended, other.ended) - max(one.started, other.started)
     return shared > _MOSTLY * min(one.ended - one.started, other.ended - other.started)

@@ -77,7 +77,7 @@ class Figure:
         if not self.is_share or before is None:
             return interval
         low, high = interval
-        return max(low, -before), min(high, 1 - before)
+        return max(low, 0.0 - before), min(high, 1 - before)
 
 
 FIGURES: tuple[Figure, ...] = (

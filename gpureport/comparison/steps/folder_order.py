@@ -1,4 +1,4 @@
-"""In which order folders of runs are steps: by the numbers in their names, else by when they were recorded."""
+"""In which order folders of runs are steps: by the numbers they begin with, else by when they were recorded."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str
     numbers = {folder: int(found[0]) for folder in different if (found := _NUMBER.match(folder))}
     if len(set(numbers.values())) == len(different):
         return sorted(different, key=numbers.__getitem__), FolderOrder.NUMBERS
-    if not _share_a_clock(runs):
+    if not share_a_clock(runs):
         return sorted(different), FolderOrder.NAMES
     starts: dict[str, int] = {}
     for run, folder in zip(runs, folders, strict=True):
@@ -36,6 +36,6 @@ def order_folders(runs: Sequence[Run], folders: Sequence[str]) -> tuple[list[str
     return sorted(different, key=starts.__getitem__), FolderOrder.STARTS
 
 
-def _share_a_clock(runs: Sequence[Run]) -> bool:
-    """Return whether the starts of runs can be compared: all have time stamps, and all or none of them a zone."""
+def share_a_clock(runs: Sequence[Run]) -> bool:
+    """Return whether the times of runs can be compared: all have time stamps, and all or none of them a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone

@@ -61,9 +61,9 @@ def _find_sampling_step(runs: Sequence[SampledRun]) -> float:
     """
     return max(
         (
-            (run.series.interval if run.series else 1.0) / seconds
+            run.analysis.run.interval / seconds
             for run in runs
-            if (seconds := observed_seconds([run.analysis])) > 0
+            if run.analysis.run.interval is not None and (seconds := observed_seconds([run.analysis])) > 0
         ),
         default=0.0,
     )

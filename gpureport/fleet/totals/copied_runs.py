@@ -31,12 +31,16 @@ def find_copied_runs(gpus: Sequence[PricedGpu]) -> tuple[tuple[RunName, ...], ..
 def _list_groups(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """Yield the groups of copies, each run in one of them."""
     groups: list[list[Run]] = []
+    recent: list[list[Run]] = []
     for run in sorted(runs, key=_order):
-        group = next((each for each in groups if all(_may_be_copy(one, run) for one in each)), None)
+        # many runs may have one name, few of them one start
+        recent = [each for each in recent if _order(run)[0] - _order(each[0])[0] <= _SAME]
+        group = next((each for each in recent if all(_may_be_copy(one, run) for one in each)), None)
         if group is None:
-            groups.append([run])
-        else:
-            group.append(run)
+            group = []
+            groups.append(group)
+            recent.append(group)
+        group.append(run)
     yield from (group for group in groups if len(group) > 1)
 
 

@@ -4,10 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import fsum
+from typing import TYPE_CHECKING
 
 from gpureport.fleet.fleet_report import CardHealth, CardVerdict, FleetHealth, Symptom, SymptomCount
-from gpureport.fleet.gpu_summary import GpuHealth, GpuSummary, HealthCheck
+from gpureport.fleet.gpu_summary import GpuHealth, HealthCheck
 from gpureport.fleet.totals.priced_gpu import PricedGpu
+
+if TYPE_CHECKING:
+    from gpureport.recording import Card
 
 _SEVERAL = 2
 """Runs from which a symptom is no accident (pragmatic)."""
@@ -34,24 +38,12 @@ def _read_check(check: HealthCheck) -> float | None:
     return None if check is HealthCheck.NOT_ASSESSED else float(check is HealthCheck.FOUND)
 
 
-def identify_card(summary: GpuSummary) -> tuple[str, str] | None:
-    """Return what tells a GPU from others over its runs: its uuid, else node and device; None without either."""
-    if summary.uuid:
-        return "uuid", summary.uuid
-    return (summary.node, _local_device(summary)) if summary.node else None
-
-
-def _local_device(summary: GpuSummary) -> str:
-    """Return the id of the device without the name of its node."""
-    return (summary.device or "").rpartition("/")[2]
-
-
 def assess_health(gpus: Sequence[PricedGpu]) -> FleetHealth:
     """Return which GPUs are sick."""
-    cards: defaultdict[tuple[str, str], list[PricedGpu]] = defaultdict(list)
+    cards: defaultdict[Card, list[PricedGpu]] = defaultdict(list)
     unidentified = []
     for gpu in sorted(gpus, key=_by_time):
-        identity = identify_card(gpu.summary)
+        identity = gpu.summary.card
         if identity is None:
             unidentified.append(gpu.gpu_seconds)
         else:
@@ -87,7 +79,7 @@ def _assess_card(gpus: Sequence[PricedGpu]) -> CardHealth:
         uuid=last.uuid,
         model=last.model,
         node=last.node,
-        device=_local_device(last),
+        device=last.local_device,
         runs=len({gpu.summary.run_id for gpu in gpus}),
         gpu_seconds=fsum(gpu.gpu_seconds for gpu in gpus),
         max_temperature_celsius=max((value for value in temperatures if value is not None), default=None),

@@ -8,7 +8,7 @@ from gpureport.analysis.cost.prices import Prices
 from gpureport.fleet.fleet_report import FailedRun, FleetPrices, FleetReport, RunName, UnassessedCheck
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.totals import copied_runs, label_groups, overlaps, priced_gpu, worst_runs
-from gpureport.fleet.totals.fleet_health import assess_health, identify_card
+from gpureport.fleet.totals.fleet_health import assess_health
 from gpureport.fleet.totals.improvements import find_improvements
 from gpureport.fleet.totals.priced_gpu import PricedGpu
 from gpureport.fleet.totals.savings import merge_advice
@@ -71,7 +71,7 @@ def _name(summary: GpuSummary) -> RunName:
 
 def _count_cards(gpus: Sequence[PricedGpu]) -> int | None:
     """Return how many different GPUs there are; None where one of several runs cannot be told from others."""
-    known = {identify_card(gpu.summary) for gpu in gpus}
+    known = {gpu.summary.card for gpu in gpus}
     if None in known and len({gpu.summary.run_id for gpu in gpus}) > 1:
         return None
     return len(gpus) if None in known else len(known)

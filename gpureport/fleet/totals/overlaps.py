@@ -4,10 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from math import fsum
+from typing import TYPE_CHECKING
 
 from gpureport.fleet.fleet_report import Overlap
-from gpureport.fleet.totals.fleet_health import identify_card
 from gpureport.fleet.totals.priced_gpu import PricedGpu
+
+if TYPE_CHECKING:
+    from gpureport.recording import Card
 
 _MOST = 20
 """Overlaps that are listed."""
@@ -21,9 +24,9 @@ def find_overlaps(gpus: Sequence[PricedGpu]) -> tuple[tuple[Overlap, ...], float
 
     Times with and without a zone do not compare.
     """
-    cards: defaultdict[tuple[tuple[str, str], bool], list[PricedGpu]] = defaultdict(list)
+    cards: defaultdict[tuple[Card, bool], list[PricedGpu]] = defaultdict(list)
     for gpu in gpus:
-        card = identify_card(gpu.summary)
+        card = gpu.summary.card
         if card and gpu.summary.started is not None and gpu.summary.ended is not None:
             cards[card, gpu.summary.timezone is None].append(gpu)
     longest = nsmallest(_MOST, (pair for own in cards.values() for pair in _compare_runs(own)), key=_rank)
@@ -35,7 +38,7 @@ def find_overlaps(gpus: Sequence[PricedGpu]) -> tuple[tuple[Overlap, ...], float
 
 def name_card(gpu: PricedGpu) -> str:
     """Return the uuid of a GPU, or its node and number there."""
-    uuid, place = gpu.summary.uuid, identify_card(gpu.summary)
+    uuid, place = gpu.summary.uuid, gpu.summary.card
     return uuid or " ".join(place or ())
 
 

@@ -1,9 +1,10 @@
 """Removes what identifies people and machines: hosts, users, paths, addresses, serial numbers of GPUs."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import PurePath
 from typing import Any
 
@@ -63,14 +64,24 @@ def _devices(column: Any, names: "_Pseudonyms") -> Any:  # noqa: ANN401 - the st
 
 
 def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table":
-    """Return training metrics without names in theirs."""
+    """Return training metrics without names in theirs; metrics stay as many as they were."""
     place = training.schema.get_field_index("name")
     column: Any = training.column(place)
+    shown: dict[str, str] = {}
     chunks = []
     for chunk in column.chunks:
-        texts = [names.text(text) for text in chunk.dictionary.to_pylist()]
+        for text in chunk.dictionary.to_pylist():
+            if text not in shown:
+                shown[text] = _tell_apart(names.text(text), shown.values())
+        texts = [shown[text] for text in chunk.dictionary.to_pylist()]
         chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, columns.strings_to_arrow(texts)))
     return training.set_column(place, training.schema.field(place), pa.chunked_array(chunks)) if chunks else training
+
+
+def _tell_apart(name: str, others: Collection[str]) -> str:
+    """Return a name, with a number where another has it already."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in others)
 
 
 class _Pseudonyms:

@@ -7,13 +7,10 @@ from ipaddress import AddressValueError, IPv6Address
 from gpureport.importers.labelling.node_lists import expand_node_list
 
 ADDRESS = "<address>"
-_DOMAINS = "|".join(
-    [
-        *("local", "lan", "internal", "intranet", "corp", "localdomain", "cluster", "com", "org", "net", "edu", "gov"),
-        *("mil", "eu", "de", "uk", "fr", "ch", "nl", "jp", "cn", "kr"),
-    ]
-)
+_DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
 """Ends of names of machines that are no ends of names of files or of Python's modules."""
+_COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
+"""Ends of names of machines that are names of languages too: `bleu.de` is a metric, `node7.example.de` is none."""
 _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
     re.IGNORECASE,
@@ -26,7 +23,11 @@ _SHAPES = (
     re.compile(r"(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?!\w|\.\w)", re.IGNORECASE),
     re.compile(r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])", re.IGNORECASE),
     re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d{1,5})?(?!\w|\.\w)"),
-    re.compile(rf"(?<![\w.@-])(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})(?::\d{{1,5}})?(?![\w-]|\.\w)", re.IGNORECASE),
+    re.compile(
+        rf"(?<![\w.@-])(?:(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})|(?:[a-z0-9][\w-]*+\.){{2,}}(?:{_COUNTRIES}))"
+        r"(?::\d{1,5})?(?![\w-]|\.\w)",
+        re.IGNORECASE,
+    ),
 )
 _NAMING = re.compile(
     r"(?:^|[._/-])(?:hosts?|hostnames?|nodes?|node_?list|addr|address|ips?|endpoints?|servers?|machines?|coordinator"
@@ -35,10 +36,11 @@ _NAMING = re.compile(
 )
 """Names of params whose values are machines, where these are no numbers."""
 _NAMED = re.compile(
-    r"(?<![\w.-])[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)(?:=|[ \t]{1,4})[\"']?"
-    r"([A-Za-z][\w.\[\],-]*\w\]?)",
+    r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
+    r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
+"""What follows a blank belongs to an option alone: words such as `host memory` name no machine."""
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
@@ -71,7 +73,7 @@ def list_machines(value: str) -> Iterator[str]:
 def find_named_machines(text: str) -> Iterator[str]:
     """Yield the machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`."""
     for match in _NAMED.finditer(text):
-        yield from list_machines(match[1])
+        yield from list_machines(match[2])
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording
 from gpureport.report.runs.anonymisation import anonymise_recording
+from tests.builders import with_training
 from tests.importers.written_logs import log
 
 SECRETS = ("anna", "gpu-node-17", "lab.example.org", "10.1.2.3", "/scratch", "projects", "GPU-1fd5ee77")
@@ -118,3 +119,12 @@ def test_a_note_names_no_folder_of_a_log(tmp_path: Path) -> None:
     quality = replace(found.run.quality, notes=("berta/gpu.csv names no zone.",))
     run = replace(found.run, sources=(replace(source, locator="berta/gpu.csv"),), quality=quality)
     assert anonymise_recording(replace(found, run=run)).run.quality.notes == ("source-1.csv names no zone.",)
+
+
+def test_metrics_stay_as_many_as_they_were(tmp_path: Path) -> None:
+    """Their curves are not joined because what told them apart is hidden."""
+    (tmp_path / "gpu.csv").write_text(log(30))
+    run = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels()).recording()
+    names = ["loss 10.1.2.3", "loss 10.1.2.4", "bleu.de"]
+    shown = anonymise_recording(with_training(run, [(1.0, name, 0.5) for name in names])).training
+    assert shown.column("name").to_pylist() == ["loss <address>", "loss <address> 2", "bleu.de"]

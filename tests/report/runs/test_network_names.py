@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpureport.report.runs.network_names import hide_addresses, list_machines, names_machine
+from gpureport.report.runs.network_names import find_named_machines, hide_addresses, list_machines, names_machine
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_addresses_are_gone(address: str, form: str) -> None:
     [
         *("09:26:53", "2026-03-14 09:26:53.589", "00000000:3B:00.0", "0000:3B:00.0", "std::vector", "::", "a: b"),
         *("torch.optim.AdamW", "train.py", "model.pt", "1.2.3", "2.1.0+cu121", "12:30", "1:2:3", "x:16", "v1.2.3.4b"),
+        *("bleu.de", "bleu.fr", "acc.cn"),
         *("550.54.15", "GPU-5a3e17c0-0000-4000-8000-000000000000", "sdpa::flash", "data.tar.gz", "0.9, 0.999"),
     ],
 )
@@ -58,3 +59,9 @@ def test_lists_of_machines() -> None:
     """Ranges are expanded; a port and a domain are no part of a name."""
     assert {"node01", "node02", "login"} <= set(list_machines("node[01-02],login"))
     assert {"gpu-3", "gpu-3.example.org"} <= set(list_machines("tcp://gpu-3.example.org:8786"))
+
+
+def test_machines_of_a_command_line() -> None:
+    """Behind an equals sign, or as the value of an option; a blank alone makes no name of a word."""
+    assert set(find_named_machines("run --host gpu-3 rdzv_endpoint=gpu-4:29500")) == {"gpu-3", "gpu-4"}
+    assert list(find_named_machines("host memory is full, machine learning")) == []

@@ -29,8 +29,7 @@ from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.formats.json.gains_json import gains_json, potential_json
 from gpureport.report.formats.json.study_json import study_json
-from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
-from gpureport.report.sections.head.recording_doubts import describe_work_contradictions
+from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.wording.comparison_reasons import (
     describe_check,
     describe_memory_reason,
@@ -52,8 +51,6 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
     focus = select_focus(comparison, study)
-    unfinished = describe_unfinished_recordings([each.run for step in comparison.steps for each in step.analyses])
-    contradicted = describe_work_contradictions([run for step in comparison.steps for run in step.runs])
     remaining = measure_remaining_loss(focus.label, focus.analyses)
     document = {
         "schema": SCHEMA,
@@ -76,7 +73,7 @@ def render(comparison: Comparison, noise: Noise | None = None, by: Sequence[Fact
         "gains": gains_json(comparison, found),
         "potential": potential_json(remaining, focus),
         "across_runs": across_runs_json(comparison.steps),
-        "warnings": [text for text in (unfinished, contradicted) if text],
+        "warnings": [*describe_doubts(comparison)],
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -1,16 +1,52 @@
 """What runs were recorded or stated with that leaves a comparison in doubt, each in one line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from gpureport.comparison.chain.concurrent_runs import find_concurrent_runs
 from gpureport.comparison.chain.recording_order import find_steps_not_in_turn
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.recording import Run
+from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording import display
 from gpureport.report.wording.work_scale import name_work
 
 _NAMED = 3
 """Pairs of steps that are named; the others are counted."""
+
+
+def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
+    """Return a sentence each: runs at once shared their GPUs, a part is no repetition of a whole, stated work is wrong.
+
+    Args:
+        comparison: the steps; a single one has nothing to share its GPUs with.
+    """
+    runs = [run for step in comparison.steps for run in step.runs]
+    recorded = [run.analysis.run for run in runs]
+    return tuple(
+        filter(
+            None,
+            (
+                describe_concurrent_runs(recorded) if len(comparison.steps) > 1 else "",
+                describe_unfinished_recordings(recorded),
+                describe_work_contradictions(runs),
+            ),
+        )
+    )
+
+
+def describe_concurrent_runs(runs: Iterable[Run]) -> str:
+    """Return which two runs are not comparable since they shared GPUs; empty where none are known to have."""
+    found = find_concurrent_runs(runs)
+    if found is None:
+        return ""
+    names = display.join_words([display.clean(name) for name in found.names])
+    if found.node:
+        node = display.clean(found.node)
+        return f"{names} ran at the same time on {node}: if they shared GPUs, they are not comparable."
+    gpus = "the same GPU" if found.gpus == 1 else f"the same {display.plural(found.gpus, 'GPU')}"
+    return f"{names} ran at the same time on {gpus}, so they are not comparable."
 
 
 def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:

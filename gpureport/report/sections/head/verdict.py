@@ -8,9 +8,10 @@ from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
 from gpureport.report.model.head import Action, Verdict
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.head import concurrency_sentence, excluded_data, lead, notes, recording_doubts
+from gpureport.report.sections.head import lead, notes
 from gpureport.report.sections.head.headlines import run_headline, step_headline
 from gpureport.report.sections.head.loss_sentence import Findings
+from gpureport.report.sections.head.recording_doubts import describe_doubts
 from gpureport.report.sections.study.study_headline import describe_study
 from gpureport.report.wording import display, numbered_labels
 
@@ -38,12 +39,7 @@ def build_verdict(
         if len(comparison.steps) > 1:
             sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *of_run)
-    # these stand before everything else: a part is no repetition of a whole, and runs at once shared the GPUs
-    unfinished = excluded_data.describe_unfinished_recordings([run.run for run in inputs])
-    doubt = recording_doubts.describe_work_contradictions([run for step in comparison.steps for run in step.runs])
-    compared = [run.run for run in inputs] if len(comparison.steps) > 1 else []
-    concurrent = concurrency_sentence.describe_concurrent_runs(compared)
-    details = (*filter(None, (concurrent, unfinished, doubt)), *details)
+    details = (*describe_doubts(comparison), *details)
     further = tuple(notes.write_notes(comparison, findings, study, details))
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     return Verdict(sentence=sentence, details=details[:place], notes=(*details[place:], *further))

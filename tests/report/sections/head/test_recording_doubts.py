@@ -81,11 +81,14 @@ def test_one_step_after_the_other_is_said() -> None:
 
 
 def test_turns_and_single_runs_need_no_note() -> None:
-    """Nor do logs without times."""
+    """Nor do logs without times, and logs of which some state a zone and others do not."""
     assert not order(("a", 0), ("b", 1), ("a", 2), ("b", 3))
     assert not order(("a", 0), ("b", 1))
     runs = [shifted(f"{step}{hours}", step, hours) for step, hours in (("a", 0), ("a", 1), ("b", 2), ("b", 3))]
-    quality = replace(runs[0].analysis.run.quality, synthetic_time=True)
-    info = replace(runs[0].analysis.run, quality=quality)
-    runs[0] = replace(runs[0], analysis=replace(runs[0].analysis, run=info))
-    assert not describe_recording_order(tuple(build_steps(runs)))
+    info = runs[0].analysis.run
+    for other in (
+        replace(info, quality=replace(info.quality, synthetic_time=True)),
+        replace(info, timezone=None if info.timezone else "UTC"),
+    ):
+        changed = [replace(runs[0], analysis=replace(runs[0].analysis, run=other)), *runs[1:]]
+        assert not describe_recording_order(tuple(build_steps(changed)))
