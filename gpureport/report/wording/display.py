@@ -227,7 +227,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 }
 
 
-_COUNTED = ("", "rows")
+_COUNTED = ("", "rows", "cores")
 """Units of what is counted: a whole number of it has no decimals."""
 
 
