@@ -237,7 +237,7 @@ def quantity(value: float | None, unit: str) -> str:
         return NOT_RECORDED
     shown = _UNITS.get(unit)
     if unit in _COUNTED and value == round(value):
-        return f"{integer(value)}{GAP}{clean(unit)}".rstrip()
+        return f"{integer(value)}{GAP}{clean(unit).removesuffix('s' if value == 1 else '')}".rstrip()
     if unit == "1" and abs(value) >= _TIMES:
         text = f"{number(value)}{GAP}times"
     else:

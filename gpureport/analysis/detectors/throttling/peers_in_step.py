@@ -20,12 +20,12 @@ POWER = "gpu_power_watts"
 FALL = pragmatic(
     0.03,
     "1",
-    "three times the most, 0.9%, by which the mean power of a steady load changed from minute to minute in four "
-    "recorded logs: 69 pairs of minutes without a sample below 90% utilisation",
+    "three times the most, 0.9%, by which the mean power of a steady load changed from minute to minute in three "
+    "recorded logs of one GPU each: 17 pairs of minutes without a sample below 90% utilisation",
 )
 """Share by which every other GPU must draw less for its wait to be likely."""
 
-_FEWEST = pragmatic(10.0, "rows", "fewer busy samples do not make a mean: the power swings within each training step")
+_FEWEST = pragmatic(10.0, "rows", "fewer busy samples do not make a mean")
 """Busy samples that a mean power takes, both while the other was slowed and else."""
 
 HOTTER = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
