@@ -43,7 +43,7 @@ class Threshold:
 
     Attributes:
         value: the limit in `unit`.
-        unit: base unit (`1` for a ratio, `s`, `Cel`, `W`, `By`, `Hz`, or `rows`).
+        unit: base unit (`1` for a ratio, `s`, `Cel`, `W`, `By`, `Hz`, or `rows` and `cores`, which are counted).
         provenance: kind of origin.
         source: the origin in words.
     """

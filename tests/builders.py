@@ -62,6 +62,8 @@ _COLUMNS |= {
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
 _COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
 
+_HOST = Device(id=HOST)
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -165,11 +167,10 @@ def with_training(run: Recording, points: Sequence[tuple[float | None, str, floa
     return replace(run, training=pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA))
 
 
-def with_host(run: Recording, times: npt.ArrayLike, **series: npt.ArrayLike) -> Recording:
+def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **series: npt.ArrayLike) -> Recording:
     """Return a recording with a host of these columns, sampled at these seconds; in place of none it may have."""
     seconds = np.asarray(times, dtype=np.float64)
     values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
-    host = Device(id=HOST)
     added = _series([host], [(seconds, values)])
     return Recording(
         run=replace(run.run, devices=(*run.run.devices, host), ended=max(run.run.ended, at(float(seconds[-1])))),

@@ -15,7 +15,8 @@ from gpureport.analysis.detectors.throttling import clock_event_totals
 from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merge_not_judged, order_rules, report_unmet_requirements
-from gpureport.analysis.job import jobs, observed_job, observed_time
+from gpureport.analysis.job import jobs, observed_time
+from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
 from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis, GpuTime
@@ -68,7 +69,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         coverage_ratio=observed_time.measure_coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.to_intervals(spans) for name, spans in context.time_without_job.items()},
-        observed_job=observed_job.find_observed_job(context.whole_log.hosts().values()),
+        observed_job=context.observed_job,
         phases=split_phases(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
@@ -106,7 +107,7 @@ def build_context(recording: Recording) -> Context:
         recording.rows, ("jobs", recording.run.devices, whole), lambda: jobs.find_occupancy(all_cells, whole)
     )
     active = find_activities(found.series)
-    return Context(
+    context = Context(
         recording=recording,
         series=found.series,
         active=active,
@@ -115,6 +116,7 @@ def build_context(recording: Recording) -> Context:
         jobs=found.jobs,
         time_without_job=found.no_job,
     )
+    return replace(context, observed_job=find_observed_job(context.whole_log.hosts().values()))
 
 
 def _reject_mixed_gpus(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
+from gpureport.analysis.advice.run_facts import UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import leaks_void_headroom
 from gpureport.analysis.detectors.waiting.cpu_bound import OTHER_LOAD
@@ -12,6 +12,7 @@ from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import kinds_by_gpu_time_class
 from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.answers import ChecklistEntry, Practice
 from gpureport.findings import Finding, NotJudged
 from gpureport.recording import Recording

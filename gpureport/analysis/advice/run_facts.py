@@ -10,12 +10,12 @@ from gpureport.analysis.job.framework import Framework, find_framework
 from gpureport.analysis.job.job_params import JobParams, Setting
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.signals import core_count, job_load
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
 UTILISATION = "gpu_utilization_ratio"
-CPU = "cpu_utilization_ratio"
 _BUSIEST = "cpu_busiest_core_ratio"
 _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"

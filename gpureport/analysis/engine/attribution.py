@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gpureport.analysis.engine.gpu_time_ledger import Ledger
-from gpureport.analysis.job.observed_job import find_observed_job
 from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.results import GpuTime
 from gpureport.analysis.rules import phrases
@@ -166,7 +165,7 @@ def _find_observed_edges(context: Context) -> Iterator[tuple[str, Spans]]:
     """
     if context.window is None:
         return
-    job, whole, window = find_observed_job(context.whole_log.hosts().values()), context.whole, context.window
+    job, whole, window = context.observed_job, context.whole, context.window
     if job.started is not None:
         yield "startup", intervals.to_spans([Interval(whole.start, window.start)])
     if job.ended is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from gpureport.analysis.results import Job
+from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.rules.finding_index import FindingIndex
 from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.series import intervals
@@ -32,6 +32,7 @@ class Context:
         window: from the first to the last sustained activity of any GPU; None when none ran.
         all_series: the series of each device with all of its samples.
         jobs: the jobs of the log, in the order of time.
+        observed_job: when the job's own processes were seen to begin and to end.
         time_without_job: when no job held a GPU, by device id; GPUs without such time are left out.
         earlier_findings: findings of the kinds named in the rule's `after`.
     """
@@ -42,6 +43,7 @@ class Context:
     window: Interval | None
     all_series: Mapping[str, DeviceSeries] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
+    observed_job: ObservedJob = field(default_factory=ObservedJob)
     time_without_job: Mapping[str, Spans] = field(default_factory=dict)
     earlier_findings: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)

@@ -11,7 +11,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.findings import Evidence
 
-CORES = "cpu_logical_cores"
+CORES, CPU = "cpu_logical_cores", "cpu_utilization_ratio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

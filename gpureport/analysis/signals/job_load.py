@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import core_count
+from gpureport.analysis.signals import low_use
+from gpureport.analysis.signals.core_count import CORES, CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
-CPU = "cpu_utilization_ratio"
-JOB = "job_cpu_cores"
 HARDLY = pragmatic(
-    0.5, "", "cores; a thread that always has work gets half a core even where another program wants the same one"
+    0.5, "cores", "a thread that always has work gets half a core even where another program wants the same one"
 )
 """Cores below which a job hardly uses the CPU."""
 FULL = pragmatic(0.75, "1", "as of a CPU that GPUs wait for")
@@ -42,16 +42,16 @@ def is_hardly_used(job: FloatArray, cpu: FloatArray, cores: float) -> BoolArray:
     Args:
         job: cores that the job kept busy.
         cpu: use of the CPU, as a ratio.
-        cores: cores of the machine; NaN where not known.
+        cores: cores of the machine; NaN where not known, which leaves the least that the load can be: that of one.
     """
-    load = np.fmin(cpu * cores, 1.0)
+    load = np.minimum(cpu * np.fmax(cores, 1.0), 1.0)
     few: BoolArray = job < HARDLY.value * load
     return few
 
 
 def count_cores(host: DeviceSeries) -> float:
     """Return the cores that the log of a host counted, NaN where it counted none."""
-    counted = host.values(core_count.CORES)
+    counted = host.values(CORES)
     known = counted[~np.isnan(counted)]
     return float(known.max()) if len(known) else float("nan")
 
@@ -59,17 +59,26 @@ def count_cores(host: DeviceSeries) -> float:
 def find_other_load(context: Context, device: str, spans: Spans) -> OtherLoad | None:
     """Return the load beside a GPU where other programs fill the CPU and the job hardly uses it, else None.
 
+    A host that recorded neither for most of the time shows neither.
+
     Args:
         context: the run.
         device: the GPU.
         spans: when it is asked for.
     """
+    return context.cached((OtherLoad, device, spans.tobytes()), lambda: _measure_other_load(context, device, spans))
+
+
+def _measure_other_load(context: Context, device: str, spans: Spans) -> OtherLoad | None:
     node = context.series[device].device.node
     for host in context.hosts().values():
-        cpu, job = (host.find_values(metric, spans) for metric in (CPU, JOB))
-        if host.device.node not in {None, node} or not len(cpu) or not len(job):
+        is_beside = host.device.node in {None, node}
+        if not is_beside or not low_use.is_watched(host, (CPU, JOB), spans, low_use.WATCHED.value):
             continue
-        load = OtherLoad(cpu=float(np.median(cpu)), job=float(np.median(job)))
-        if load.cpu >= FULL.value and is_hardly_used(np.array([load.job]), np.array([load.cpu]), count_cores(host))[0]:
-            return load
+        values = [host.find_values(metric, spans) for metric in (CPU, JOB)]
+        if not all(map(len, values)):
+            continue
+        cpu, job = (float(np.median(one)) for one in values)
+        if cpu >= FULL.value and is_hardly_used(np.array([job]), np.array([cpu]), count_cores(host))[0]:
+            return OtherLoad(cpu=cpu, job=job)
     return None

@@ -1,6 +1,6 @@
 """When GPUs work only part of the time and no other kind explains it; rules and attribution share this."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,11 @@ from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import wait_episodes, waiting_gpus
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval, NotJudged
 
-CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
 """Mean utilisation that calls for no change."""
 ENTER = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
@@ -206,10 +206,14 @@ def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans)
     """
     node = context.series[device].device.node
     return any(
-        intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[
-            ~np.isnan(host.values(CPU))
-        ].sum()
-        >= limits.watched * intervals.total_seconds(spans)
+        is_watched(host, (CPU,), spans, limits.watched)
         for host in context.hosts().values()
         if host.device.node in {None, node}
     )
+
+
+def is_watched(host: DeviceSeries, metrics: Sequence[str], spans: Spans, least: float) -> bool:
+    """Return whether a host recorded all of some metrics at once for at least a share of some stretches."""
+    known = np.all([~np.isnan(host.values(metric)) for metric in metrics], axis=0)
+    seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
+    return bool(seconds >= least * intervals.total_seconds(spans))

@@ -24,13 +24,11 @@ def rank_change(kind: str, key: str, texts: Collection[str | None], options: Col
     """
     if kind == "hardware":
         return 2, 0
-    place = next((place for place, name in enumerate(_SETTINGS) if _sets(name, key, texts)), None)
+    setups = [read_setup([(key, text)]) for text in texts if text is not None]
+    known = (place for place, name in enumerate(_SETTINGS) if any(getattr(one, name) is not None for one in setups))
+    place = next(known, None)
     if place is not None:
         return 0, place
     if kind == "tag":
         return (5 if key == COMMAND else 4), 0
     return (1 if normalize_name(key) in options else 3), 0
-
-
-def _sets(name: str, key: str, texts: Collection[str | None]) -> bool:
-    return any(text is not None and getattr(read_setup([(key, text)]), name) is not None for text in texts)

@@ -8,7 +8,7 @@ from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
 from gpureport.report.model.head import Verdict
-from gpureport.report.runs.gpu_time import measure_long_pauses
+from gpureport.report.runs.gpu_time import measure_excessive_short_pauses
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
 
@@ -46,12 +46,12 @@ def write_headline(report: FleetReport, amounts: Amounts) -> str:
     if use.unknown_gpu_seconds >= use.gpu_seconds * (1 - _NOTHING):
         return f"No utilisation was recorded in {whole}"
     period = f" {name_period(report)}".rstrip()
-    pauses = measure_long_pauses({each.name: each.gpu_seconds for each in report.classes})
-    if use.lost_gpu_seconds < use.gpu_seconds * _NOTHING and pauses:
+    pauses = measure_excessive_short_pauses({each.name: each.gpu_seconds for each in report.classes})
+    if use.lost_gpu_seconds < use.gpu_seconds * _NOTHING and pauses is not None:
         return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"
     if use.lost_gpu_seconds < use.gpu_seconds * _NOTHING:
         return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
-    least = "At least " if pauses or use.unknown_gpu_seconds >= use.gpu_seconds * _UNKNOWN else ""
+    least = "At least " if pauses is not None or use.unknown_gpu_seconds >= use.gpu_seconds * _UNKNOWN else ""
     start = f"{least}{display.percent(use.lost_gpu_seconds / use.gpu_seconds)} of {whole} lost"
     money = f", {amounts.format_money(use.lost_cost)}" if use.lost_cost is not None and amounts.currency else ""
     return choose_headline(

@@ -70,8 +70,8 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     return unseen / held if held else 0.0
 
 
-def measure_long_pauses(seconds: Mapping[str, float]) -> float:
-    """Return which share of the observed time of jobs short pauses took; 0 where it is usual.
+def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
+    """Return which share of the observed time of jobs short pauses took; None where it is no more than usual.
 
     A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
     take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
@@ -81,12 +81,12 @@ def measure_long_pauses(seconds: Mapping[str, float]) -> float:
     """
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
-    return ratio if ratio > 1 - BELOW.value else 0.0
+    return ratio if ratio > 1 - BELOW.value else None
 
 
-def long_pauses_ratio(analyses: Iterable[Analysis]) -> float:
-    """Return which share of their time some runs spent in short pauses; 0 where it is usual."""
-    return measure_long_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
+    """Return which share of their time some runs spent in short pauses; None where it is no more than usual."""
+    return measure_excessive_short_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:

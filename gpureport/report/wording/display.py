@@ -227,7 +227,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 }
 
 
-_COUNTED = ("", "rows")
+_COUNTED = ("", "rows", "cores")
 """Units of what is counted: a whole number of it has no decimals."""
 
 
@@ -237,7 +237,7 @@ def quantity(value: float | None, unit: str) -> str:
         return NOT_RECORDED
     shown = _UNITS.get(unit)
     if unit in _COUNTED and value == round(value):
-        return f"{integer(value)}{GAP}{clean(unit)}".rstrip()
+        return f"{integer(value)}{GAP}{clean(unit).removesuffix('s' if value == 1 else '')}".rstrip()
     if unit == "1" and abs(value) >= _TIMES:
         text = f"{number(value)}{GAP}times"
     else:

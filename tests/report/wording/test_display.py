@@ -94,7 +94,15 @@ def test_words_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "text"), [(1.0, "", "1"), (18.0, "rows", "18 rows"), (2.5, "rows", "2.50 rows")]
+    ("value", "unit", "text"),
+    [
+        (1.0, "", "1"),
+        (18.0, "rows", "18 rows"),
+        (2.5, "rows", "2.50 rows"),
+        (16.0, "cores", "16 cores"),
+        (1.0, "cores", "1 core"),
+        (0.02, "cores", "0.0200 cores"),
+    ],
 )
 def test_what_is_counted_has_no_decimals(value: float, unit: str, text: str) -> None:
     """One error is 1, generation 3 is 3."""

@@ -12,6 +12,7 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity, Threshold
@@ -58,7 +59,7 @@ class MonitoringEnded(Rule):
     )
     requires = (gpu_loss_times.LIVENESS_METRICS,)
     after = ("gpu_lost",)
-    wants = ("cpu_utilization_ratio",)
+    wants = (CPU,)
     whole_log = True
 
     early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
 from gpureport.analysis.job import training_signs
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.rules import certainty, phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.job_load import OtherLoad
 from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
@@ -57,13 +59,16 @@ class LowUtilCauseUnknown(LowUseRule):
             gpu_time_class="low_use",
         ),
     )
-    wants = (low_use.CPU, job_load.JOB)
+    wants = (CPU, JOB)
 
     def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
-        """Return the GPUs whose CPU was not recorded, and those whose CPU other programs fill."""
-        watched = [name for name in low.spans if low_use.is_cpu_recorded(context, limits, name, low.spans[name])]
-        beside = [name for name in watched if job_load.find_other_load(context, name, low.spans[name]) is not None]
-        return [[name for name in low.spans if name not in watched], beside]
+        """Return the GPUs whose CPU was not recorded, then of each node those whose CPU other programs fill."""
+        watched = {name for name, spans in low.spans.items() if low_use.is_cpu_recorded(context, limits, name, spans)}
+        beside: dict[str | None, list[str]] = {}
+        for name, spans in low.spans.items():
+            if job_load.find_other_load(context, name, spans) is not None:
+                beside.setdefault(context.series[name].device.node, []).append(name)
+        return [[name for name in low.spans if name not in watched], *beside.values()]
 
     def build_finding(self, context: Context, low: LowUse, figures: LowUseFigures) -> Finding:
         """Return the finding over these GPUs."""
@@ -103,6 +108,6 @@ def _describe_other_load(other: OtherLoad) -> str:
 
 def _build_load_evidence(other: OtherLoad) -> tuple[Evidence, ...]:
     return (
-        compare_with_limit(job_load.CPU, "median", other.cpu, ">=", job_load.FULL),
-        compare_with_limit(job_load.JOB, "median", other.job, "<", job_load.HARDLY),
+        compare_with_limit(CPU, "median", other.cpu, ">=", job_load.FULL),
+        compare_with_limit(JOB, "median", other.job, "<", job_load.HARDLY),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.detectors.low_use.low_use_rule import LowUseRule
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context
@@ -13,8 +14,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count, job_load, low_use, low_use_figures, waiting_gpus
-from gpureport.analysis.signals.core_count import CoreCount
-from gpureport.analysis.signals.low_use import CPU, LowUse
+from gpureport.analysis.signals.core_count import CPU, CoreCount
+from gpureport.analysis.signals.low_use import LowUse
 from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
@@ -74,7 +75,7 @@ class Underutilised(LowUseRule):
     )
     requires = ((UTILISATION,), (CPU,))
     after = (*low_use.EXPLAINING_KINDS, "imbalance")
-    wants = (*_CAUSES, core_count.CORES, job_load.JOB)
+    wants = (*_CAUSES, core_count.CORES, JOB)
 
     def group_gpus(self, context: Context, limits: low_use.Limits, low: LowUse) -> Sequence[Sequence[str]]:
         """Return the GPUs whose CPU was recorded and not full, and that uneven work does not explain."""

@@ -12,13 +12,13 @@ from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "zombie_memory"
 _USED = "gpu_memory_used_bytes"
 _CORE = "cpu_busiest_core_ratio"
-_CPU = "cpu_utilization_ratio"
 _ADVICE = (
     "See which process has it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it "
     "when its kernel is shut down. Until then nobody else can use the GPU."
@@ -44,7 +44,7 @@ class ZombieMemory(Rule):
         ),
     )
     requires = ((UTILISATION,), (_USED,))
-    wants = (_CPU, _CORE)
+    wants = (CPU, _CORE)
     whole_log = True
 
     held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
@@ -87,8 +87,8 @@ class ZombieMemory(Rule):
                 continue
             core, after, during = (
                 _median_within(host, _CORE, rest),
-                _median_within(host, _CPU, rest),
-                _median_within(host, _CPU, context.window),
+                _median_within(host, CPU, rest),
+                _median_within(host, CPU, context.window),
             )
             if core >= self.core.value or after >= max(self.load.value * during, 0.1):
                 return True
@@ -98,7 +98,7 @@ class ZombieMemory(Rule):
         used = series.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
-        watched = any(not np.isnan(_median_within(host, _CPU, rest)) for host in context.hosts().values())
+        watched = any(not np.isnan(_median_within(host, CPU, rest)) for host in context.hosts().values())
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,

@@ -1,10 +1,11 @@
-"""What a slowed GPU may cost the others of its job: ranks that work in step wait for the slowest."""
+"""A slowed GPU beside the others of its run: how much hotter it got, and what they lost if they waited for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.detectors.throttling.throttled_episodes import find_highest
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -16,11 +17,19 @@ from gpureport.findings import Evidence, Interval
 
 POWER = "gpu_power_watts"
 
-FALL = pragmatic(0.03, "1", "the mean power of a steady load changes by less from one minute to the next")
+FALL = pragmatic(
+    0.03,
+    "1",
+    "three times the most, 0.9%, by which the mean power of a steady load changed from minute to minute in three "
+    "recorded logs of one GPU each: 17 pairs of minutes without a sample below 90% utilisation",
+)
 """Share by which every other GPU must draw less for its wait to be likely."""
 
-_FEWEST = 10
-"""Busy samples that a mean power takes."""
+_FEWEST = pragmatic(10.0, "rows", "fewer busy samples do not make a mean")
+"""Busy samples that a mean power takes, both while the other was slowed and else."""
+
+HOTTER = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
+"""By how much a GPU must be hotter than the others for that to be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,16 @@ def _measure_power_fall(series: DeviceSeries, spans: Spans, work: Interval) -> f
     busy &= (series.times >= work.start) & (series.times <= work.end)
     inside = intervals.overlap_seconds(series.start, series.end, spans) > 0
     meanwhile, usual = power[busy & inside], power[busy & ~inside]
-    if min(len(meanwhile), len(usual)) < _FEWEST or usual.mean() <= 0:
+    if min(len(meanwhile), len(usual)) < _FEWEST.value or usual.mean() <= 0:
         return None
     return 1 - float(meanwhile.mean() / usual.mean())
+
+
+def describe_hotter_than_peers(series: DeviceSeries, peers: Iterable[DeviceSeries], spans: Spans) -> str:
+    """Say when a GPU got far hotter than the others at the same time, as a sentence after another; else empty."""
+    own, *highest = (find_highest(one, "gpu_temperature_celsius", spans) for one in (series, *peers))
+    others = [value for value in highest if value is not None]
+    if not others or own is None:
+        return ""
+    excess = own - float(np.median(others))
+    return f" It was {excess:.0f} °C hotter than the other GPUs." if excess > HOTTER.value else ""

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
-from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, HW_CLOCK_DROP, THERMAL, ThrottledSamples
+from gpureport.analysis.rules.evidence import compare_with_limit
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import counter_name, measure_counted_time
 from gpureport.analysis.signals.clock_signals import ClockSignals
+from gpureport.analysis.thresholds import vendor
 from gpureport.columns import BoolArray
-from gpureport.findings import Evidence
+from gpureport.findings import Evidence, Threshold
 
 _LONGEST_RELEASE_INTERVALS = 3.5
 
@@ -76,3 +78,38 @@ def find_highest(series: DeviceSeries, metric: str, stretches: Spans) -> float |
     inside = np.concatenate([np.zeros(0), *(values[start:end] for start, end in bounds)])
     known = inside[~np.isnan(inside)]
     return float(known.max()) if len(known) else None
+
+
+def list_sample_evidence(episodes: ThrottledEpisodes, clock_drop: Threshold) -> Iterator[Evidence]:
+    """Yield how hot a slowed GPU was, what it drew, and how far its clock fell.
+
+    Args:
+        episodes: when it was slowed.
+        clock_drop: ratio below which a clock that heat lowers lies.
+    """
+    hot = episodes.signals.temperature[episodes.rows]
+    if not np.isnan(hot).all():
+        hottest = float(np.nanmax(hot))
+        limit = (
+            vendor(episodes.signals.temperature_limit, "Cel", episodes.signals.temperature_limit_source)
+            if episodes.signals.temperature_limit_source
+            else None
+        )
+        relation = ">=" if hottest >= episodes.signals.temperature_limit else "<"
+        yield Evidence(
+            metric="gpu_temperature_celsius",
+            statistic="max",
+            observed=hottest,
+            unit="Cel",
+            threshold=limit,
+            relation=relation,
+        )
+    power = episodes.signals.power[episodes.rows]
+    if episodes.is_heat and not np.isnan(power).all():
+        mean_power = float(np.nanmean(power))
+        yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
+    if episodes.reference and not np.isnan(episodes.clock_ratio):
+        limit = clock_drop if episodes.is_heat else HW_CLOCK_DROP
+        statistic = f"mean, of {episodes.reference.description}"
+        clock = compare_with_limit("gpu_sm_clock_hertz", statistic, episodes.clock_ratio, "<", limit)
+        yield clock.as_context() if episodes.samples.is_direct else clock

@@ -1,19 +1,19 @@
 """Clocks held down by heat or by hardware."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
-from gpureport.analysis.detectors.throttling.peers_in_step import WaitingPeers, find_waiting_peers
+from gpureport.analysis.detectors.throttling import peers_in_step, throttle_wording, throttled_samples
+from gpureport.analysis.detectors.throttling.peers_in_step import WaitingPeers
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_episodes import (
     build_counter_evidence,
-    find_highest,
     find_rows,
     join_while_hot,
+    list_sample_evidence,
     measure_throttled_seconds,
 )
 from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
@@ -33,8 +33,8 @@ from gpureport.analysis.signals.clock_signals import (
     gather_signals,
     list_event_metrics,
 )
-from gpureport.analysis.thresholds import pragmatic, read_limits, vendor
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.analysis.thresholds import pragmatic, read_limits
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _DETECTORS = (
     ("thermal_throttle", throttled_samples.detect_heat),
@@ -96,9 +96,7 @@ class Throttling(Rule):
     hw_clock_max: ClassVar[Threshold] = throttled_samples.HW_CLOCK_MAX
     hw_clock_drop: ClassVar[Threshold] = throttled_samples.HW_CLOCK_DROP
     hw_power: ClassVar[Threshold] = throttled_samples.HW_POWER
-    hotter: ClassVar[Threshold] = pragmatic(
-        8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
-    )
+    hotter: ClassVar[Threshold] = peers_in_step.HOTTER
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that is worth a repair")
     lasting: ClassVar[Threshold] = pragmatic(0.5, "1", "slowed share of the job above which its cooling is too weak")
 
@@ -122,6 +120,9 @@ class Throttling(Rule):
 
     def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
+        return series.memoize(("throttled time", self, window), lambda: self._measure_throttled_time(series, window))
+
+    def _measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         signals = gather_signals(series)
         detected, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
@@ -202,7 +203,8 @@ class Throttling(Rule):
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        peers = self._find_waiting_peers(context, series, episodes)
+        others = [one for one in context.gpus().values() if one is not series]
+        peers = self._find_waiting_peers(context, series, others, episodes)
         return Finding(
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
@@ -214,7 +216,14 @@ class Throttling(Rule):
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),
             evidence=(
-                *self._build_evidence(episodes),
+                compare_with_limit(
+                    "duration",
+                    "counted by the driver" if is_counted else "total",
+                    episodes.seconds,
+                    ">=",
+                    self.counted if is_counted else self.shortest,
+                ),
+                *list_sample_evidence(episodes, self.clock_drop),
                 *build_counter_evidence(series, episodes),
                 *(peers.list_evidence() if peers else ()),
             ),
@@ -223,67 +232,16 @@ class Throttling(Rule):
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
             summary=throttle_wording.describe_episodes(episodes)
-            + self._describe_hotter_than_peers(context, series, episodes)
+            + peers_in_step.describe_hotter_than_peers(series, others, episodes.spans)
             + (peers.describe(episodes.lost_seconds) if peers else ""),
             recommendation=throttle_wording.choose_advice(episodes),
         )
 
-    def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
-        is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        yield compare_with_limit(
-            "duration",
-            "counted by the driver" if is_counted else "total",
-            episodes.seconds,
-            ">=",
-            self.counted if is_counted else self.shortest,
-        )
-        hot = episodes.signals.temperature[episodes.rows]
-        if not np.isnan(hot).all():
-            hottest = float(np.nanmax(hot))
-            limit = (
-                vendor(episodes.signals.temperature_limit, "Cel", episodes.signals.temperature_limit_source)
-                if episodes.signals.temperature_limit_source
-                else None
-            )
-            relation = ">=" if hottest >= episodes.signals.temperature_limit else "<"
-            yield Evidence(
-                metric="gpu_temperature_celsius",
-                statistic="max",
-                observed=hottest,
-                unit="Cel",
-                threshold=limit,
-                relation=relation,
-            )
-        power = episodes.signals.power[episodes.rows]
-        if episodes.is_heat and not np.isnan(power).all():
-            mean_power = float(np.nanmean(power))
-            yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=mean_power, unit="W")
-        if episodes.reference and not np.isnan(episodes.clock_ratio):
-            limit = self.clock_drop if episodes.is_heat else throttled_samples.HW_CLOCK_DROP
-            statistic = f"mean, of {episodes.reference.description}"
-            clock = compare_with_limit("gpu_sm_clock_hertz", statistic, episodes.clock_ratio, "<", limit)
-            yield clock.as_context() if episodes.samples.is_direct else clock
-
     def _find_waiting_peers(
-        self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes
+        self, context: Context, series: DeviceSeries, others: Sequence[DeviceSeries], episodes: ThrottledEpisodes
     ) -> WaitingPeers | None:
         """Return the other GPUs of its model that may have waited for it, unless their clocks were lowered as well."""
-        peers = [
-            one
-            for name, one in context.gpus().items()
-            if name != episodes.device and one.device.model == series.device.model
-        ]
+        peers = [one for one in others if one.device.model == series.device.model]
         if any(self.measure_throttled_time(one, context.whole).rows.any() for one in peers):
             return None
-        return find_waiting_peers(peers, episodes.spans, context.window or context.whole)
-
-    def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
-        """Say when this GPU got far hotter than the others at the same time."""
-        peers = (one for name, one in context.gpus().items() if name != episodes.device)
-        highest = (find_highest(one, "gpu_temperature_celsius", episodes.spans) for one in peers)
-        others = [value for value in highest if value is not None]
-        own = find_highest(series, "gpu_temperature_celsius", episodes.spans)
-        if not others or own is None:
-            return ""
-        excess = own - float(np.median(others))
-        return f" It was {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
+        return peers_in_step.find_waiting_peers(peers, episodes.spans, context.window or context.whole)

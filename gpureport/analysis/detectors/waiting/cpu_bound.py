@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -16,6 +17,7 @@ from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count, job_load, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
@@ -23,7 +25,6 @@ from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
-CPU = "cpu_utilization_ratio"
 _ADVICE = (
     "Feed the GPU faster: more loader workers while cores and host memory are free, prefetch and pinned memory; where "
     "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
@@ -64,7 +65,7 @@ class CpuBound(Rule):
         ),
     )
     requires = ((UTILISATION,), (CPU,))
-    wants = (core_count.CORES, job_load.JOB)
+    wants = (core_count.CORES, JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(0.80, "1", "a wait goes on through a moment in which the GPU waits less")
@@ -115,9 +116,9 @@ class CpuBound(Rule):
         bins, length = candidate.bins, candidate.count_bins(self.over.value, self.bins.value)
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
         mean = np.nan_to_num(rolling_mean(candidate.utilisation, length), nan=1.0)
-        job = candidate.average_metric(job_load.JOB)
+        job = candidate.average_metric(JOB)
         few = job_load.is_hardly_used(job, cpu, job_load.count_cores(candidate.source))
-        unused = rolling_mean(np.where(np.isnan(job) | np.isnan(cpu), np.nan, few), length) >= _HALF
+        unused = rolling_mean(np.where(np.isnan(cpu), np.nan, few), length) >= _HALF
         pegged = (rolling_mean(full, length) >= _HALF) & ~unused
         within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)
@@ -169,7 +170,7 @@ class CpuBound(Rule):
 
 def _measure_own_load(host: DeviceSeries, spans: Spans, cpu: float) -> tuple[float, float]:
     """Return the cores that the job kept busy, and their share of the busy cores; NaN where either is not known."""
-    own, counted = (host.find_values(metric, spans) for metric in (job_load.JOB, core_count.CORES))
+    own, counted = (host.find_values(metric, spans) for metric in (JOB, core_count.CORES))
     if not len(own) or not len(counted):
         return np.nan, np.nan
     job = float(np.median(own))

@@ -1,11 +1,12 @@
 """GPUs that wait while one core works as fast as it can and the others do little."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.job.observed_job import JOB
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -13,6 +14,7 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import job_load, wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.analysis.signals.wait_cost import WaitCost
 from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
 from gpureport.analysis.signals.waiting_gpus import WaitCandidate
@@ -21,7 +23,6 @@ from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "cpu_bound_single"
-CPU = "cpu_utilization_ratio"
 CORE = "cpu_busiest_core_ratio"
 PROCESS = "process_cpu_cores"
 _HALF = 0.5
@@ -72,14 +73,14 @@ class CpuBoundSingle(Rule):
     )
     requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
     after = ("cpu_bound", "io_bound")
-    wants = (PROCESS, job_load.JOB)
+    wants = (PROCESS, JOB)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70% generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70% less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70% with room for the same error")
     cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "above it all cores are busy, not one")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, less the error of sampling")
-    process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
+    process: ClassVar[Threshold] = pragmatic(1.1, "cores", "a process that uses more has more than one busy thread")
     job: ClassVar[Threshold] = job_load.HARDLY
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
@@ -132,7 +133,7 @@ class CpuBoundSingle(Rule):
         )
         is_other = (
             wait_episodes.compute_rolling_share(
-                candidate.average_metric(job_load.JOB), length, lambda values: values < self.job.value
+                candidate.average_metric(JOB), length, lambda values: values < self.job.value
             )
             >= _HALF
         )
@@ -180,14 +181,15 @@ class CpuBoundSingle(Rule):
         )
 
     def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
+        unit = "1" if metric == CORE else "cores"
         return (
             wait_cost.build_utilisation_evidence(cost, self.gpu),
             Evidence(
                 metric=metric,
                 statistic="median",
                 observed=core,
-                unit="1" if metric == CORE else "",
-                threshold=self.core,
+                unit=unit,
+                threshold=replace(self.core, unit=unit),
                 relation=">=",
             ),
             compare_with_limit(CPU, "median", cpu, "<", self.cpu),

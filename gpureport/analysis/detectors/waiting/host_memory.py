@@ -15,12 +15,11 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import core_count
-from gpureport.analysis.signals.core_count import CoreCount
+from gpureport.analysis.signals.core_count import CPU, CoreCount
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
-CPU = "cpu_utilization_ratio"
 RATIO = "host_memory_used_ratio"
 USED = "host_memory_used_bytes"
 TOTAL = "host_memory_total_bytes"

@@ -62,9 +62,9 @@ def _lost(first: Step | None, last: Step, left: RemainingLoss) -> str:
     if left.unseen_gpu_seconds >= (1 - loss_wording.NOTHING) * left.held_gpu_seconds:
         whole = loss_wording.format_gpu_time(left.held_gpu_seconds * left.runs, left.runs)
         return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
-    pauses = gpu_time.long_pauses_ratio(last.analyses)
-    if ratio < loss_wording.NOTABLE and pauses:
-        return f"{phrases.capitalize(loss_wording.describe_long_pauses(pauses))} of {held} in {label}.{was}"
+    pauses = gpu_time.excessive_short_pauses(last.analyses)
+    if ratio < loss_wording.NOTABLE and pauses is not None:
+        return f"{phrases.capitalize(loss_wording.describe_short_pauses(pauses))} of {held} in {label}.{was}"
     if ratio < loss_wording.NOTHING:
         return f"Hardly any of {held} in {label}.{was}"
     bound, classes = (

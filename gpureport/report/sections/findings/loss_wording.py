@@ -33,10 +33,10 @@ REASONS = {
 def loss_bound(analyses: Sequence[Analysis]) -> str:
     """Return whether what is known of the loss is its upper or its lower end."""
     unknown = any(finding_groups.unknown_loss(analysis.findings) for analysis in analyses)
-    return "at least" if unknown or gpu_time.long_pauses_ratio(analyses) else "up to"
+    return "at least" if unknown or gpu_time.excessive_short_pauses(analyses) is not None else "up to"
 
 
-def describe_long_pauses(ratio: float) -> str:
+def describe_short_pauses(ratio: float) -> str:
     """Return that the loss is not known where pauses took some share of the time, as a sentence without full stop."""
     return f"not known: short pauses took {display.percent(ratio)}"
 

@@ -24,9 +24,9 @@ def describe_potential(comparison: Comparison) -> str:
     if found.unmeasured:
         kinds = display.join_words([display.lower_first(terms.kind_title(kind)) for kind in found.unmeasured])
         return f"What {label} could still gain is not known: how much it lost to {kinds} was not recorded."
-    pauses = gpu_time.long_pauses_ratio(comparison.steps[-1].analyses)
-    if found.lost_ratio + found.unseen_ratio < _NOTABLE and pauses:
-        return f"What {label} could still gain is {loss_wording.describe_long_pauses(pauses)} of its time."
+    pauses = gpu_time.excessive_short_pauses(comparison.steps[-1].analyses)
+    if found.lost_ratio + found.unseen_ratio < _NOTABLE and pauses is not None:
+        return f"What {label} could still gain is {loss_wording.describe_short_pauses(pauses)} of its time."
     if found.lost_ratio + found.unseen_ratio < _NOTABLE:
         return f"{label} loses hardly any GPU time: only faster computing would help it."
     if found.at_most is None:

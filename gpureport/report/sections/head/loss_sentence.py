@@ -100,9 +100,9 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     lost = gpu_time.lost_seconds_by_class(analyses)
     ratio = sum(lost.values()) / held
     is_least = loss_wording.loss_bound(analyses) == "at least"
-    pauses = gpu_time.long_pauses_ratio(analyses)
-    if ratio < loss_wording.NOTABLE and pauses:
-        return f"How much GPU time was lost is {loss_wording.describe_long_pauses(pauses)}."
+    pauses = gpu_time.excessive_short_pauses(analyses)
+    if ratio < loss_wording.NOTABLE and pauses is not None:
+        return f"How much GPU time was lost is {loss_wording.describe_short_pauses(pauses)}."
     if ratio < loss_wording.NOTABLE:
         return "GPU time was lost; how much is not known." if is_least else "Hardly any GPU time was lost."
     of = loss_wording.format_gpu_time(held, len(analyses))

@@ -6,7 +6,7 @@ from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import measure_long_pauses, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import measure_excessive_short_pauses, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (
@@ -122,10 +122,10 @@ def _describe_loss(largest: tuple[float, str], classes: Mapping[str, float], cau
     """Return what most time was lost to, as a share of the whole; or how much of the time is not known."""
     share, name = largest
     unknown = classes.get("no_samples", 0.0) / fsum(classes.values())
-    pauses = measure_long_pauses(classes)
+    pauses = measure_excessive_short_pauses(classes)
     if share >= _NEGLIGIBLE:
         return f"{display.percent(share)} {display.lower_first(name_class(name, causes))}"
-    if pauses:
+    if pauses is not None:
         return f"{display.percent(pauses)} short pauses"
     if unknown >= 1 - _NEGLIGIBLE:
         return "not recorded"

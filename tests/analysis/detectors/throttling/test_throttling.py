@@ -1,11 +1,13 @@
 """Clocks held down by heat or by hardware."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gpureport.analysis import analyze
+from gpureport.analysis import analyze, build_context
+from gpureport.analysis.detectors.throttling.throttling import Throttling
 from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged
 
@@ -166,6 +168,18 @@ def test_gpus_that_draw_less_while_one_is_hot_may_have_waited_for_it() -> None:
     assert summary([less] * 3, bits).endswith(" If the others waited in step, up to 14.1 GPU-s more was lost.")
     assert "in step" not in summary([less, same, less], bits)
     assert "in step" not in summary([less] * 3, [_OFF, _ON, _ON])
+
+
+def test_the_throttled_time_of_a_gpu_is_measured_once() -> None:
+    """Every finding asks for that of every other GPU."""
+    run = recording(**_BUSY, clock=1200, clock_max=1410, temperature=87, sw_thermal_slowdown=np.ones(300))
+    context = build_context(run)
+    series, rule = context.series["gpu:0"], Throttling()
+    first = rule.measure_throttled_time(series, context.whole)
+    assert first.rows.any()
+    assert rule.measure_throttled_time(series, context.whole) is first
+    other = replace(rule, shortest=replace(rule.shortest, value=1e6))
+    assert not other.measure_throttled_time(series, context.whole).rows.any()
 
 
 def test_without_clocks_it_is_not_judged() -> None:

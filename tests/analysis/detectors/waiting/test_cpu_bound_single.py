@@ -75,7 +75,10 @@ def test_without_busy_gpus_to_compare_with_it_is_a_warning() -> None:
 def test_the_watched_process_tells_where_no_cores_were_recorded(most: float, count: int) -> None:
     """One busy thread counts, a process with six does not."""
     run = recording(util=_PHASES, cpu=_CALM, host={"cores_of_process": _ONE * most})
-    assert len(found(analyze(run), "cpu_bound_single")) == count
+    findings = found(analyze(run), "cpu_bound_single")
+    assert len(findings) == count
+    evidence = [one for finding in findings for one in finding.evidence if one.metric == "process_cpu_cores"]
+    assert [(one.unit, one.threshold and one.threshold.unit) for one in evidence] == [("cores", "cores")] * count
 
 
 @pytest.mark.parametrize(

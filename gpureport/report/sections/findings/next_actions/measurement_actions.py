@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpureport.analysis.signals.core_count import CPU
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
     SHORTEST_SECONDS,
@@ -16,7 +17,6 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
 
-_CPU = "cpu_utilization_ratio"
 _COARSE = 0.05
 """Relative change from which it matters that a comparison cannot show a smaller one."""
 
@@ -120,7 +120,7 @@ def _record_longer(runs: Sequence[ReportRun], comparison: Comparison) -> Iterato
 def _log_cpu(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Iterator[Measurement]:
     """Yield to log the CPU where GPUs wait for an unknown cause and no CPU was logged."""
     named = [group for group in groups if group.kind in _UNEXPLAINED and group.cause in {None, "unknown"}]
-    if not named or any(run.recording.rows.schema.get_field_index(_CPU) >= 0 for run in runs):
+    if not named or any(run.recording.rows.schema.get_field_index(CPU) >= 0 for run in runs):
         return
     yield Measurement(
         action=Action(

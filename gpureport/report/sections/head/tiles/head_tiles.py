@@ -87,7 +87,7 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
     whole = loss_wording.format_gpu_time(held, len(step.analyses))
     share = display.percent(lost / held)
-    if gpu_time.measure_long_pauses(seconds):
+    if gpu_time.measure_excessive_short_pauses(seconds) is not None:
         share = f"at least {share}" if lost / held >= loss_wording.NOTABLE else "not known"
     return Tile(
         label=label,
@@ -101,8 +101,8 @@ def _build_lost_tile(step: Step, findings: Findings) -> Tile:
     if absent:
         return Tile(label=label, value=absent, context=why)
     held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
-    pauses = gpu_time.long_pauses_ratio(step.analyses)
-    if pauses and sum(lost.values()) / held < loss_wording.NOTABLE:
+    pauses = gpu_time.excessive_short_pauses(step.analyses)
+    if pauses is not None and sum(lost.values()) / held < loss_wording.NOTABLE:
         return Tile(label=label, value="not known", context=f"Short pauses took {display.percent(pauses)}")
     if not lost and loss_wording.loss_bound(step.analyses) == "at least":
         return Tile(label=label, value="not known", context="Some was lost to slowed clocks")
