@@ -11,7 +11,7 @@ from gpureport.redaction import HIDDEN
 from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
 from tests.cli.planted_secrets import Exits, Planter
 from tests.cli.program import Program
-from tests.importers.written_logs import log
+from tests.importers.written_logs import HEADER, log, row
 
 _SETTINGS = '[secrets]\nnames = ["vault_id", "*_pin"]\npatterns = ["corp-"]\n'
 
@@ -141,3 +141,14 @@ def test_settings_of_a_call(tmp_path: Path) -> None:
     (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})
     assert dict(found.recording.run.params) == {"vault_id": HIDDEN}
+
+
+def test_settings_of_a_call_hold_for_extra_columns(tmp_path: Path) -> None:
+    """What a log says beside the metrics is read before the settings are."""
+    rows = [row(second) for second in range(60)]
+    text = "\n".join([f"{HEADER}, badge", *(f"{each}, corp-4711" for each in rows), ""])
+    (tmp_path / "log.csv").write_text(text)
+    (recording,) = api.read(tmp_path / "log.csv")
+    assert set(recording.series.column("extra_badge").to_pylist()) == {"corp-4711"}
+    found = api.analyze(recording, settings={"secrets": {"patterns": ["corp-"]}})
+    assert set(found.recording.series.column("extra_badge").to_pylist()) == {HIDDEN}

@@ -57,6 +57,8 @@ patterns = ["corp-", "*@intern"]   # words of any text
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
+- `word:word@word`, as names of metrics are written (`mAP:50@person`): a number or a word before `@` is a password only
+  in a URL, or before a domain, an address or a port.
 - Names that you choose for files, folders and baselines, on disk.
 - What is stored already, by an earlier version or before a setting: `gpureport ingest --force LOG` reads a log again.
   Reports on stored runs replace it all the same; `runs show`, `runs list --format json` and the history of nights show

@@ -39,6 +39,7 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
         *("disk-usage-monitor", "task-scheduler-long", "unknown key: word", "pass: 5 of 6 checks", "basic training"),
         *("the key is long: see below", "max_tokens=2048", "pytorch:2.1@sha256:0123abcd", "ann@example.com", "a:b"),
         *("s3://bucket/train:1", "http://localhost:8080/x", "recall:mean@10"),
+        *("mAP:50@person", "mAP:75@person", "mAP:50-95@car", "AP:iou50@val/car", "recall:macro@person", "top:5@k"),
         *("key: mean", "2026-03-14T09:00:00.1@gpu0"),
         *("GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]", "a == b", "x => y"),
     ],
@@ -46,6 +47,13 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
 def test_sentences_stay(text: str) -> None:
     """Words that only resemble a secret."""
     assert redact_text(text) == text
+
+
+@pytest.mark.parametrize("host", ["db.intern", "db:5432", "10.0.0.7", "[::1]:80", "db.example.com:5432/x"])
+@pytest.mark.parametrize("password", ["1234", "postgres", "iou50"])
+def test_a_weak_password_before_a_machine(password: str, host: str) -> None:
+    """What is plainly a machine has users, whatever their passwords."""
+    assert redact_text(f"root:{password}@{host}") == f"{HIDDEN}@{host}"
 
 
 _UNITS = (
