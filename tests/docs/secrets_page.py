@@ -23,7 +23,8 @@ A name is taken apart at signs and capitals: `wandb.apiKey` is `wandb`, `api` an
 _WORDS_THAT_STAY = """
 `token`, `key` and `auth` name settings too. In params, tags and texts, none of them tells a secret beside one of these
 words: {model}. A plural (`max_tokens`), and a word that is not the last one (`key_dim`), tell none where the value is a
-number, `true` or `false`. In a sentence, `key: word` stays unless the word has a digit. On a command line the words
+number, `true` or `false`. Words that merely end so tell none: {others}. In a sentence, what follows `token:` stays
+unless it has a digit and is no number, and what follows `key:` unless it looks random. On a command line the words
 beside do not count: a hidden value costs a reader less than a shown password.
 """
 _RANDOM = """\
@@ -74,6 +75,7 @@ def secrets_page() -> str:
         ("the end of a part", _list(names.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
         ("a whole part", _list(sorted(names.WORDS)), "`jwt`, `sas_url`"),
     ]
+    words = {"model": _list(sorted(names.MODEL_WORDS)), "others": _list(sorted(names.OTHER_ENDINGS))}
     shown = [(form.of, f"`{form.shown}`") for form in forms.FORMS]
     shown += [
         ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
@@ -87,7 +89,7 @@ def secrets_page() -> str:
         [
             _HEAD,
             table(("a name tells a secret by", "these", "such as"), rows)[:-1],
-            "\n" + _fill(_WORDS_THAT_STAY.format(model=_list(sorted(names.MODEL_WORDS)))) + "\n",
+            "\n" + _fill(_WORDS_THAT_STAY.format(**words)) + "\n",
             _FORMS,
             table(("whose", "form"), shown),
             _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")),
