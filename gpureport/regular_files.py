@@ -42,6 +42,19 @@ class TooLargeFileError(UnsafeFileError):
     """A file is not read because of its size."""
 
 
+def path_exists(path: str | Path) -> bool:
+    """Return whether there is a file or folder of this name; a name too long for a file has none."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether there is a folder of this name, as `path_exists` does."""
+    return path_exists(path) and Path(path).is_dir()
+
+
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
     """Make sure that a file can be opened safely.
 
