@@ -38,6 +38,23 @@ class UnsafeFileError(OSError):
         self.hint = hint
 
 
+class TooLargeFileError(UnsafeFileError):
+    """A file is not read because of its size."""
+
+
+def path_exists(path: str | Path) -> bool:
+    """Return whether there is a file or folder of this name; a name too long for a file has none."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether there is a folder of this name, as `path_exists` does."""
+    return path_exists(path) and Path(path).is_dir()
+
+
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
     """Make sure that a file can be opened safely.
 
@@ -47,7 +64,7 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
         most: its size in bytes at most; any when None.
 
     Raises:
-        UnsafeFileError: when it is no regular file, lies outside, or is too large.
+        UnsafeFileError: when it is no regular file or lies outside; `TooLargeFileError` when it is too large.
         OSError: when it is missing, or cannot be looked at.
     """
     state = path.stat()
@@ -58,7 +75,7 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
         raise UnsafeFileError(path, f"{kind}, not a regular file", "put a copy in its place, or remove it")
     if most is not None and state.st_size > most:
         what = f"too large: {state.st_size:,} bytes, at most {most:,} are read"
-        raise UnsafeFileError(path, what, "shorten it, or remove it")
+        raise TooLargeFileError(path, what, "shorten it, or remove it")
 
 
 def lies_within(path: Path, root: Path) -> bool:
@@ -74,7 +91,7 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise UnsafeFileError(path, f"too large: at most {most:,} bytes are read", "shorten it, or remove it")
+        raise TooLargeFileError(path, f"too large: at most {most:,} bytes are read", "shorten it, or remove it")
     return content
 
 
@@ -128,5 +145,5 @@ def read_small_text(path: Path) -> str:
             content += block
     if len(content) > MOST_SETTINGS_BYTES:
         what = f"too large: at most {MOST_SETTINGS_BYTES:,} bytes are read"
-        raise UnsafeFileError(path, what, "shorten it, or remove it")
+        raise TooLargeFileError(path, what, "shorten it, or remove it")
     return content.decode("utf-8")

@@ -17,8 +17,15 @@ def read_own_secrets(settings: Settings) -> OwnSecrets:
     """Return the names and patterns of `[secrets]`; none where there is no such section.
 
     Raises:
-        SettingsError: when a key is unknown, or what it holds is no list of names or patterns.
+        SettingsError: when a key is unknown, what it holds is no list of names or patterns, or another section is
+            almost called so: its secrets would silently be shown.
     """
+    if SECTION not in settings.content and (unknown := settings.unknown_sections()):
+        from difflib import get_close_matches  # noqa: PLC0415 - most sections are spelt right
+
+        for name in unknown:
+            if get_close_matches(name.lower(), [SECTION]):
+                raise settings.refuse_section(name)
     section = settings.section(SECTION)
     section.only({"names", "patterns"})
     return OwnSecrets(

@@ -113,6 +113,15 @@ class Settings:
                 raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]")
         return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
 
+    def unknown_sections(self) -> list[str]:
+        """Return the names at the top that nobody reads."""
+        return [name for name in self.content if name not in SECTIONS]
+
+    def refuse_section(self, name: str) -> SettingsError:
+        """Return an error that names the line of a section nobody reads."""
+        where = f"{self.file}:{_opening(self.text, name)}" if self.text else self.file
+        return SettingsError(where, f"unknown section [{name}]", f"known are {', '.join(SECTIONS)}")
+
     def sections(self, name: str) -> tuple[Section, ...]:
         """Return every table of an array of tables (`[[name]]`) by its dotted name, none when it is absent.
 
@@ -135,11 +144,20 @@ def read_settings(path: Path | None) -> Settings:
     Raises:
         SettingsError: when a file that was named is missing, is not TOML, or holds a section nobody reads.
     """
+    return check_sections(read_unchecked(path))
+
+
+def read_unchecked(path: Path | None) -> Settings:
+    """Return settings as `read_settings` does, for whoever reads one section of them, whatever the others are called.
+
+    Raises:
+        SettingsError: when a file that was named is missing, or is not TOML.
+    """
     if path is None and not Path(FILE).is_file():
         return Settings()
     chosen = path or Path(FILE)
     read = read_toml(chosen, "correct it")
-    return check_sections(Settings(file=str(chosen), content=read.content, text=read.text))
+    return Settings(file=str(chosen), content=read.content, text=read.text)
 
 
 def check_sections(settings: Settings) -> Settings:
@@ -148,10 +166,8 @@ def check_sections(settings: Settings) -> Settings:
     Raises:
         SettingsError: when they hold a section nobody reads.
     """
-    for name in settings.content:
-        if name not in SECTIONS:
-            where = f"{settings.file}:{_opening(settings.text, name)}" if settings.text else settings.file
-            raise SettingsError(where, f"unknown section [{name}]", f"known are {', '.join(SECTIONS)}")
+    for name in settings.unknown_sections():
+        raise settings.refuse_section(name)
     return settings
 
 

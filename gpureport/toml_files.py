@@ -9,6 +9,9 @@ from typing import Any
 from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, read_small_text
 
+_piped: dict[Path, "TomlText"] | None = None
+"""What was read from pipes, which are empty the second time; None where nothing is kept."""
+
 _DEEPEST = 50
 """Tables and lists in each other: values are printed and compared, which Python does by recursion."""
 _MOST_KEY_WORK = 20_000_000
@@ -31,8 +34,14 @@ class TomlText:
     content: dict[str, Any] = field(default_factory=dict)
 
 
+def keep_piped() -> None:
+    """Keep from now on what is read from pipes, and forget what was kept before: a command reads its settings twice."""
+    global _piped  # noqa: PLW0603 - whoever reads a file again does not know that it was read
+    _piped = {}
+
+
 def read_toml(path: Path, hint: str) -> TomlText:
-    """Return the content of a file.
+    """Return the content of a file, that of a pipe once more where `keep_piped` has it kept.
 
     Args:
         path: the file.
@@ -41,9 +50,14 @@ def read_toml(path: Path, hint: str) -> TomlText:
     Raises:
         SettingsError: when it cannot be read, is no TOML, or holds a number or a nesting beyond all use.
     """
+    if _piped and path in _piped:
+        return _piped[path]
     try:
         text = read_small_text(path)
-        return TomlText(text=text, content=parse_toml(text))
+        read = TomlText(text=text, content=parse_toml(text))
+        if _piped is not None and not path.is_file():
+            _piped[path] = read
+        return read  # noqa: TRY300 - what fails in between is an error of the file
     except OSError as error:
         advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"
         raise SettingsError(str(path), error.strerror or "cannot be read", advice) from error

@@ -14,7 +14,9 @@ from gpureport.api.notebook_results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
 from gpureport.redaction.own_secrets import use_own_secrets
+from gpureport.redaction.tables import redact_extra_columns
 from gpureport.secret_settings import SECTION, read_own_secrets
+from gpureport.series_rows import RowsInMemory
 
 
 def analyze(
@@ -44,7 +46,7 @@ def analyze(
     stated_settings = _settings(settings)
     if stated_settings.content.get(SECTION):
         use_own_secrets(read_own_secrets(stated_settings))
-        recording = Recording(run=replace(recording.run), rows=recording.rows, training=recording.training)
+        recording = _redact_again(recording)
     rules = selection.apply_settings(analysis.RULES, stated_settings)
     try:
         kinds = selection.select_kinds(rules, _names(select), _names(ignore))
@@ -56,6 +58,14 @@ def analyze(
     found = replace(found, cost=calculate_cost(found, read_prices(stated_settings)))
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     return Analysis(**values, recording=recording, rules=rules, kinds=frozenset(kinds))
+
+
+def _redact_again(recording: Recording) -> Recording:
+    """Return a run without the secrets now in use; rows that lie in a file lose them whenever they are read."""
+    rows = recording.rows
+    if isinstance(rows, RowsInMemory):
+        rows = RowsInMemory(redact_extra_columns(rows.table()))
+    return Recording(run=replace(recording.run), rows=rows, training=recording.training)
 
 
 def _names(kinds: str | Sequence[str]) -> tuple[str, ...]:

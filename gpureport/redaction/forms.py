@@ -59,6 +59,10 @@ _LONGEST_USER = 1200
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:[A-Za-z\[]|\d+\.\d+\.)")
 """How the name or address of a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`."""
+_MACHINE = re.compile(r"[^/]*(?:\.[A-Za-z0-9\-]*[A-Za-z]|:\d+|\]|\d+\.\d+\.\d+\.\d+)")
+"""How what follows `@` shows that it is a machine: by a domain, a port, or an address."""
+_MEASURE = re.compile(r"[A-Za-z]{0,4}[\d.,%:\-]+|[A-Za-z_\-]{1,15}")
+"""What stands before `@` in names of metrics: `mAP:50@person`, `AP:iou50@car`, `recall:mean@k`."""
 SHORTEST_RANDOM = 32
 """Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
 _RANDOM = re.compile(
@@ -135,10 +139,22 @@ def _find_end_of_user(text: str, start: int, blank: int) -> int:
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
-    """Return `user:password@host` without the user; what stands before `=` stays."""
+    """Return `user:password@host` without the user; what stands before `=` stays.
+
+    A password that is a number or a word is one only in a URL, and before what is plainly a machine.
+    """
     word = found.group()
     named, _, host = word.rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")
     is_user = colon and password and user[:1].isalpha() and _HOST.match(host)
+    if is_user and _MEASURE.fullmatch(password) and not (_MACHINE.match(host) or _is_in_url(found)):
+        return word
     return f"{before}{sign}{HIDDEN}@{host}" if is_user else word
+
+
+def _is_in_url(found: re.Match[str]) -> bool:
+    """Return whether what was found is part of a URL."""
+    before = found.string[max(0, found.start() - _LONGEST_USER) : found.start()]
+    scheme = before.rfind("://")
+    return scheme >= 0 and _BLANK.search(before, scheme) is None

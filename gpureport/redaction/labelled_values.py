@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from gpureport.redaction.forms import HIDDEN
-from gpureport.redaction.names import is_plainly_secret, is_secret, may_be_secret
+from gpureport.redaction.forms import HIDDEN, hide_random
+from gpureport.redaction.names import is_plainly_secret, is_secret, is_setting, may_be_secret
 
 Judge = Callable[[str, str], bool]
 """Whether a name and its value are a secret."""
@@ -23,7 +23,9 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST = 8
 """Letters from which a value with a digit after `token:` is no word of a sentence."""
 _LONGEST_WORD = 64
-_TELLING_VALUE = "n0-setting"
+_BARE = "key"
+"""A name that sentences and messages use of anything that is looked up: `missing key: gpu_0`."""
+_TELLING_VALUE = "aA0" * 11
 """A value that is a secret after every name that allows one."""
 
 _JSON_NAME = r"(?P<quote>[\"'])(?P<name>[\w.\-/ ]{1,100})(?P=quote)\s*:\s*"
@@ -40,7 +42,8 @@ def hide_assigned(text: str, judge: Judge = is_secret) -> str:
 def hide_headed(text: str) -> str:
     """Return a text without the values of `name: value` and `--name value` that are secrets.
 
-    A sentence may say `key: word`: a value after a name that leaves a doubt looks like one only with a digit in it.
+    A sentence may say `token: word` and `per token: 0.01`: a value after a name that leaves a doubt looks like one only
+    with a digit in it, and where it is no number; after `key` only where it is as a generator writes it.
     """
     if ":" in text:
         text = _hide_after(_HEADED, _hide_after(_KEYED, text, is_secret), _is_headed_secret)
@@ -78,8 +81,14 @@ def _hide_after(label: re.Pattern[str], text: str, judge: Judge) -> str:
 
 
 def _is_headed_secret(name: str, value: str) -> bool:
-    looks_secret = len(value) >= _SHORTEST and (len(value) > _LONGEST_WORD or any(map(str.isdigit, value)))
-    return is_secret(name, value) and (is_plainly_secret(name) or name.lower() in _WHOLE_LINE or looks_secret)
+    if not is_secret(name, value):
+        return False
+    if is_plainly_secret(name) or name.lower() in _WHOLE_LINE:
+        return True
+    if name.lower() == _BARE:
+        return hide_random(value) != value
+    is_word = len(value) <= _LONGEST_WORD and not any(map(str.isdigit, value))
+    return len(value) >= _SHORTEST and not is_word and not is_setting(value)
 
 
 def _hide_json_value(found: re.Match[str]) -> str:

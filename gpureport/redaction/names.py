@@ -26,6 +26,8 @@ ANYWHERE = (
 """Letters that tell a secret anywhere in a name, its separators left out."""
 ENDINGS = ("token", "key", "pwd", "auth")
 """Ends of a part of a name that tell a secret, as in `hf_token`, `apiToken` and `MYSQL_PWD`."""
+OTHER_ENDINGS = frozenset(("donkey", "hockey", "jockey", "lackey", "mickey", "monkey", "turkey", "turnkey", "whiskey"))
+"""Parts that merely end so."""
 WORDS = frozenset(
     ("pass", "cred", "creds", "cookie", "signature", "sig", "sas", "dsn", "jwt", "bearer", "otp", "pat", "webhook")
 )
@@ -76,7 +78,12 @@ def may_be_secret(name: str, value: str) -> bool:
     if value in {"", _PLACEHOLDER}:
         return False
     signs = _read_signs(name[-_LONGEST:])
-    return signs.is_plain or signs.is_likely or (signs.is_possible and _SETTING.fullmatch(value) is None)
+    return signs.is_plain or signs.is_likely or (signs.is_possible and not is_setting(value))
+
+
+def is_setting(value: str) -> bool:
+    """Return whether a value is a number, `true` or `false`."""
+    return _SETTING.fullmatch(value) is not None
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -98,7 +105,7 @@ def may_look_random(name: str) -> bool:
 def _read_signs(name: str) -> _Signs:
     parts = [part.lower() for part in _PARTS.findall(name)]
     words = set(parts)
-    telling = [place for place, part in enumerate(parts) if part in WORDS or part.rstrip("s").endswith(ENDINGS)]
+    telling = [place for place, part in enumerate(parts) if part in WORDS or _ends_as_secret(part.rstrip("s"))]
     is_plain = get_own_secrets().names_secret(name) or _ANYWHERE.search("".join(parts)) is not None
     return _Signs(
         is_plain=is_plain,
@@ -107,6 +114,10 @@ def _read_signs(name: str) -> _Signs:
         is_of_model=not (is_plain or WORDS & words) and bool(MODEL_WORDS & words),
         is_checksum=bool(CHECKSUM_WORDS & words),
     )
+
+
+def _ends_as_secret(part: str) -> bool:
+    return part.endswith(ENDINGS) and part not in OTHER_ENDINGS
 
 
 clear_on_change(_read_signs.cache_clear)

@@ -50,7 +50,7 @@ def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 def redact_value(name: str, value: str) -> str:
     """Return the value of a param or tag, `***` where its name tells a secret, and without those it holds."""
     if _NUMBER.fullmatch(value):
-        return HIDDEN if is_secret(name, value) else value
+        return HIDDEN if is_secret(name, value) else own_secrets.get_own_secrets().hide_in(value, HIDDEN)
     if is_secret(name, value):
         return HIDDEN
     text = redact_text(value)

@@ -14,6 +14,7 @@ from pathlib import Path
 from gpureport.errors import StoreError
 from gpureport.places import Place, RemotePath
 from gpureport.places.sending import replace_folder
+from gpureport.regular_files import TooLargeFileError, UnsafeFileError
 from gpureport.store import folder_swap
 
 _STALE = 86_400
@@ -32,16 +33,26 @@ def raise_store_errors(store: Place) -> Iterator[None]:
     """Turn errors of the system while the store is written into errors of the store.
 
     Raises:
-        StoreError: when the system refuses, as on a full disk.
+        StoreError: when the system refuses, as on a full disk, or a file is larger than could be read again.
     """
     try:
         yield
+    except UnsafeFileError as error:
+        # it lies where a writer has it, and is gone when this is read
+        raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
         what = os.strerror(error.errno) if error.errno else "cannot be written"
         hint = "free some space, or choose another store with --store"
         raise StoreError(
             str(store), what, hint if error.errno in _FULL else "choose another store with --store"
         ) from error
+
+
+def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
+    """Return why a file of a run is not opened, such as its size."""
+    is_large = isinstance(error, TooLargeFileError)
+    hint = "give a part of it with --from and --to, or a log a node" if is_large else "ingest the run again"
+    return StoreError(where, error.strerror or "no regular file", hint)
 
 
 @contextmanager

@@ -203,7 +203,7 @@ class Store:
             rows = self._read_rows(path, stored, devices)
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except UnsafeFileError as error:
-            raise _refuse_series(path, error) from error
+            raise atomic_writes.refuse_file(error.filename, error) from error
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -230,7 +230,7 @@ class Store:
         try:
             return series_reader.SeriesFile(path, entry.stored.columns, entry.stored.series_sha256)
         except UnsafeFileError as error:
-            raise _refuse_series(path, error) from error
+            raise atomic_writes.refuse_file(error.filename, error) from error
         except _UNREADABLE as error:
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
 
@@ -270,11 +270,6 @@ def _try_entry(folder: Place) -> Entry | None:
         return Entry(read_stored_run(folder), folder)
     except StoreError:
         return None
-
-
-def _refuse_series(path: Place, error: UnsafeFileError) -> StoreError:
-    """Return why the series of a run are not opened, such as their size."""
-    return StoreError(str(path), error.strerror or "no regular file", "ingest the run again")
 
 
 def _copy_labels(run: Run, label_source: Run) -> Run:

@@ -1,5 +1,6 @@
 """`[secrets]` of gpureport.toml: every command replaces what it names, wherever it works."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from gpureport.redaction import HIDDEN
 from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
 from tests.cli.planted_secrets import Exits, Planter
 from tests.cli.program import Program
-from tests.importers.written_logs import log
+from tests.importers.written_logs import HEADER, log, row
 
 _SETTINGS = '[secrets]\nnames = ["vault_id", "*_pin"]\npatterns = ["corp-"]\n'
 
@@ -81,9 +82,73 @@ def test_without_readable_settings_no_command_begins(
     assert gpureport(*command, "--help").code == 0
 
 
+@pytest.mark.parametrize("name", ["secret", "Secrets", "secerts"])
+def test_a_misspelt_section_of_secrets_is_refused(gpureport: Program, tmp_path: Path, name: str) -> None:
+    """What it names would be shown."""
+    (tmp_path / "gpureport.toml").write_text(f'\n[{name}]\nnames = ["vault_id"]\n')
+    refused = gpureport("runs")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith(f"gpureport: gpureport.toml:2: unknown section [{name}]; known are")
+
+
+def test_a_mistake_elsewhere_stops_only_who_reads_it(
+    gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The secrets hold all the same; what a shell asks for on Tab reads no settings at all."""
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "gpureport.toml").write_text(f"{_SETTINGS}[[polcy]]\n")
+    assert gpureport().code == 0
+    assert gpureport("ingest", "log.csv", "--param", "vault_id=4711").code == 0
+    assert "4711" not in gpureport("runs", "show", "log").out
+    refused = gpureport("check", "log.csv")
+    assert (refused.code, refused.err.partition(";")[0]) == (2, "gpureport: gpureport.toml:4: unknown section [polcy]")
+    (tmp_path / "gpureport.toml").write_text("not TOML")
+    monkeypatch.setenv("_GPUREPORT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "gpureport ana")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert gpureport().out == "plain,analyze\n"
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no /dev/fd")
+@pytest.mark.parametrize("command", ["check", "analyze", "explain"])
+def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, command: str) -> None:
+    """`--config <(make-settings)`: the pipe is empty the second time, and a gate would lose its rules."""
+    (tmp_path / "log.csv").write_text(log(60))
+    shown = []
+    arguments = {
+        "check": ["log.csv", "--param", "vault_id=4711"],
+        "analyze": ["log.csv", "--param", "vault_id=4711", "--format", "json"],
+        "explain": ["idle_gap"],
+    }[command]
+    text = f'{_SETTINGS}[rules.idle_gap]\nshortest = 77\n[[policy]]\nlimit = "gpu_utilization_ratio p50 >= 101%"\n'
+    (tmp_path / "own.toml").write_text(text)
+    for place in ("own.toml", None):
+        reader, writer = os.pipe()
+        os.write(writer, text.encode())
+        os.close(writer)
+        try:
+            shown.append(gpureport(command, *arguments, "--config", place or f"/dev/fd/{reader}"))
+        finally:
+            os.close(reader)
+    assert shown[0] == shown[1]
+    assert shown[0].code == (1 if command == "check" else 0)
+    assert "4711" not in shown[1].out
+
+
 def test_settings_of_a_call(tmp_path: Path) -> None:
     """The Python package takes them with the settings of an analysis."""
     (tmp_path / "log.csv").write_text(log(60))
     (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})
     assert dict(found.recording.run.params) == {"vault_id": HIDDEN}
+
+
+def test_settings_of_a_call_hold_for_extra_columns(tmp_path: Path) -> None:
+    """What a log says beside the metrics is read before the settings are."""
+    rows = [row(second) for second in range(60)]
+    text = "\n".join([f"{HEADER}, badge", *(f"{each}, corp-4711" for each in rows), ""])
+    (tmp_path / "log.csv").write_text(text)
+    (recording,) = api.read(tmp_path / "log.csv")
+    assert set(recording.series.column("extra_badge").to_pylist()) == {"corp-4711"}
+    found = api.analyze(recording, settings={"secrets": {"patterns": ["corp-"]}})
+    assert set(found.recording.series.column("extra_badge").to_pylist()) == {HIDDEN}

@@ -23,7 +23,8 @@ A name is taken apart at signs and capitals: `wandb.apiKey` is `wandb`, `api` an
 _WORDS_THAT_STAY = """
 `token`, `key` and `auth` name settings too. In params, tags and texts, none of them tells a secret beside one of these
 words: {model}. A plural (`max_tokens`), and a word that is not the last one (`key_dim`), tell none where the value is a
-number, `true` or `false`. In a sentence, `key: word` stays unless the word has a digit. On a command line the words
+number, `true` or `false`. Words that merely end so tell none: {others}. In a sentence, what follows `token:` stays
+unless it has a digit and is no number, and what follows `key:` unless it looks random. On a command line the words
 beside do not count: a hidden value costs a reader less than a shown password.
 """
 _RANDOM = """\
@@ -48,14 +49,17 @@ patterns = ["corp-", "*@intern"]   # words of any text
   with it. `*` stands for any letters but blanks, quotes and `, ; & ( ) < > |`.
 - At most {MOST_SECRET_PATTERNS} of each, of {LONGEST_SECRET_PATTERN} letters. They are no regular expressions, whose
   time may grow without bounds.
-- They hold for every command, before it does anything; a command that cannot read its settings does not begin.
-  `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they take the file of the folder.
+- They hold for every command, before it does anything. No command begins where the file is no TOML, or where
+  `[secrets]` holds a mistake or is misspelt. A mistake elsewhere in the file stops the commands that read that section.
+- `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they take the file of the folder.
 - In Python, give them to `analyze`: `settings={{"secrets": {{"names": ["vault_id"]}}}}`. They hold from then on.
 
 ## What is not replaced
 
 - A secret under a harmless name and without a known form: it looks like any other word. Name it in `[secrets]`.
 {{random}}
+- `word:word@word`, as names of metrics are written (`mAP:50@person`): a number or a word before `@` is a password only
+  in a URL, or before a domain, an address or a port.
 - Names that you choose for files, folders and baselines, on disk.
 - What is stored already, by an earlier version or before a setting: `gpureport ingest --force LOG` reads a log again.
   Reports on stored runs replace it all the same; `runs show`, `runs list --format json` and the history of nights show
@@ -71,6 +75,7 @@ def secrets_page() -> str:
         ("the end of a part", _list(names.ENDINGS), "`hf_token`, `MYSQL_PWD`, `apiToken`"),
         ("a whole part", _list(sorted(names.WORDS)), "`jwt`, `sas_url`"),
     ]
+    words = {"model": _list(sorted(names.MODEL_WORDS)), "others": _list(sorted(names.OTHER_ENDINGS))}
     shown = [(form.of, f"`{form.shown}`") for form in forms.FORMS]
     shown += [
         ("users and passwords of addresses", "`https://user:password@host`, `user:password@host`"),
@@ -84,7 +89,7 @@ def secrets_page() -> str:
         [
             _HEAD,
             table(("a name tells a secret by", "these", "such as"), rows)[:-1],
-            "\n" + _fill(_WORDS_THAT_STAY.format(model=_list(sorted(names.MODEL_WORDS)))) + "\n",
+            "\n" + _fill(_WORDS_THAT_STAY.format(**words)) + "\n",
             _FORMS,
             table(("whose", "form"), shown),
             _OWN.replace("{random}", _fill(_RANDOM.format(checksums=_list(sorted(names.CHECKSUM_WORDS))), indent="  ")),

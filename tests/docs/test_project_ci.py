@@ -138,23 +138,33 @@ CLEAN = {"name": "other", "version": "2.0", "vulns": []}
 HOLED = {"name": "third", "version": "3.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3.1"]}]}
 
 
+TIP = "Tip: your network may be blocking this service. Try another service with `-s SERVICE`"
+REFUSED = "urllib3.exceptions.NewConnectionError: x\nrequests.exceptions.ProxyError: HTTPSConnectionPool(host='h')\n"
+
+
 @pytest.mark.parametrize(
-    ("packages", "code", "last"),
+    ("packages", "log", "code", "last"),
     [
-        (None, 0, "not audited: "),
-        ([SKIPPED], 0, "not audited: "),
-        ([SKIPPED, CLEAN], 0, "1 of 2 packages audited, 0 known vulnerabilities"),
-        ([CLEAN, HOLED], 1, "2 of 2 packages audited, 1 known vulnerability"),
+        (None, REFUSED, 0, "not audited: requests.exceptions.ProxyError: HTTPSConnectionPool(host='h')"),
+        (None, f"ERROR:pip_audit._cli:{TIP}\n", 0, f"not audited: ERROR:pip_audit._cli:{TIP}"),
+        (None, "usage: x\npip-audit: error: unrecognized arguments: -x\n\n", 1, "not audited: pip-audit: error: unrec"),
+        (None, f"{REFUSED}KeyError: 'name'\n", 1, "not audited: KeyError: 'name'"),
+        (None, "", 1, "not audited: pip-audit wrote nothing"),
+        ([], "No known vulnerabilities found\n", 1, "not audited: No known vulnerabilities found"),
+        ([SKIPPED], "", 0, "not audited: every package was skipped, such as Dependency not found on PyPI"),
+        ([SKIPPED, CLEAN], "", 0, "1 of 2 packages audited, 0 known vulnerabilities"),
+        ([CLEAN, HOLED], "", 1, "2 of 2 packages audited, 1 known vulnerability"),
     ],
 )
 def test_an_audit_that_had_no_answer_is_not_clean(
-    packages: list[dict[str, Any]] | None, code: int, last: str, tmp_path: Path
+    packages: list[dict[str, Any]] | None, log: str, code: int, last: str, tmp_path: Path
 ) -> None:
-    """Packages that pip-audit skipped are never counted as free of holes."""
-    found = tmp_path / "audit.json"
+    """Packages that pip-audit skipped are never counted as free of holes; a failure of it is none of the network."""
+    found, written = tmp_path / "audit.json", tmp_path / "audit.log"
+    written.write_text(log)
     if packages is not None:
         found.write_text(json.dumps({"dependencies": packages}))
-    done = run_script("audit.py", found)
+    done = run_script("audit.py", found, written)
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.splitlines()[-1].startswith(last)
-    assert ("third 3.0: PYSEC-1, mended in 3.1" in done.stdout) == bool(code)
+    assert ("third 3.0: PYSEC-1, mended in 3.1" in done.stdout) == (packages == [CLEAN, HOLED])

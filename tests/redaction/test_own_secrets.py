@@ -49,6 +49,12 @@ def test_patterns_find_words(text: str, shown: str) -> None:
     assert redact_text(text) == shown
 
 
+def test_patterns_find_numbers() -> None:
+    """A value that is a number is a word as any other."""
+    use_own_secrets(OwnSecrets(patterns=("4711*",)))
+    assert redact_pairs([("badge", "47110815"), ("lr", "0.001")]) == (("badge", HIDDEN), ("lr", "0.001"))
+
+
 def test_another_set_replaces_the_first() -> None:
     """What was kept of earlier texts is forgotten."""
     assert redact_text("corp-77") == HIDDEN

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         *("password: hunter2x", "X-Api-Key: hunter2x", "token: hunter2x9", "Cookie: sid=hunter2x; b=hunter2x"),
         *("Authorization: Custom hunter2x", "  'db_password' : 'hunter2x'", '{"token": "hunter2x', "token='hunter2x"),
         *('{\\"token\\": \\"hunter2x\\"}', "url=https://h/x?token=hunter2x"),
+        *("key: 0123456789abcdefhunter2x0123456789ABCDEF", "ssh_key: x9hunter2x"),
         *("a=b=token=hunter2x", "password = hunter2x"),
         *('environ["TOKEN"] = "hunter2x"', "user[password]=hunter2x", "train.py --hf-token hunter2x --lr 1"),
         *("me:hunter2x@node-7", "--host=me:hunter2x@10.0.0.7:9100", "redis://:hunter2x@h/0", "s3://a/hunter2x:b@c"),
@@ -39,6 +40,9 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
         *("disk-usage-monitor", "task-scheduler-long", "unknown key: word", "pass: 5 of 6 checks", "basic training"),
         *("the key is long: see below", "max_tokens=2048", "pytorch:2.1@sha256:0123abcd", "ann@example.com", "a:b"),
         *("s3://bucket/train:1", "http://localhost:8080/x", "recall:mean@10"),
+        *("time per token: 0.0123456", "ms/token: 12.3456789", "missing key: gpu_0_utilization", "monkey: banana12345"),
+        *("primary key: run_2024", "turkey=banana12345", "tokens: 12345678", "hockey: true"),
+        *("mAP:50@person", "mAP:75@person", "mAP:50-95@car", "AP:iou50@val/car", "recall:macro@person", "top:5@k"),
         *("key: mean", "2026-03-14T09:00:00.1@gpu0"),
         *("GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]", "a == b", "x => y"),
     ],
@@ -46,6 +50,13 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
 def test_sentences_stay(text: str) -> None:
     """Words that only resemble a secret."""
     assert redact_text(text) == text
+
+
+@pytest.mark.parametrize("host", ["db.intern", "db:5432", "10.0.0.7", "[::1]:80", "db.example.com:5432/x"])
+@pytest.mark.parametrize("password", ["1234", "postgres", "iou50"])
+def test_a_weak_password_before_a_machine(password: str, host: str) -> None:
+    """What is plainly a machine has users, whatever their passwords."""
+    assert redact_text(f"root:{password}@{host}") == f"{HIDDEN}@{host}"
 
 
 _UNITS = (

@@ -240,15 +240,28 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     assert store.damaged() == [broken.folder]
 
 
-def test_series_beyond_the_limit_are_not_read(tmp_path: Path) -> None:
-    """A file of 20 GB, most of which is a hole, is refused by its size."""
+@pytest.mark.parametrize("name", ["hardware.parquet", "training.parquet"])
+def test_series_beyond_the_limit_are_not_read(tmp_path: Path, name: str) -> None:
+    """A file of 20 GB, most of which is a hole, is refused by its size, and named; reading it again is no help."""
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a")
-    os.truncate(local(entry.folder) / "hardware.parquet", 20 * 2**30)
-    for read in (store.read, store.open_series):
-        with pytest.raises(StoreError, match="too large: 21,474,836,480 bytes, at most 4,294,967,296 are read; ingest"):
+    entry = replace(entry, stored=replace(entry.stored, training_sha256="0" * 64))
+    (local(entry.folder) / name).touch()
+    os.truncate(local(entry.folder) / name, 20 * 2**30)
+    reads = (store.read, store.open_series) if name == "hardware.parquet" else (store.read,)
+    for read in reads:
+        with pytest.raises(StoreError, match="too large: 21,474,836,480 bytes, at most 4,294,967,296 are") as refused:
             read(entry)
+        assert refused.value.where.endswith(f"/{name}")
+        assert refused.value.hint == "give a part of it with --from and --to, or a log a node"
     assert not store.intact(entry)
+
+
+def test_series_beyond_the_limit_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They could not be read again; no permission and no other store would help."""
+    monkeypatch.setattr("gpureport.store.series_reader.MOST_SERIES_BYTES", 1000)
+    with pytest.raises(StoreError, match=r"store: hardware\.parquet: too large: [\d,]+ bytes, .*; give a part of it"):
+        stored(Store(tmp_path / "store"), tmp_path / "a")
 
 
 def test_labels_change_in_place(tmp_path: Path) -> None:

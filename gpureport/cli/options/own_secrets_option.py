@@ -1,29 +1,37 @@
 """The secrets that the settings name, in use before a command does anything."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
 
 _SETTINGS, _OPTION = "gpureport.toml", "--config"
+_COMPLETION = "_GPUREPORT_COMPLETE"
+"""Variable with which a shell asks for completions, where no error may stand."""
 _HELP = {"-h", "--help", "--version"}
 
 
 def use_secrets_of_settings(arguments: Sequence[str]) -> None:
     """Replace the secrets that `[secrets]` of the settings names: of the file of --config, else of this folder.
 
-    A command that cannot read them does not begin, as it could show one; help reads none.
+    A command that cannot read them does not begin, as it could show one; help and completions read none. The other
+    sections are read, and refused, by the commands that use them.
 
     Raises:
-        SettingsError: when the settings cannot be read.
+        SettingsError: when the file is no TOML, or `[secrets]` cannot be read.
     """
-    named = _find_config(arguments)
     use_own_secrets(OwnSecrets())
-    if _HELP.isdisjoint(arguments) and (named is not None or Path(_SETTINGS).is_file()):
+    if _COMPLETION in os.environ or not _HELP.isdisjoint(arguments):
+        return
+    named = _find_config(arguments)
+    if named is not None or Path(_SETTINGS).is_file():
         from gpureport.secret_settings import read_own_secrets  # noqa: PLC0415 - only with settings
-        from gpureport.settings import read_settings  # noqa: PLC0415 - as above
+        from gpureport.settings import read_unchecked  # noqa: PLC0415 - as above
+        from gpureport.toml_files import keep_piped  # noqa: PLC0415 - as above
 
-        use_own_secrets(read_own_secrets(read_settings(named)))
+        keep_piped()
+        use_own_secrets(read_own_secrets(read_unchecked(named)))
 
 
 def _find_config(arguments: Sequence[str]) -> Path | None:

@@ -23,6 +23,7 @@ from gpureport.cli.sources import (
     source_readings,
 )
 from gpureport.errors import SourceError, StoreError
+from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -41,6 +42,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     steps: bool = False,
     check: Check | None = None,
     named: Sequence[str] = (),
+    step: str | None = None,
 ) -> list["Recording"]:
     """Return every named run. Files and folders are read; any other name is looked up in the store.
 
@@ -51,20 +53,34 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         options: how it is read.
         tolerant: whether a log that cannot be read is reported and left out where another log of its folder can be
             read.
-        steps: whether the sources are steps to compare, which stay apart where they would be one run.
+        steps: whether the sources are steps to compare, which stay apart where they would be one run. What is named
+            twice for a step counts once.
         check: takes each source and its runs before they are read, and raises an error where they do not fit.
         named: every source of the command, where these are only some of them.
+        step: the step that all runs belong to, where a person named it for them.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
     fetched = fetched_sources.fetch_sources(sources)
+    if steps and not _has_options_for_each(options):
+        fetched = nested_sources.drop_repeated_sources(fetched)
     nesting = _Nesting(named=named or fetched, steps=steps, hidden=options.anonymise)
     read = _read_sources(fetched, options, tolerant=tolerant, nesting=nesting, check=check)
     source_readings.check_single_name(options, len(read))
+    if step is not None:
+        read = [replace(one, run=replace(one.run, step=step)) for one in read]
+    if steps or step is not None:
+        # copies of a log are told by their names, which may be hidden now
+        read = nested_sources.drop_repeated_runs(read)
     if options.anonymise:
         return [hide_names(recording) for recording in read]
     return read if options.labels.name else make_run_names_distinct(read)
+
+
+def _has_options_for_each(options: "SourceOptions") -> bool:
+    """Return whether something is said of each source in their order, so that none can be left out."""
+    return max(len(options.labels.step), len(options.labels.work)) > 1 or bool(options.input.training)
 
 
 def hide_names(recording: "Recording") -> "Recording":
@@ -137,7 +153,7 @@ def _read_sources(
 
 def note_stored_namesake(source: str, options: "SourceOptions") -> None:
     """Note on standard error that a file or folder is read although the store holds a run of its name."""
-    if source == "-" or source_names.looks_like_path(source) or not source_names.path_exists(source):
+    if source == "-" or source_names.looks_like_path(source) or not path_exists(source):
         return
     try:
         run = source_names.find_lookup(options).find(source).run

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.cli.options.option_values import parse_amount
-from gpureport.cli.sources.source_names import path_exists
 from gpureport.errors import SettingsError
+from gpureport.regular_files import path_exists
 from gpureport.toml_files import read_toml
 
 _FORM = (

@@ -120,35 +120,16 @@ def read_steps(
         check = _refuse_many_steps if chain.is_plain else None
         found = named_runs.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
         chosen = _with_settings(_with_gpus(found), chain.factors) if tolerant else found
-        return _drop_repeated(_label_steps(chosen, chain.by))
+        return _label_steps(chosen, chain.by)
     if options.labels.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     steps = step_file.read_step_file(chain.steps)
     named = [run for step in steps for run in step.runs]
-    return _drop_repeated(
-        [
-            replace(one, run=replace(one.run, step=step.label))
-            for step in steps
-            for one in named_runs.read_recordings(step.runs, _add_labels(options, step), named=named)
-        ]
-    )
-
-
-def _drop_repeated(found: "Sequence[Recording]") -> "list[Recording]":
-    """Return runs without those that were named twice for one step; say which these are.
-
-    A copy of a log, whose run has the same id, is a run of its own. So is a run without a step.
-    """
-    kept: list[Recording] = []
-    seen = set()
-    for one in found:
-        key = (one.run.step, one.run.id, *(source.locator for source in one.run.sources))
-        if one.run.step is not None and key in seen:
-            print_note(f"gpureport: {one.run.sources[0].locator}: named twice for {one.run.step}, counted once")
-        else:
-            kept.append(one)
-        seen.add(key)
-    return kept
+    return [
+        one
+        for step in steps
+        for one in named_runs.read_recordings(step.runs, _add_labels(options, step), named=named, step=step.label)
+    ]
 
 
 def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages.verbosity import print_note
-from gpureport.cli.sources import source_names
 from gpureport.errors import SourceError
+from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -62,10 +62,7 @@ def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[
     from gpureport.importers import recognise_companion  # noqa: PLC0415 - loads pyarrow
 
     alone = len(sources) < _FEWEST or options.kind
-    kinds = [
-        None if alone or not source_names.path_exists(source) else recognise_companion(Path(source))
-        for source in sources
-    ]
+    kinds = [None if alone or not path_exists(source) else recognise_companion(Path(source)) for source in sources]
     if all(kinds):
         return list(sources), [], []
     named = list(zip(sources, kinds, strict=True))
@@ -79,7 +76,7 @@ def _is_log(source: str, options: "SourceOptions") -> bool:
     """Return whether a source is a file or folder of logs, not a tracker or a run of the store."""
     from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
 
-    if source == "-" or not source_names.path_exists(source) or options.kind:
+    if source == "-" or not path_exists(source) or options.kind:
         return False
     return find_tracker(source) is None
 

@@ -7,6 +7,7 @@ import click
 
 from gpureport.errors import StoreError
 from gpureport.places import is_bucket_url
+from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -54,15 +55,6 @@ def is_stored(name: str, options: "SourceOptions") -> bool:
     try:
         return bool(find_lookup(options).find(name))
     except StoreError:
-        return False
-
-
-def path_exists(source: str) -> bool:
-    """Return whether a source is a file or folder."""
-    try:
-        return Path(source).exists()
-    except OSError:
-        # a name too long for a file may be the name of a run
         return False
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpureport.cli.messages import progress
 from gpureport.cli.sources import fetched_sources, job_selection, label_tables, skipped_sources, source_joining
 from gpureport.errors import SettingsError, SourceError
+from gpureport.regular_files import is_folder
 
 if TYPE_CHECKING:
     from gpureport.cli.options.source_options import SourceOptions
@@ -81,7 +82,7 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
     reasons: dict[Path, str] = {}
     if options.input.as_one_run:
         runs = [("", find_run_logs(sources, options.input.host, options.kind, placement))]
-    elif options.input.host or any(Path(source).is_dir() for source in sources):
+    elif options.input.host or any(map(is_folder, sources)):
         found = find_source_runs(sources, options.input.host, kind=options.kind, options=placement)
         reasons = found.unused
         runs = [(source, inputs) for source, own in zip(sources, found.runs, strict=True) for inputs in own]

@@ -14,6 +14,7 @@ from gpureport.importers.reading.sources import find_tracker, read_head, recogni
 from gpureport.limits import DEEPEST_FOLDER
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.redaction import redact_start
+from gpureport.regular_files import is_folder, path_exists
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _SHOWN = 200
@@ -128,7 +129,7 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
 
     found = []
     for path in map(str, paths):
-        if path != "-" and not Path(path).exists():
+        if path != "-" and not path_exists(path):
             raise SourceError(path, "no such file", "check the path")
         file = Path(path) if Path(path).is_file() else spool(path, Path(path))
         if not TrainingLog().identify(read_head(RawFile(file))):
@@ -144,15 +145,13 @@ def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[In
         sources: what a person named for each run; only folders are searched.
         runs: the log of each, and the files joined to it already.
     """
-    is_folder = {source: Path(source).is_dir() for source in set(sources)}
+    folders = {source: is_folder(source) for source in set(sources)}
     logs: dict[Path, set[Path]] = {}
     for source, inputs in zip(sources, runs, strict=True):
-        for each in inputs if is_folder[source] else ():
+        for each in inputs if folders[source] else ():
             if not each.beside:
                 logs.setdefault(each.path.parent, set()).add(each.path)
-    return [
-        _find_beside(inputs, logs) if is_folder[source] else [] for source, inputs in zip(sources, runs, strict=True)
-    ]
+    return [_find_beside(inputs, logs) if folders[source] else [] for source, inputs in zip(sources, runs, strict=True)]
 
 
 def _find_beside(inputs: Sequence[Input], logs: Mapping[Path, set[Path]]) -> list[TrainingFile]:

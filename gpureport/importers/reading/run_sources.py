@@ -15,6 +15,7 @@ from gpureport.importers.protocol.time_bases import format_span
 from gpureport.importers.reading.folders import find_hosts_in_folder, find_logs_in_folder
 from gpureport.importers.reading.shared_times import RunTimes, choose_runs, read_host_times, read_training_times
 from gpureport.importers.reading.sources import identify
+from gpureport.regular_files import is_folder
 
 _FEWEST = 2
 """Logs that can be joined at least."""
@@ -106,7 +107,7 @@ def identify_companion(path: str) -> Input:
 
 
 def _find_logs(place: int, source: str | Path, kind: str | None) -> Iterator[_GivenLog]:
-    if Path(source).is_dir():
+    if is_folder(source):
         for given in find_logs_in_folder(Path(source)):
             yield _GivenLog(given, place, given.path.parent)
     else:

@@ -20,6 +20,7 @@ from gpureport.importers.text.distinct_lines import thinned
 from gpureport.places import is_bucket_url
 from gpureport.recording import Source
 from gpureport.recording_advice import RECORDS_ONE
+from gpureport.regular_files import is_folder, path_exists
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
@@ -108,7 +109,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         SourceError: when it is missing, empty, cannot be read, or is of no known kind.
     """
     path = Path(source)
-    if source != "-" and not path.exists():
+    if source != "-" and not path_exists(path):
         raise SourceError(source, "no such file", _missing_source_hint(source))
     if not path.is_file():
         path = spool(source, path)
@@ -154,7 +155,7 @@ def find_runs(
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
     """
-    if not host and not Path(source).is_dir():
+    if not host and not is_folder(source):
         return [[identify(str(source), kind=kind)]]
     from gpureport.importers.reading.run_sources import find_source_runs  # noqa: PLC0415 - most sources are files
 
@@ -173,8 +174,8 @@ def derive_name(locator: str) -> str:
 def count_named_parts(locator: str) -> int:
     """Return how many parts of the path of a log are its name: one, and with a numbered folder those above it."""
     parts = split_log_path(locator)
-    is_folder = parts == Path(locator).resolve().parent.parts[1:]
-    return _count_parts(parts) if is_folder else 1
+    names_folder = parts == Path(locator).resolve().parent.parts[1:]
+    return _count_parts(parts) if names_folder else 1
 
 
 def _count_parts(folders: Sequence[str]) -> int:

@@ -63,7 +63,7 @@ class Window:
 def _parse_moment(option: str, text: str, run: Run) -> int:
     """Return a moment in the time base of a run, in microseconds."""
     seconds = _parse_elapsed(text.strip())
-    if seconds is not None and isfinite(seconds):
+    if seconds is not None and isfinite(seconds * 1e6):
         return run.started + round(seconds * 1e6)
     try:
         moment = datetime.fromisoformat(text.strip())

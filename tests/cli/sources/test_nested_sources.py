@@ -1,6 +1,7 @@
 """Recordings in folders that a person names: each counts once, and those of one folder are one step."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,48 @@ def test_a_file_of_steps_counts_each_run_once(gpureport: Program, runs: Path) ->
         "gpureport: runs/base: counted once, as named: runs/base/2, runs/base/3",
         "gpureport: runs/base/2/gpu.csv: named twice for base, counted once",
     ]
+
+
+def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path) -> None:
+    """However it is written; one line says so."""
+    for again in ("runs/base/", str(runs / "runs/base"), "runs/8-workers/../base"):
+        named = ("runs/base", again, "runs/8-workers")
+        assert steps(gpureport, *named) == {"base": 3, "8-workers": 3}
+        assert gpureport("compare", *named).err.splitlines()[0] == f"gpureport: {again}: named twice, counted once"
+        assert steps(gpureport, *named, "--anonymise") == {"step_1": 3, "step_2": 3}
+        # what is said of each source in their order needs all of them
+        assert steps(gpureport, *named, "--step", "a", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+        assert steps(gpureport, *named, "--step", "a", "--step", "b", "--step", "c") == {"a": 3, "b": 3, "c": 3}
+        works = [word for place in range(3) for word in ("--work", f"{place + 1}:steps")]
+        assert steps(gpureport, *named, *works) == {"base": 3, "8-workers": 3}
+
+
+def test_a_run_may_be_compared_with_itself(gpureport: Program, runs: Path) -> None:
+    """Beside another it counts once."""
+    record(runs / "runs" / "pinned", 400)
+    assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
+    assert len(steps(gpureport, "runs/pinned", "runs/pinned/", "runs/8-workers/2")) == 2
+
+
+def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -> None:
+    """Also where their names are hidden; a copy may be what a repetition of a replayed log is."""
+    shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
+    for options in ([], ["--anonymise"]):
+        assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
+    (runs / "steps.toml").write_text(
+        '[[step]]\nlabel = "a"\nruns = ["runs/base/2", "runs/base/copy", "runs/base/2/"]\n'
+        '[[step]]\nlabel = "b"\nruns = ["runs/8-workers"]\n'
+    )
+    for options in ([], ["--anonymise"]):
+        assert steps(gpureport, "--steps", "steps.toml", *options) == {"a": 2, "b": 3}
+
+
+@pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}.csv", f"runs/{'x' * 300}"])
+@pytest.mark.parametrize("command", ["compare", "analyze"])
+def test_a_name_too_long_for_a_file_is_no_file(gpureport: Program, runs: Path, command: str, name: str) -> None:
+    """It is looked up as any other name, and no permission is to blame."""
+    del runs
+    done = gpureport(command, "runs/base", name)
+    assert (done.code, len(done.err.splitlines())) == (3, 1)
+    assert "permissions" not in done.err
+    assert "too long" not in done.err

@@ -65,6 +65,20 @@ def test_what_is_no_part_is_refused(tmp_path: Path) -> None:
         cut_recording(whole, Window(start="10m", end="11m"))
 
 
+@pytest.mark.parametrize("text", [f"{'9' * 306}s", f"{'9' * 306}d", "1e305", "inf", "nan", "0001-01-01T00:00"])
+def test_a_time_beyond_all_is_refused(tmp_path: Path, text: str) -> None:
+    """Microseconds of it are no number."""
+    with pytest.raises((SettingsError, SourceError)):
+        cut_recording(recorded(tmp_path, ReadOptions(tz="Asia/Kolkata")), Window(end=text))
+
+
+@pytest.mark.parametrize("text", [f"{'9' * 290}s", "9999999999d"])
+def test_an_end_beyond_the_run_is_its_end(tmp_path: Path, text: str) -> None:
+    """However far it lies."""
+    whole = recorded(tmp_path)
+    assert cut_recording(whole, Window(end=text)).series.equals(whole.series)
+
+
 def test_a_part_is_another_run(tmp_path: Path) -> None:
     """Its id follows from the run and the bounds, and it is the same read in one go or in batches."""
     recorded(tmp_path)

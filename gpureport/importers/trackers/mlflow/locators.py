@@ -11,6 +11,7 @@ from gpureport.importers.trackers.mlflow.local.file_store import FileStore
 from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
 from gpureport.importers.trackers.mlflow.run_store import RunStore
 from gpureport.importers.trackers.read_only_sqlite import is_database
+from gpureport.regular_files import path_exists
 
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):|^(databricks)$")
@@ -36,7 +37,7 @@ def is_mlflow_source(source: str) -> bool:
 def split_locator(source: str) -> tuple[str, str | None]:
     """Return the store and the run that a locator names; the run is None if it names none."""
     store = source.removeprefix(PREFIX)
-    if "#" not in store or _path_exists(store):
+    if "#" not in store or path_exists(store):
         return store, None
     store, _, run = store.rpartition("#")
     return store, run or None
@@ -51,16 +52,9 @@ def open_store(source: str) -> tuple[RunStore, str | None]:
     named, run = split_locator(source)
     store = named or _default_store()
     match = _SCHEME.match(store)
-    if match is None or _path_exists(store):
+    if match is None or path_exists(store):
         return _open_path(Path(store).expanduser(), store), run
     return _open_uri((match[1] or match[2]).lower(), store), run
-
-
-def _path_exists(store: str) -> bool:
-    try:
-        return Path(store).exists()
-    except OSError:
-        return False
 
 
 def _default_store() -> str:
