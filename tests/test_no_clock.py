@@ -4,13 +4,17 @@ import re
 from pathlib import Path
 
 _TESTS = Path(__file__).parent
-_CLOCKS = re.compile(r"\b(?:process_time|perf_counter|thread_time|monotonic)(?:_ns)?\b|\btimeit\b|\bmark\.timeout\b")
+_CLOCKS = re.compile(
+    r"\b(?:process_time|perf_counter|thread_time|monotonic)(?:_ns)?\b|\btimeit\b|\bmark\.timeout\b"
+    r"|\bsignal\.alarm\b|\bsetitimer\b"
+)
 _ELSEWHERE = {
     Path("fuzz/__main__.py"): "stops after the seconds that are asked for",
     Path("fuzz/worker.py"): "as above",
     Path("fuzz/measuring.py"): "run by hand",
     Path("fuzz/recordings_by_hand.py"): "as above",
     Path("importers/trackers/mlflow/real.py"): "waits for a server to start",
+    Path("patience.py"): "ends what would never end",
     Path("places/s3_server.py"): "as above",
     Path("recorder/recorded.py"): "waits for a recording to begin",
     Path("recorder/stand_in.py"): "plays a log in real time",

@@ -6,6 +6,7 @@ import pytest
 
 from gpureport import settings
 from gpureport.errors import SettingsError
+from tests.patience import patience
 
 
 def written(folder: Path, text: str) -> settings.Settings:
@@ -63,6 +64,7 @@ def test_a_section_nobody_reads_is_a_mistake(tmp_path: Path, text: str, said: st
 
 def test_tables_without_end_are_read_at_once(tmp_path: Path) -> None:
     """Each key has its line, however many tables there are: 20,000 took minutes."""
-    read = written(tmp_path, '[[policy.limit]]\nthat = "x"\n' * 20_000)
-    found = read.sections("policy.limit")
+    with patience(15):
+        read = written(tmp_path, '[[policy.limit]]\nthat = "x"\n' * 20_000)
+        found = read.sections("policy.limit")
     assert found[-1].at("that").endswith(":40000")

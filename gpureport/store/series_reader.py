@@ -42,7 +42,7 @@ class SeriesFile:
 
         Raises:
             OSError: when a page does not match its checksum or the file is cut.
-            ValueError: when the file is another than expected, or lacks a column.
+            ValueError: when the file is another than expected, lacks a column, or holds a row of no device.
         """
         self._file = parquet.ParquetFile(
             pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True
@@ -139,7 +139,7 @@ def read_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
 
     Raises:
         OSError: when a page does not match its checksum or the file is cut.
-        ValueError: when the file is another than expected, or lacks a column, or holds a device besides.
+        ValueError: when the file is another than expected, lacks a column, or holds a device besides or a row of none.
     """
     return open_series(path, names, devices, expected).read(devices)
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from tests.cli.program import Outcome, Program
 
-_SHAPES = (
+SHAPES = (
     *("ghp_{}", "glpat-{}", "hf_{}", "sk-{}", "xoxb-{}", "AKIA{}", "npm_{}", "pypi-{}", "nvapi-{}", "hvs.{}"),
     *("https://me:{}@host/x", "https://host/x?token={}", "https://host/x?X-Amz-Signature={}&v=1", "Bearer {}"),
     *("api_key={}", "password: {}", "--hf-token {}", "me:{}@host"),
 )
+"""Forms that show a secret, whatever name it has."""
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Planter:
 
     def plant_shaped(self, place: str) -> str:
         """Return a text that shows a secret by its form; each time of another form."""
-        form = _SHAPES[len(self.places) % len(_SHAPES)]
+        form = SHAPES[len(self.places) % len(SHAPES)]
         return form.format(self.plant(f"{place} as {form}"))
 
 
@@ -46,7 +47,7 @@ class Exits:
         folder: where it works.
         texts: what it printed, and the content of each file it wrote, by the command or the path.
         sources: files that were there before.
-        codes: exit code of each command.
+        outcomes: each command, and how it ended.
     """
 
     folder: Path
@@ -62,9 +63,10 @@ class Exits:
         return done
 
     def collect_files(self) -> set[str]:
-        """Read each file that was written since; return their names."""
+        """Read each file that was written since, besides what was read of it before; return their names."""
         written = [path for path in self.folder.rglob("*") if path.is_file() and path not in self.sources]
-        self.texts |= {str(path.relative_to(self.folder)): list(read_plain(path)) for path in written}
+        for path in written:
+            self.texts.setdefault(str(path.relative_to(self.folder)), []).extend(read_plain(path))
         return {path.name for path in written}
 
     def find_leaks(self, planter: Planter) -> list[tuple[str, str]]:

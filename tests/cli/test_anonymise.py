@@ -55,6 +55,7 @@ _NAMED = {
     "tracking": "http://frieda-3:5000/x",
     "peer": "gustav.cluster.local",
     "metrics/hugo1.cluster.local": "3",
+    "rank0": "--master_addr=inge7 train.py",
 }
 _HIDDEN = (
     *("anna", "berta", "clara", "dora9", "emil5", "fe80", "a1b2", "aa:bb", "ee:1f", "10.77", "2001:db8", "frieda"),
@@ -90,3 +91,6 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
     texts |= {"pdf": text(tmp_path / "out.pdf")} | {str(number): each.out for number, each in enumerate(done)}
     assert [(name, word) for name, shown in texts.items() for word in _HIDDEN if word in shown] == []
     assert {"out.html", "j.xml", "s.md"} <= texts.keys()
+    # what hides them is shown in their place, so the labels are there
+    assert all("<address>" in texts[name] for name in ("out.json", "pdf", "1", "2", "4"))
+    assert "&lt;address&gt;" in texts["out.html"]

@@ -5,15 +5,11 @@ from pathlib import Path
 import pytest
 
 from gpureport.redaction import HIDDEN, redact_pairs
-from tests.cli.planted_secrets import read_plain
+from tests.cli.planted_secrets import SHAPES, Exits, Planter
 from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, monitored, run_id
 from tests.importers.written_logs import log
 
-_SHAPES = (
-    *("ghp_{}", "glpat-{}", "hf_{}", "sk-{}", "xoxb-{}", "AKIA{}", "npm_{}", "pypi-{}"),
-    *("https://me:{}@host/x", "https://host/x?token={}", "https://host/x?X-Amz-Signature={}&v=1", "Bearer {}"),
-)
 _NAMES = ("api_key", "wandb.api_key", "HF_TOKEN", "db.password", "aws_secret_access_key", "neptune_api_token", "passwd")
 
 
@@ -22,7 +18,7 @@ def _secret(place: int) -> str:
 
 
 def _shaped(place: int) -> str:
-    return _SHAPES[place % len(_SHAPES)].format(_secret(place))
+    return SHAPES[place % len(SHAPES)].format(_secret(place))
 
 
 @pytest.fixture
@@ -45,15 +41,6 @@ def tracker(tmp_path: Path) -> Path:
         for number in (1, 2)
     ]
     return database(tmp_path / "mlflow.db", made)
-
-
-def _find_leaks(texts: dict[str, list[bytes]]) -> set[tuple[str, str]]:
-    return {
-        (name, _secret(place))
-        for name, contents in texts.items()
-        for place in range(60)
-        if any(_secret(place).encode() in content for content in contents)
-    }
 
 
 _REPORT = ("--format", "json")
@@ -102,18 +89,13 @@ def test_no_exit_shows_a_secret(gpureport: Program, tmp_path: Path, tracker: Pat
     noise = f"wget https://me:{_secret(47)}@host/x\nAuthorization: Bearer {_secret(46)}\n"
     torn = f"2026/03/14 09:00:59.000, 0, NVIDIA L4, token={_secret(45)}\n"
     (tmp_path / "log.csv").write_text(log(60) + noise + torn)
-    before = set(tmp_path.rglob("*"))
-    texts, codes = {}, []
-    for _, command in _COMMANDS:
-        done = gpureport(*(str(tracker) if word == "{db}" else word for word in command))
-        texts[" ".join(command[:2])] = [done.out.encode(), done.err.encode()]
-        codes.append((done.code, command[:2], done.err[-300:] if done.code else ""))
-    assert [code for code, *_ in codes] == [code for code, _ in _COMMANDS], codes
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and path not in before]
-    texts |= {str(path.relative_to(tmp_path)): list(read_plain(path)) for path in written}
-    assert {"run.json", "rejects.jsonl.zst", "r.pdf", "j.xml", "s.md", "n.xml"} <= {path.name for path in written}
-    assert any(HIDDEN.encode() in content for contents in texts.values() for content in contents)
-    assert sorted(_find_leaks(texts)) == []
+    exits = Exits(tmp_path, sources=set(tmp_path.rglob("*")))
+    for code, command in _COMMANDS:
+        done = exits.run(gpureport, *(str(tracker) if word == "{db}" else word for word in command))
+        assert done.code == code, (command, done.err[-300:])
+    assert exits.collect_files() >= {"run.json", "rejects.jsonl.zst", "r.pdf", "j.xml", "s.md", "n.xml"}
+    assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
+    assert exits.find_leaks(Planter({_secret(place): str(place) for place in range(60)})) == []
 
 
 @pytest.mark.parametrize(

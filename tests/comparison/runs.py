@@ -17,6 +17,8 @@ from gpureport.recording import Device, Work
 from gpureport.series_table import TRAINING_SCHEMA
 from tests import builders
 
+Points = list[tuple[float, int, str, float]]
+"""Seconds, step, name and value of training metrics."""
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 
 

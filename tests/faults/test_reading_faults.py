@@ -21,4 +21,6 @@ def _warm(faulty: Forks, logs: Path) -> None:
 @pytest.mark.parametrize("scenario", READERS, ids=lambda scenario: scenario.name)
 def test_faults_of_every_command(faulty: Forks, place: Path, scenario: Scenario) -> None:
     """A share of the faults at every call of every command that reads."""
-    assert run_trials(Stage(scenario, faulty, place, READS), scenario.points).total() >= 3
+    tried = run_trials(Stage(scenario, faulty, place, READS), scenario.points)
+    # an odd step leaves a third of them at least
+    assert tried.total() >= max(3, scenario.points // 3)

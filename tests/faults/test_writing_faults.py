@@ -33,7 +33,8 @@ def test_faults_of_reports(faulty: Forks, place: Path, scenario: Scenario) -> No
 def test_faults_of_every_command(warm: Forks, place: Path, scenario: Scenario) -> None:
     """A share of the faults at every call of every other command that writes."""
     tried = run_trials(Stage(scenario, warm, place), scenario.points)
-    assert tried.total() >= 3
+    # an odd step leaves a third of them at least
+    assert tried.total() >= max(3, scenario.points // 3)
     assert not any(kind == "not met" for _, kind in tried)
 
 
@@ -42,5 +43,5 @@ def test_clock_set_back(warm: Forks, place: Path, name: str) -> None:
     """A clock that goes back by an hour while a command runs changes nothing of what it says and writes."""
     (scenario,) = (each for each in SCENARIOS if each.name == name)
     stage = Stage(scenario, warm, place)
-    for after in (5,) if name.startswith("nightly") else (0, 5, 30):
+    for after in (0, 5, 30):
         stage.try_clock(after)

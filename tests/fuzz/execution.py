@@ -1,17 +1,14 @@
 """One execution: a reader is given a text, and how that ended."""
 
-import signal
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.errors import GpureportError
 from tests.fuzz.targets.target import Target
+from tests.patience import EndlessError, patience
 
 PATIENCE = 5.0
 """Seconds of the processor after which a reader is held to be endless."""
@@ -20,10 +17,6 @@ LARGEST = 110_000
 _LONGEST = 15_000
 """Characters of an error at most."""
 _ROOT = Path(__file__).parents[2]
-
-
-class EndlessError(BaseException):
-    """A reader took too long; no `except Exception` of the reader may take it for something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +42,7 @@ def execute(target: Target, path: Path, data: bytes) -> Offence | None:
     """Give a text to a reader; return None where it ended in a result or in an error of the project."""
     path.write_bytes(data)
     try:
-        with _patience(), warnings.catch_warnings():
+        with patience(PATIENCE), warnings.catch_warnings():
             warnings.simplefilter("error")
             target.read(path)
     except GpureportError as error:
@@ -65,17 +58,3 @@ def _place(error: BaseException) -> str:
     ours = [each for each in frames if each.filename.startswith(str(_ROOT / "gpureport"))]
     last = (ours or frames)[-1]
     return f"{last.filename.removeprefix(str(_ROOT)).lstrip('/')}:{last.lineno}"
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise EndlessError(f"not done after {PATIENCE:g} s of the processor")
-
-    before = signal.signal(signal.SIGPROF, interrupt)
-    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

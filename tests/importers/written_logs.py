@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
+from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.recording import Recording
 
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
@@ -30,6 +31,22 @@ def log(rows: int = 20, gpus: int = 1) -> str:
     """Return a clean log of one row a second and GPU."""
     lines = [HEADER, *(row(second, gpu) for second in range(rows) for gpu in range(gpus))]
     return "\n".join(lines) + "\n"
+
+
+def write_recording(folder: Path, content: str, *, started: int = 0, ended: int | None = None, zone: str = "") -> None:
+    """Write what `gpureport record` leaves behind.
+
+    Args:
+        folder: the folder of the recording.
+        content: its log of GPUs.
+        started: microseconds since 1970.
+        ended: as `started`; None of a recording that goes on, or whose recorder was killed.
+        zone: of the machine.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "gpu.csv").write_text(content, encoding="utf-8")
+    run = RecordedRun(started=started, ended=ended, timezone=zone)
+    (folder / "run.json").write_text(format_run_file(run), encoding="utf-8")
 
 
 def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:

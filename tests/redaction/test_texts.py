@@ -1,13 +1,12 @@
 """Secrets in any text: what is replaced, what stays, and that long texts take no longer than their length."""
 
-import signal
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets, redact_pairs, redact_text
 from gpureport.report.runs.network_names import find_named_machines, hide_addresses
+from tests.patience import patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,15 +70,10 @@ _UNITS = (
 )
 _LETTERS = 100_000
 _HANG = 15
-"""Seconds after which a text of 100,000 letters is hopeless: a time that grows with its square takes minutes."""
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise TimeoutError
+"""Seconds of the processor after which a text of so many letters is hopeless: its square takes minutes."""
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the guard needs an alarm")
 @pytest.mark.parametrize("unit", _UNITS)
 def test_a_long_line_does_not_hang(unit: str) -> None:
     """The same letters again and again: names, quotes and addresses that never end."""
@@ -92,11 +86,6 @@ def test_a_long_line_does_not_hang(unit: str) -> None:
         lambda: hide_addresses(f"{line}!"),
         lambda: list(find_named_machines(f"{line}!")),
     )
-    before = signal.signal(signal.SIGALRM, _stop)
-    try:
-        for function in functions:
-            signal.alarm(_HANG)
+    for function in functions:
+        with patience(_HANG):
             function()
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)

@@ -7,6 +7,7 @@ import pytest
 from gpureport.errors import SettingsError
 from gpureport.store.indexed_run import IndexedRun
 from gpureport.store.run_selection import RunSelection, parse_condition, parse_since, select_runs
+from tests.patience import patience
 
 HOUR = 3_600_000_000
 START = 1_792_821_600_000_000  # 2026-10-24 06:00 UTC
@@ -103,7 +104,7 @@ def test_a_comparison_holds_or_not(text: str, *, expected: bool) -> None:
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
     """One line says what is wrong and what to write instead."""
-    with pytest.raises(SettingsError) as raised:
+    with pytest.raises(SettingsError) as raised, patience(15):
         parse_condition(text)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)

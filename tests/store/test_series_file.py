@@ -13,7 +13,7 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.series_table import collect_series
 from gpureport.store.series_file import SeriesWriter
-from gpureport.store.series_reader import SeriesFile, _find_devices, read_series
+from gpureport.store.series_reader import SeriesFile, read_series
 
 DEVICES = [f"gpu:{number}" for number in range(6)]
 Batch = tuple[int, int, int, bool]
@@ -90,9 +90,11 @@ def test_short_devices_share_row_groups(tmp_path: Path, monkeypatch: pytest.Monk
         assert "RLE_DICTIONARY" in file.metadata.row_group(shared).column(place).encodings
 
 
-def test_a_row_of_no_device_is_damage() -> None:
+def test_a_row_of_no_device_is_damage(tmp_path: Path) -> None:
     """A number in its dictionary that no name has, as one wrong byte makes it where there is no checksum."""
-    numbers, names = pa.array([0, 5], pa.int32()), pa.array(["gpu:0"])
-    group = pa.table({"device": pa.DictionaryArray.from_arrays(numbers, names, safe=False)})
+    path, rows = tmp_path / "hardware.parquet", rows_of(0, 2, 0)
+    numbers, names = pa.array([0, 5], pa.int32()), pa.array([DEVICES[0]])
+    wrong = pa.DictionaryArray.from_arrays(numbers, names, safe=False)
+    parquet.write_table(rows.set_column(rows.column_names.index("device"), "device", wrong), path)
     with pytest.raises(ValueError, match="none of the devices"):
-        list(_find_devices(group))
+        read_series(path, rows.column_names, DEVICES[:1])

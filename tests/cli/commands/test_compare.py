@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpureport.record_folder import RecordedRun, format_run_file
 from gpureport.report.wording.display import GAP
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, log, row
+from tests.importers.written_logs import HEADER, log, row, write_recording
 
 DELTA = {
     "metric",
@@ -473,9 +472,7 @@ def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path
 def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two: Path) -> None:
     """It counts, and one line says that it may be a part of its job; a finished one is said nothing of."""
     for name, ended in (("base", 300_000_000), ("workers", None)):
-        (two / name).mkdir()
-        (two / name / "gpu.csv").write_text(log(300))
-        (two / name / "run.json").write_text(format_run_file(RecordedRun(started=0, ended=ended)))
+        write_recording(two / name, log(300), ended=ended)
     warning = "workers is unfinished: it is still recording, or its recorder was killed."
     assert warning in " ".join(gpureport("compare", "base", "workers").out.split())
     assert warning in " ".join(gpureport("compare", "base", "workers", "--detail", "full").out.split())

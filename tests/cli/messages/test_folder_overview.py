@@ -6,29 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.record_folder import RecordedRun, format_run_file
 from tests.cli.program import Program
+from tests.importers.written_logs import log, write_recording
 from tests.test_startup import SAMPLE
 
-HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB]\n"
 
-
-def write_log(path: Path, gpus: int = 1, seconds: int = 182) -> None:
+def write_log(path: Path, seconds: int = 182) -> None:
     """Write a log of a sample a second."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [
-        f"2026/03/14 09:{second // 60:02}:{second % 60:02}.000, {gpu}, GPU-{gpu}, 90 %, 1000 MiB\n"
-        for second in range(seconds + 1)
-        for gpu in range(gpus)
-    ]
-    path.write_text(HEADER + "".join(rows), encoding="utf-8")
+    path.write_text(log(seconds + 1), encoding="utf-8")
 
 
-def write_recording(folder: Path, gpus: int = 1, seconds: int = 182, *, started: int = 0, ended: bool = True) -> None:
-    """Write what `gpureport record` leaves behind."""
-    write_log(folder / "gpu.csv", gpus, seconds)
-    run = RecordedRun(started=started, ended=started + seconds * 1_000_000 if ended else None)
-    (folder / "run.json").write_text(format_run_file(run), encoding="utf-8")
+def record(folder: Path, gpus: int = 1, seconds: int = 182, *, started: int = 0, ended: bool = True) -> None:
+    """Write a recording of a sample a second."""
+    end = started + seconds * 1_000_000 if ended else None
+    write_recording(folder, log(seconds + 1, gpus), started=started, ended=end)
 
 
 def test_an_empty_folder_says_how_to_record(gpureport: Program) -> None:
@@ -41,8 +33,8 @@ def test_an_empty_folder_says_how_to_record(gpureport: Program) -> None:
 
 def test_two_recordings_are_compared_next(gpureport: Program, tmp_path: Path) -> None:
     """Each recording is listed with its length and its GPUs, and the next command compares them."""
-    write_recording(tmp_path / "runs" / "base")
-    write_recording(tmp_path / "runs" / "workers", gpus=4, seconds=45)
+    record(tmp_path / "runs" / "base")
+    record(tmp_path / "runs" / "workers", gpus=4, seconds=45)
     assert gpureport().out.splitlines() == [
         "2 recordings here:",
         "  runs/base     3 min 2 s, 1 GPU",
@@ -54,8 +46,8 @@ def test_two_recordings_are_compared_next(gpureport: Program, tmp_path: Path) ->
 
 def test_a_recording_that_goes_on_is_not_read_next(gpureport: Program, tmp_path: Path) -> None:
     """Its last line is of now; a recorder that was killed wrote its last line long ago."""
-    write_recording(tmp_path / "base", ended=False)
-    write_recording(tmp_path / "workers", ended=False)
+    record(tmp_path / "base", ended=False)
+    record(tmp_path / "workers", ended=False)
     for name in ("base", "workers"):
         (tmp_path / name / "host.csv").write_text("timestamp,cpu_percent\n", encoding="utf-8")
     os.utime(tmp_path / "base" / "host.csv", (0, 0))
@@ -68,9 +60,9 @@ def test_a_recording_that_goes_on_is_not_read_next(gpureport: Program, tmp_path:
 
 def test_recordings_are_listed_by_time_and_only_whole_ones_compared(gpureport: Program, tmp_path: Path) -> None:
     """Names sort otherwise than times; a recording that was cut off is no step to compare."""
-    write_recording(tmp_path / "workers", started=1)
-    write_recording(tmp_path / "killed", started=2, ended=False)
-    write_recording(tmp_path / "base", started=3)
+    record(tmp_path / "workers", started=1)
+    record(tmp_path / "killed", started=2, ended=False)
+    record(tmp_path / "base", started=3)
     assert gpureport().out.splitlines()[1:5] == [
         "  workers  3 min 2 s, 1 GPU",
         "  killed   3 min 2 s, 1 GPU, cut off: its recorder was killed",
@@ -82,7 +74,7 @@ def test_recordings_are_listed_by_time_and_only_whole_ones_compared(gpureport: P
 def test_repetitions_are_listed_and_their_steps_compared(gpureport: Program, tmp_path: Path) -> None:
     """Each lies in a folder of its step, or the first in that folder itself; other names are no repetitions."""
     for started, name in enumerate(("base/1", "8-workers", "base/2", "8-workers/2")):
-        write_recording(tmp_path / "runs" / name, started=started)
+        record(tmp_path / "runs" / name, started=started)
     assert gpureport().out.splitlines() == [
         "4 recordings here:",
         "  runs/base/1       3 min 2 s, 1 GPU",
@@ -97,7 +89,7 @@ def test_repetitions_are_listed_and_their_steps_compared(gpureport: Program, tmp
 def test_numbered_recordings_of_one_folder_are_compared_with_each_other(gpureport: Program, tmp_path: Path) -> None:
     """As repetitions of one step they would leave nothing to compare."""
     for number in (1, 2):
-        write_recording(tmp_path / "runs" / str(number), started=number)
+        record(tmp_path / "runs" / str(number), started=number)
     assert "Next: gpureport compare runs/1 runs/2" in gpureport().out
 
 
@@ -116,7 +108,7 @@ def test_one_log_is_reported_next(gpureport: Program, tmp_path: Path, name: str)
 
 def test_a_recording_that_was_cut_off_is_as_long_as_its_log(gpureport: Program, tmp_path: Path) -> None:
     """Without an end in run.json, the last whole row gives it, even where half a line follows."""
-    write_recording(tmp_path / "cut", ended=False)
+    record(tmp_path / "cut", ended=False)
     with (tmp_path / "cut" / "gpu.csv").open("a", encoding="utf-8") as log:
         log.write("2026/03/14 09:59:59.0")
     assert "  cut  3 min 2 s, 1 GPU, cut off" in gpureport().out

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.record_folder import RecordedRun, format_run_file
 from tests.cli.program import Program
-from tests.importers.written_logs import HEADER, row
+from tests.importers.written_logs import HEADER, row, write_recording
 
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
 
 def record(folder: Path, first: int = 0) -> None:
-    """Write what `gpureport record` leaves behind."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a recording of a minute, from a second on."""
     rows = [row(second, util=90) for second in range(first, first + 60)]
-    (folder / "gpu.csv").write_text("\n".join([HEADER, *rows, ""]))
-    (folder / "run.json").write_text(format_run_file(RecordedRun(started=1, ended=2, timezone="UTC")))
+    write_recording(folder, "\n".join([HEADER, *rows, ""]), started=1, ended=2, zone="UTC")
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from gpureport.comparison.steps.batch_size import convert_work_to_samples
 from gpureport.recording import Work
 from gpureport.report.sections.head.step_count_notes import describe_excluded_work, describe_uncounted_steps
 from tests.builders import steps
-from tests.comparison.runs import sampled
+from tests.comparison.runs import Points, sampled
 
-Points = list[tuple[float, int, str, float]]
 BUSY = [90.0] * 600
 
 

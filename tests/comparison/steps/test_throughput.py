@@ -17,10 +17,9 @@ from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.findings import Severity
 from gpureport.recording import Work
 from tests.builders import recording, with_training
-from tests.comparison.runs import compared, delta, level, sampled
+from tests.comparison.runs import Points, compared, delta, level, sampled
 
 RATE = "train/samples_per_second"
-Points = list[tuple[float, int, str, float]]
 
 
 def rates(rate: float, seconds: int = 1200, every: int = 5, seed: int = 0, name: str = RATE) -> Points:
@@ -76,8 +75,12 @@ def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | 
     ],
 )
 def test_work_is_called_what_the_name_of_its_metric_says(name: str, unit: str) -> None:
-    """Images stay images; steps that count alike are compared all the same."""
+    """Images stay images."""
     assert run("a", rates(100.0, name=name)).work_unit == unit
+
+
+def test_images_are_compared_with_samples() -> None:
+    """Each is one sample of the data set, so steps count alike."""
     other = run("b", rates(100.0, seed=1, name="samples_per_second"))
     chain = compared(run("a", rates(100.0, name="images_per_s")), other)
     assert [step.work_unit for step in chain.steps] == ["samples", "samples"]

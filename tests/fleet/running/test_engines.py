@@ -143,10 +143,13 @@ with open_engine("local", None, 2).open() as pool:
 def test_workers_end_when_their_owner_is_killed() -> None:
     """A process that is killed, as by a batch system, leaves no workers behind."""
     with subprocess.Popen([sys.executable, "-c", _OWNER], stdout=subprocess.PIPE, text=True) as owner:
-        assert owner.stdout is not None
-        assert owner.stdout.readline() == "ready\n"
-        workers = psutil.Process(owner.pid).children(recursive=True)
-        owner.kill()
+        try:
+            assert owner.stdout is not None
+            assert owner.stdout.readline() == "ready\n"
+            workers = psutil.Process(owner.pid).children(recursive=True)
+        finally:
+            # one that is left alive is waited for, ten minutes
+            owner.kill()
     assert len(workers) >= 2
     _, running = psutil.wait_procs(workers, timeout=20)
     # one that has ended and that nobody asked about does not run

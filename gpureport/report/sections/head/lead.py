@@ -72,7 +72,7 @@ def _describe_cost(told: FindingFacts) -> str:
     time = display.duration(seconds)
     if told.is_plural or len(told.group.run.run.gpus) == 1:
         return f"That cost {display.percent(share)} of all GPU time."
-    return f"That cost {told.gpus} {time} of computing, {display.percent(share)} of all GPU time."
+    return f"That cost {time} of computing on {told.gpus}, {display.percent(share)} of all GPU time."
 
 
 def describe_checks(findings: Findings) -> str:

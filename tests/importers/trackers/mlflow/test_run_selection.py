@@ -133,7 +133,7 @@ def test_an_experiment_narrows(meant: Meant) -> None:
         ('metrics."val/acc" <= 0.8', []),
         ("status = 'FAILED'", [4]),
         ("attributes.status = 'RUNNING'", [5]),
-        ("run_name = 'twice' and attributes.start_time < 1795221703408", [3]),
+        (f"run_name = 'twice' and attributes.start_time < {START + 3 * APART}", [3]),
         (f"run_id = '{run_id(3)}' AND params.lr = '0.1'", []),
     ],
 )

@@ -9,9 +9,7 @@ from gpureport.comparison.steps.steps import build_steps
 from gpureport.recording import Work
 from gpureport.report.sections.head.recording_doubts import describe_recording_order, describe_work_contradictions
 from gpureport.report.wording.display import GAP
-from tests.comparison.runs import level, sampled
-
-Points = list[tuple[float, int, str, float]]
+from tests.comparison.runs import Points, level, sampled
 
 
 def rates(first: int = 5, last: int = 300) -> Points:

@@ -50,7 +50,7 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
         "params/net": "resnet",
         "source_code/integrations/neptune-pytorch": "2.0.1",
     }
-    assert dict(found.run.tags) == {"a": "true", "b": "true", "project": "acme/gpu-opt", "node": "node-a"}
+    assert found.run.tags == (("a", "true"), ("b", "true"), ("project", "acme/gpu-opt"), ("node", "node-a"))
     assert found.training.column("name").to_pylist() == ["train/loss"] * 40
     assert found.training.column("step").to_pylist() == list(range(40))
     assert found.training.column("value").to_pylist() == [value for _, value in loss(START, 40)]

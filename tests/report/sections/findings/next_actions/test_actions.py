@@ -158,7 +158,7 @@ def test_a_short_start_and_a_normal_limit_ask_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, False), (2, True)])
-def test_repetitions_too_short_for_checks_are_compared_all_the_same(count: int, said: bool) -> None:  # noqa: FBT001 - a parameter
+def test_repetitions_too_short_for_checks_are_compared_all_the_same(count: int, *, said: bool) -> None:
     """So that to record for longer does not read as if the comparison were worth nothing."""
     missing = tuple(
         NotJudged(kind=kind, device=None, reason="too short", recording="", needed_seconds=600.0)
