@@ -1,9 +1,7 @@
 """Genuine runs of trackers set side by side: what may not be compared is refused, by what stands in its way."""
 
-import os
 from dataclasses import replace
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +15,13 @@ from gpureport.comparison.verdicts.comparability import Comparability, check_com
 from gpureport.recording import Device, Recording, Source
 from gpureport.report.wording.comparison_reasons import describe_reason
 from tests.comparison.runs import delta, level, sampled
+from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow.test_mapping import read
 from tests.importers.trackers.neptune.reading import recordings
 
-DATA = Path(os.environ.get("GPUREPORT_TRACKERS", "/nowhere"))
 pytestmark = [
     pytest.mark.tracker,
-    pytest.mark.skipif(not DATA.is_dir(), reason="GPUREPORT_TRACKERS names no folder of recorded stores"),
+    needs_trackers,
 ]
 MEMORY, IDLE, PER_WORK = "gpu_memory_used_bytes", "idle_ratio", "gpu_seconds_per_1000_work"
 SHORT = "Less than 20 s was recorded"
@@ -37,14 +35,14 @@ def measured(recording: Recording) -> SampledRun:
 @pytest.fixture(scope="module")
 def mlflow() -> list[SampledRun]:
     """Return three runs of twenty seconds, two GPUs of 80 GiB."""
-    store = DATA / "mlflow" / "sqlite" / "mlflow.db"
+    store = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
     return [measured(read(store, runs=(name,))) for name in ("baseline", "amp", "resumed")]
 
 
 @pytest.fixture(scope="module")
 def neptune() -> list[SampledRun]:
     """Return a run and the one after its pipeline was changed: three minutes, two GPUs of 24 GiB."""
-    found = {each.run.name: each for each in recordings(DATA / "neptune" / "offline-clean")}
+    found = {each.run.name: each for each in recordings(TRACKERS / "neptune" / "offline-clean")}
     return [measured(found[name]) for name in ("baseline", "dali")]
 
 

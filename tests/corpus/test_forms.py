@@ -1,6 +1,5 @@
 """Genuine output of nvidia-smi besides CSV of queries, read where it lies."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,14 +12,14 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.mixed_forms import TEXT, MixedForms
 from gpureport.importers.protocol.importer import HEAD_BYTES
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from tests.genuine import CORPUS, needs_corpus
 from tests.importers.accounts import column, kept, seconds
 from tests.importers.written_logs import read
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 FOLDER = CORPUS / "corpus"
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 LOGS = sorted(FOLDER.iterdir()) if FOLDER.is_dir() else []
 CAPTURES = [path for path in LOGS if path.name.startswith("utkuozdemir")]

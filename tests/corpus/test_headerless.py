@@ -1,7 +1,6 @@
 """Genuine logs robbed of their headers: they are seen, and what is named for them is what the header said."""
 
 import csv
-import os
 import re
 import shlex
 from pathlib import Path
@@ -14,11 +13,11 @@ from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import infer_ticks
 from gpureport.importers.values import stamps
+from tests.genuine import CORPUS, needs_corpus
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 HEADS = (5, 30, 100, 500, 5000)
 UNIT = re.compile(r" (%|MiB|W|MHz)$")

@@ -1,7 +1,6 @@
 """Genuine logs that other people published; they are read where they lie, never part of the project."""
 
 import csv
-import os
 import re
 from pathlib import Path
 
@@ -16,11 +15,11 @@ from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
+from tests.genuine import CORPUS, needs_corpus
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 REFUSED = {
     "Unshapendwarf-SlowFast__mvit32_base.out": "no timestamp column",

@@ -1,18 +1,15 @@
 """Refresh periods of genuine logs: what their drivers do, as the changes of their values tell."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from gpureport import read
 from gpureport.analysis import analyze
 from gpureport.analysis.results import MetricSummary
+from tests.genuine import CORPUS, needs_corpus
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 H100 = "yqg9651-cuda_test__fp8_e4m3_bf16_fast_mode_maxpower.csv"
 A100 = "yqg9651-cuda_test__burst_fp16_half_random.csv"

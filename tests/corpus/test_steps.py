@@ -1,11 +1,9 @@
 """Genuine repetitions of one job at five locked clocks: what differs is said to differ, what does not is not."""
 
 import csv
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, permutations
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,12 @@ from gpureport import analyze, read
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, build_sampled_run
 from gpureport.comparison.steps.steps import Verdict
+from tests.genuine import CORPUS, needs_corpus
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent")) / "ab_pairs"
+PAIRS = CORPUS / "ab_pairs"
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 CLOCKS = (525, 1065, 1545, 2025, 3105)
 LABELLED = {
@@ -38,7 +37,7 @@ def runs() -> dict[int, list[SampledRun]]:
     """Return three runs at each clock."""
     found: dict[int, list[SampledRun]] = {}
     for clock in CLOCKS:
-        for path in sorted(CORPUS.glob(f"clk{clock}_r*.csv")):
+        for path in sorted(PAIRS.glob(f"clk{clock}_r*.csv")):
             (recording,) = read(path)
             run = labelled(build_sampled_run(recording, analyze(recording)), str(clock))
             found.setdefault(clock, []).append(run)
@@ -54,7 +53,7 @@ def sample_mean(run: SampledRun, metric: str) -> float:
 
 def labels() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield what the people who recorded the logs found, by name of the log."""
-    with (CORPUS / "LABELS.csv").open(encoding="utf-8", newline="") as file:
+    with (PAIRS / "LABELS.csv").open(encoding="utf-8", newline="") as file:
         yield from ((row["run_id"], row) for row in csv.DictReader(file))
 
 

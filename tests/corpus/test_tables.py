@@ -9,11 +9,12 @@ import pytest
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.recording import Recording
-from tests.corpus.test_nvidia_smi import CORPUS, one, table
+from tests.corpus.test_nvidia_smi import one, table
+from tests.genuine import CORPUS, needs_corpus
 
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+    needs_corpus,
 ]
 LOGS = {
     kind: [CORPUS / row["local"] for row in table("INDEX.tsv") if row["fmt"] == kind]

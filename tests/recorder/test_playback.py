@@ -1,27 +1,26 @@
 """Logs that were played in real time are recorded as they were: the values of every row, in order."""
 
-import os
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.genuine import CORPUS
 from tests.recorder.recorded import count_rejected, count_rows, read_run_file, start_record, wait_until
 from tests.recorder.stand_in import FIELDS, read_ticks
 
 pytestmark = pytest.mark.slow
 _SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
-_CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 _PLAYED = [
     _SAMPLES / "healthy/nvidia-smi.csv",
     _SAMPLES / "thermal_throttle/nvidia-smi.csv.gz",
     _SAMPLES / "faulty_hardware/nvidia-smi.csv.gz",
     _SAMPLES / "recorded/phases/query.csv.gz",
-    _CORPUS / "corpus/AkshayRoyal-gpu-usage__gpu_usage1.csv",
-    _CORPUS / "corpus/AndyZzzZzzZzz-miris__gpu_log.csv",
-    _CORPUS / "corpus/eobo0530-vlm_optimization__gpu_log.csv",
-    _CORPUS / "corpus/microsoft-VirtualClient__query-gpu-8xH100.csv",
-    _CORPUS / "corpus/yqg9651-cuda_test__random_gemm_fp16_half.csv",
+    CORPUS / "corpus/AkshayRoyal-gpu-usage__gpu_usage1.csv",
+    CORPUS / "corpus/AndyZzzZzzZzz-miris__gpu_log.csv",
+    CORPUS / "corpus/eobo0530-vlm_optimization__gpu_log.csv",
+    CORPUS / "corpus/microsoft-VirtualClient__query-gpu-8xH100.csv",
+    CORPUS / "corpus/yqg9651-cuda_test__random_gemm_fp16_half.csv",
 ]
 
 

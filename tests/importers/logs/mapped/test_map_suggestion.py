@@ -1,6 +1,5 @@
 """A table that no importer knows is refused with a map to start from."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,8 @@ from gpureport.importers.logs.mapped.map_suggestion import suggest_map
 from gpureport.importers.protocol.column_map import read_column_map as read_map
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
+from tests.genuine import CORPUS, needs_corpus
 from tests.importers import other_tools
-
-_CORPUS = os.environ.get("GPUREPORT_CORPUS")
 
 
 def suggested(folder: Path, text: str) -> str:
@@ -189,7 +187,7 @@ def test_no_text_breaks_the_suggestion(text: str) -> None:
 
 
 @pytest.mark.corpus
-@pytest.mark.skipif(_CORPUS is None, reason="GPUREPORT_CORPUS names no folder")
+@needs_corpus
 @pytest.mark.parametrize(
     ("name", "gpus", "rows"),
     [
@@ -199,7 +197,7 @@ def test_no_text_breaks_the_suggestion(text: str) -> None:
 )
 def test_wrappers_of_the_wild_are_read_with_the_map_they_get(tmp_path: Path, name: str, gpus: int, rows: int) -> None:
     """The map that genuine wrapper logs are refused with reads them as it is."""
-    path = Path(str(_CORPUS)) / "corpus" / name
+    path = CORPUS / "corpus" / name
     with pytest.raises(SourceError) as refused:
         find_runs(path)
     told = tmp_path / "map.toml"

@@ -13,6 +13,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.trackers.mlflow.locators import open_store
 from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
 from gpureport.publishing import publish
+from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
 from tests.importers.trackers.mlflow.test_mapping import read
@@ -142,27 +143,20 @@ def test_what_was_measured_is_what_is_read(recorded: Recorded) -> None:
     assert float(((columns.floats(used) > 0.5)[inner] == busy[inner]).mean()) >= 0.9
 
 
-@pytest.fixture
-def trackers() -> Path:
-    """The folder of genuine stores."""
-    folder = os.environ.get("GPUREPORT_TRACKERS")
-    if not folder:
-        pytest.skip("GPUREPORT_TRACKERS names no folder of genuine stores")
-    return Path(folder) / "mlflow"
-
-
-def test_genuine_runs_are_read_as_their_own_client_reads_them(trackers: Path, tmp_path: Path) -> None:
+@needs_trackers
+def test_genuine_runs_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
     """Two nodes, two writers, resumed, killed, deleted: every point of each."""
-    source = trackers / "sqlite" / "mlflow.db"
+    source = TRACKERS / "mlflow" / "sqlite" / "mlflow.db"
     before = state(source.parent)
     store, _ = open_store(str(source))
     assert real.contents(store) == real.with_infinities(real.oracle(f"sqlite:///{real.copied(source, tmp_path)}"))
     assert state(source.parent) == before
 
 
-def test_genuine_folders_are_read_as_their_own_client_reads_them(trackers: Path, tmp_path: Path) -> None:
+@needs_trackers
+def test_genuine_folders_are_read_as_their_own_client_reads_them(tmp_path: Path) -> None:
     """The same kinds of runs in a file store."""
-    source = trackers / "filestore" / "mlruns"
+    source = TRACKERS / "mlflow" / "filestore" / "mlruns"
     before = state(source)
     store, _ = open_store(str(source))
     found = real.contents(store)
@@ -178,9 +172,10 @@ def test_genuine_folders_are_read_as_their_own_client_reads_them(trackers: Path,
     assert found == real.oracle(f"file://{tmp_path}/mlruns")
 
 
-def test_a_database_of_an_older_version_stays_one(trackers: Path) -> None:
+@needs_trackers
+def test_a_database_of_an_older_version_stays_one() -> None:
     """MLflow 2.9.2 made it, and can still open it after it was read."""
-    source = trackers / "mlflow-2.9.2-schema.db"
+    source = TRACKERS / "mlflow" / "mlflow-2.9.2-schema.db"
     before = state(source.parent)
     store, _ = open_store(str(source))
     assert store.version == "schema acf3f17fdcc7"

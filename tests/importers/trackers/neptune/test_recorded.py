@@ -1,20 +1,18 @@
 """What Neptune's clients and exporter really wrote, read from the folder GPUREPORT_TRACKERS names."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from gpureport.analysis import analyze
 from gpureport.importers import Selection, find_tracker
 from gpureport.recording import Recording
+from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.neptune import folders
 from tests.importers.trackers.neptune.reading import column, recording, recordings, times
 
-DATA = Path(os.environ.get("GPUREPORT_TRACKERS", "/nowhere"), "neptune")
+DATA = TRACKERS / "neptune"
 pytestmark = [
     pytest.mark.tracker,
-    pytest.mark.skipif(not DATA.is_dir(), reason="GPUREPORT_TRACKERS names no folder of recorded stores"),
+    needs_trackers,
 ]
 UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-sample" / "neptune2-los-angeles"
 

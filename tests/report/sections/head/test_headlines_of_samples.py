@@ -1,10 +1,8 @@
 """The headline of every sample log and of several chains: what a person would say, in at most sixteen words."""
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,9 @@ from gpureport.report.runs import gpu_time
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.headlines import LONGEST, count_words
+from tests.genuine import CORPUS, needs_corpus
 from tests.report.sample_reports import CHAIN, SAMPLES, report_on, runs
 
-CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 _OTHER = {"recorded", "input_starved", "mapped"}
 LOGS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in _OTHER)
 FORBIDDEN = re.compile(
@@ -121,7 +119,7 @@ def test_the_headlines_of_the_recorded_steps() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs")
+@needs_corpus
 def test_the_headlines_of_genuine_logs() -> None:
     """No log out there makes a headline that nobody would say."""
     faults = {}
