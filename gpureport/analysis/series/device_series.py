@@ -107,6 +107,11 @@ class DeviceSeries:
         return self.memoize("seconds", lambda: (self.end - self.start) / 1e6)
 
     @property
+    def observed_seconds(self) -> float:
+        """Time all samples own together."""
+        return self.memoize("observed seconds", lambda: float(self.seconds.sum()))
+
+    @property
     def seconds_in_run(self) -> FloatArray:
         """Time each sample owns within the run; read-only.
 
@@ -153,6 +158,10 @@ class DeviceSeries:
             return columns.all_valid(len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
+    def find_known_rows(self, metric: str) -> IntArray | slice:
+        """Return the rows that hold a value of the metric; where all do, as a slice, which copies nothing."""
+        return slice(None) if self.is_complete(metric) else np.flatnonzero(self.known_rows(metric))
+
     def is_recorded(self, metric: str) -> bool:
         """Return whether any row holds a plausible value of the metric."""
         return metric in self.column_names and self.memoize(
@@ -167,6 +176,10 @@ class DeviceSeries:
             return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
         return self.memoize(("values", metric), read)
+
+    def known_values(self, metric: str) -> FloatArray:
+        """Return the values of a metric without NaN."""
+        return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
@@ -189,21 +202,18 @@ class DeviceSeries:
 
     def refresh(self, metric: str) -> Refresh:
         """Return how often the driver gave the metric a new value."""
-        return self.memoize(
-            ("refresh", metric),
-            lambda: refresh_interval.measure_refresh(
-                BY_NAME[metric], self.times, self.values(metric), self.interval, self.known_rows(metric)
-            ),
-        )
+
+        def measure() -> Refresh:
+            rows = self.find_known_rows(metric)
+            values = self.values(metric)[rows]
+            return refresh_interval.measure_refresh(BY_NAME[metric], self.times[rows], values, self.interval)
+
+        return self.memoize(("refresh", metric), measure)
 
     def measured_refresh_period(self, metric: str) -> float | None:
         """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
-
-        def find() -> float | None:
-            others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
-            return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
-
-        return self.memoize(("refresh period", metric), find)
+        names = refresh_interval.list_metrics_read_together(metric)
+        return next((seconds for name in names if (seconds := self.refresh(name).seconds)), None)
 
     def refresh_period(self, metric: str) -> float | None:
         """Return the seconds between two readings of the metric, at least; None where they are not known.
@@ -219,11 +229,10 @@ class DeviceSeries:
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
         """Return how many readings of the metric the rows hold at most; a repeated reading counts once."""
-        shares = self.memoize(
-            ("readings", metric),
-            lambda: refresh_interval.count_readings_per_row(self.seconds, self.refresh_period(metric)),
-        )[rows]
-        return max(round(float(shares.sum())), min(len(shares), 1))
+        seconds, period = self.seconds[rows], self.refresh_period(metric)
+        if period is None or self.observed_seconds <= 0:
+            return len(seconds)
+        return max(round(float(np.minimum(seconds / period, 1.0).sum())), min(len(seconds), 1))
 
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of the time that each averaged value covers, clipped to a window; read-only.

@@ -93,7 +93,7 @@ def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged 
 
 def _measure_sampled_seconds(context: Context) -> float:
     """Return the longest sampled time of any GPU; log gaps do not count."""
-    return max((float(series.seconds.sum()) for series in context.gpus().values()), default=0.0)
+    return max((series.observed_seconds for series in context.gpus().values()), default=0.0)
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
