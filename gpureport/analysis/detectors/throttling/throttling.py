@@ -36,11 +36,6 @@ from gpureport.analysis.signals.clock_signals import (
 from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_DETECTORS = (
-    ("thermal_throttle", throttled_samples.detect_heat),
-    ("hw_throttle", throttled_samples.detect_hardware_slowdown),
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttling(Rule):
@@ -102,10 +97,11 @@ class Throttling(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
-        for kind, judge in _DETECTORS:
+        limits = read_limits(self, throttled_samples.Limits)
+        for kind in throttled_samples.DETECTORS:
             for device, series in context.gpus().items():
                 signals = gather_signals(series)
-                throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
+                throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
                 if throttled.reason:
                     yield missing_metrics.unjudged(kind, device, throttled.reason, throttled.missing_metrics)
@@ -123,11 +119,11 @@ class Throttling(Rule):
         return series.memoize(("throttled time", self, window), lambda: self._measure_throttled_time(series, window))
 
     def _measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
-        signals = gather_signals(series)
+        limits, signals = read_limits(self, throttled_samples.Limits), gather_signals(series)
         detected, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
-        for _, judge in _DETECTORS:
-            throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
+        for kind in throttled_samples.DETECTORS:
+            throttled = throttled_samples.detect_samples(series, kind, limits)
             if throttled.has_any:
                 detected |= throttled.find_detected_rows(series)
                 lowered |= throttled.lowered
@@ -141,6 +137,8 @@ class Throttling(Rule):
     def _find_episodes(
         self, series: DeviceSeries, signals: ClockSignals, throttled: ThrottledSamples, window: Interval
     ) -> Spans:
+        if not throttled.has_any:
+            return intervals.NO_SPANS
         rows = throttled.rows
         owned = np.column_stack([series.start[rows], series.end[rows]])
         bridge_seconds = max(self.merge.value, 2.5 * series.interval) - series.interval
