@@ -2,9 +2,16 @@
 
 from collections.abc import Collection, Mapping
 
+from gpureport.analysis.advice.step_choice import WORKERS
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS
 from gpureport.recording_advice import RECORD
-from gpureport.report.sections.findings.next_actions.action_words import PROFILE, UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.next_actions.action_words import (
+    PROFILE,
+    TRY_WORKERS,
+    UNKNOWN_GAIN,
+    ActionWording,
+)
 from gpureport.report.sections.findings.next_actions.cause_wording import MEASURE_ALONE, WORDING_BY_CAUSE
 
 _BY_KIND: Mapping[str, ActionWording] = {
@@ -91,7 +98,7 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
     "workers_headroom": ActionWording(
         title="Add loader workers",
-        how="Raise their number while cores and host memory are free.",
+        how="{workers} Go on while cores and host memory are free.",
         gain=UNKNOWN_GAIN,
     ),
     "host_memory_pressure": ActionWording(
@@ -177,6 +184,9 @@ def find_wording(kind: str, cause: str | None, steps: Collection[str] = ()) -> A
     """
     if kind in NO_ACTION:
         return None
-    if cause == BESIDE_OTHERS and "loader_workers" not in steps:
+    may_want_workers = WORKERS in steps
+    if cause == BESIDE_OTHERS and not may_want_workers:
         return MEASURE_ALONE
+    if kind in LOW_USE_KINDS and cause is None and may_want_workers:
+        return TRY_WORKERS
     return WORDING_BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))

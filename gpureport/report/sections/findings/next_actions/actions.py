@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from gpureport.analysis.advice.step_choice import WORKERS
+from gpureport.analysis.advice.worker_count import DOUBLE
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
 from gpureport.comparison.steps.steps import Comparison
@@ -16,6 +18,7 @@ from gpureport.report.sections.findings.next_actions import (
     action_words,
     measurement_actions,
     startup_memory,
+    workers_trial,
 )
 from gpureport.report.sections.findings.next_actions.action_words import UNKNOWN_GAIN, ActionWording
 from gpureport.report.sections.findings.rows import range_wording, row_groups
@@ -82,9 +85,13 @@ def build_actions(
             several=len(runs) > 1,
         )
     ]
+    steps = [run for run in runs if run.step == step]
+    trial = workers_trial.find_trial(steps, [group for _, group in last])
+    if trial is not None:
+        rank = row_groups.SEVERITIES.index(Severity.WARNING)
+        candidates.append(_Candidate(action=trial, severity=rank, is_follow_up=False, score=0.0))
     candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
     actions = [each.action for each in candidates]
-    steps = [run for run in runs if run.step == step]
     measured = measurement_actions.build_measurement_actions(steps, [group for _, group in last], comparison)
     needed = any(each.is_needed for each in measured)
     chosen = [
@@ -97,7 +104,10 @@ def build_actions(
 
 def _unique(actions: Sequence[Action]) -> list[Action]:
     """Return the actions, of those with the same title the first."""
-    return list({action.title: action for action in reversed(actions)}.values())[::-1]
+    unique: dict[str, Action] = {}
+    for action in actions:
+        unique.setdefault(action.title, action)
+    return list(unique.values())
 
 
 def _stands_alone(group: RowGroup) -> bool:
@@ -169,7 +179,12 @@ def _fill(  # noqa: PLR0913 - the parts of an action
     gpus = {gpu.id: gpu.index for run in group.runs.values() for gpu in run.run.gpus}
     named = dict.fromkeys(device for finding in group.findings for device in finding.devices)
     index = ",".join(str(gpus[device]) for device in named if gpus.get(device) is not None)
-    places = {"gpus": range_wording.name_gpus(stopped or group), "index": index or "0", "watts": _limit_power(watts)}
+    places = {
+        "gpus": range_wording.name_gpus(stopped or group),
+        "index": index or "0",
+        "watts": _limit_power(watts),
+        "workers": group.find_suggestion(WORKERS) or DOUBLE,
+    }
     return Action(
         title=wording.title.format(**places),
         gain=gain,
