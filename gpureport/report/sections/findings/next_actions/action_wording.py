@@ -157,11 +157,11 @@ _BY_KIND: Mapping[str, ActionWording] = {
 }
 
 BATCH_OR_SMALLER_GPU = ActionWording(
-    title="Use the free memory",
-    how="Raise the batch size step by step, or try a smaller GPU.",
+    title="Use the free memory or a smaller GPU",
+    how="Either keep this GPU and raise the batch size step by step, or keep the batch size and try a smaller GPU.",
     gain=UNKNOWN_GAIN,
 )
-"""For unused memory of a GPU that is larger than needed."""
+"""For unused memory of a GPU that is larger than needed: a larger batch may need that GPU."""
 
 NO_ACTION = {"power_cap"}
 """Kinds that ask for nothing: a GPU at its default power limit is as it should be."""

@@ -158,6 +158,12 @@ def test_workers_without_a_known_number_are_to_be_doubled() -> None:
     assert "Double their number. Go on while cores and host memory are free." in room.text
 
 
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_word_to_fill_is_left_in_a_row(folder: str) -> None:
+    """Rows of findings say the same as actions do."""
+    assert not [row.advice for row in _report(folder).rows if "{" in row.advice]
+
+
 def _paused(level: float, *, steps: int = 600, **params: str) -> tuple[Action, ...]:
     """Return the actions for a run of one GPU that computes for a share of every sample."""
     run = replace(examples.run("a", gpus=1, seconds=steps - 1, work=WORK), params=tuple(params.items()))
@@ -192,6 +198,26 @@ def test_no_larger_batch_while_gpus_wait_most_of_the_time(end: float, *, is_advi
     """It would wait for its data as well."""
     wait, room = _finding("cpu_bound", 0, end), _finding("mem_headroom", severity=Severity.INFO)
     assert ("Use the free memory" in _titles(_single(wait, room))) == is_advised
+
+
+def test_a_larger_batch_and_a_smaller_gpu_are_alternatives() -> None:
+    """One action, and the same words beside both findings; each alone asks for itself."""
+    room, large = (_finding(kind, severity=Severity.INFO) for kind in ("mem_headroom", "oversized_gpu"))
+    report = build(
+        [examples.pair(examples.run("a", gpus=1, work=WORK), (room, large))],
+        title=None,
+        command="",
+        gpu_hour_price=None,
+        version="0",
+    )
+    assert _titles(report.actions) == ["Use the free memory or a smaller GPU"]
+    either = "Either keep this GPU and raise the batch size step by step, or keep the batch size and try a smaller GPU."
+    assert report.actions[0].text.endswith(either)
+    assert {row.advice for row in report.rows} == {
+        f"Use the free memory or a smaller GPU: {display.lower_first(either)}"
+    }
+    assert _titles(_single(room)) == ["Use the free memory"]
+    assert _titles(_single(large)) == ["Try a smaller GPU"]
 
 
 def test_single_runs_a_step_are_to_be_repeated() -> None:
