@@ -126,6 +126,24 @@ def describe_reason(reason: Reason | None) -> str:
     )
 
 
+def explain_family(reason: Reason | None, *, where: str = "") -> str:
+    """Return why an interval that excludes no change shows none, below a table that says so; empty where it is not so.
+
+    The interval is that of a single comparison, while the verdict allows for all of them (Holm).
+
+    Args:
+        reason: why no more may be said of a change.
+        where: the figure, in a table that shows no verdicts; empty in one whose verdicts say it.
+    """
+    if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
+        return ""
+    one = f"{where} is one" if where else "One"
+    return (
+        f"{one} of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
+        "differ by chance."
+    )
+
+
 def _short_steady_state(reason: Reason) -> str:
     if not reason.run:
         return f"A run counts from {reason.least:.0f} s of steady state on: run it again, and longer."
