@@ -97,11 +97,12 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
     used = {each.path for _, inputs in runs for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         skipped_sources.report_skipped_files(source, used, reasons)
+    labels = label_tables.build_labels(options.labels)
     return [
         Reading(
             inputs,
             placement,
-            label_tables.build_labels(options.labels),
+            labels.of_several() if len(runs) > 1 else labels,
             strict=options.input.strict,
             as_one_run=options.input.as_one_run,
             training=files,
@@ -115,12 +116,13 @@ def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions
     from gpureport.importers import TrackedReading, join_attached_logs  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
+    labels = label_tables.build_labels(options.labels)
     readings = [
         TrackedReading(
             tracking.kind,
             run,
             options.placement.read_options(tracked=True),
-            label_tables.build_labels(options.labels),
+            labels.of_several() if len(chosen.runs) > 1 else labels,
             strict=options.input.strict,
             join=join_attached_logs,
         )

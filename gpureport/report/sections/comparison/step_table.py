@@ -21,7 +21,7 @@ from gpureport.report.sections.comparison.figure_formats import LABEL, join_note
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
-from gpureport.report.wording.comparison_reasons import describe_left_out
+from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _MOST = 6
@@ -57,7 +57,7 @@ def build_step_table(comparison: Comparison) -> Table:
     Cost and the rate of the whole job move with GPU time, so their changes are left out.
     """
     columns = _choose_columns(comparison)
-    rows = []
+    rows, reasons = [], []
     # the quiet line says the number of runs where every step has the same
     is_uneven = len({len(step.analyses) for step in comparison.steps}) > 1
     for place, step in enumerate(comparison.steps):
@@ -67,11 +67,17 @@ def build_step_table(comparison: Comparison) -> Table:
             text=display.clean(step.label), small=display.plural(len(step.analyses), "run") if is_uneven else ""
         )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
+        reasons += [
+            explain_family(delta.reason, where=f"{column.title} of {head.text}")
+            for column in columns
+            if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
+        ]
+    many = list(filter(None, reasons))
     table = Table(
         columns=("Step", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=tuple(rows),
-        notes=join_notes(_NOTE, note_prices(comparison.steps, {column.metric for column in columns})),
+        notes=join_notes(_NOTE, *many[:1], note_prices(comparison.steps, {column.metric for column in columns})),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
 
