@@ -21,6 +21,7 @@ whose line begins with `internal error`: please report it with the traceback tha
 _GROUPS = {
     "cli": "Commands and options",
     "api": "Commands and options",
+    "errors.py": "Commands and options",
     "settings.py": "Settings, rules and prices",
     "toml_files.py": "Settings, rules and prices",
     "secret_settings.py": "Settings, rules and prices",

@@ -125,12 +125,15 @@ def read_steps(
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     steps = step_file.read_step_file(chain.steps)
     named = [run for step in steps for run in step.runs]
-    return [
+    # names are hidden in all runs at once
+    shown = replace(options, anonymise=False)
+    found = [
         one
         for step in steps
-        for own in [_add_labels(options, step, len(named))]
+        for own in [_add_labels(shown, step, len(named))]
         for one in named_runs.read_recordings(step.runs, own, named=named, step=step.label)
     ]
+    return named_runs.hide_names(found) if options.anonymise else found
 
 
 def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:

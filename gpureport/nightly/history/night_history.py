@@ -87,7 +87,7 @@ class History:
 
 
 def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
-    """Return a record with the name of its file.
+    """Return a record with the name of its file, without what has become a secret since it was recorded.
 
     Raises:
         ValueError: when the file is not named after its content.
@@ -95,7 +95,7 @@ def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
     if night.id != name:
         msg = "its content is not what its name says"
         raise ValueError(msg)
-    return replace(night, file=name)
+    return replace(night.redacted(), file=name)
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
