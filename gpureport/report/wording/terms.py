@@ -42,9 +42,6 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
-ALWAYS_LOSING_KINDS = {name for name, kind in DESCRIPTIONS.items() if kind.always_loses_time}
-"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
-
 _COLUMNS = {
     "gpu_utilization_ratio": "GPU utilisation",
     "gpu_memory_controller_ratio": "memory controller",
