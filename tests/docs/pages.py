@@ -140,7 +140,7 @@ advised it, with what came of it: more workers, pinned memory turned on, a large
 
 _CHECKLIST = """## The checklist
 
-Every run is asked these questions of the practice. Each answer is done, worth trying or cannot be judged, with what it
+Every run is asked these questions of the practice. Each answer is done, worth trying or not assessed, with what it
 rests on and what to record.
 """
 

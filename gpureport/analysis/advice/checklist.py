@@ -257,7 +257,7 @@ def _batch(run: _Run) -> ChecklistEntry:
 def _throughput(run: _Run) -> ChecklistEntry:
     work = run.recording.run.work
     if work is not None:
-        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:g} {work.unit})")
+        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:,.12g} {work.unit})")
     speeds = list(_speeds(run.recording))
     if speeds:
         return _entry(THROUGHPUT, Practice.DONE, f"the job logged its speed ({', '.join(speeds)})")

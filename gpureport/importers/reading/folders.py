@@ -17,8 +17,6 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import is_folder, path_exists
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
-_SHOWN = 200
-"""Characters of a long path that are shown."""
 _NEPTUNE = ".neptune"
 """Folder in which Neptune's client keeps runs, where it was started."""
 
@@ -45,7 +43,7 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
         what = f"its folders are nested more than {DEEPEST_FOLDER} deep"
-        raise SourceError(redact_start(str(folder), _SHOWN), what, "give the folder in it that holds the logs")
+        raise SourceError(redact_start(str(folder)), what, "give the folder in it that holds the logs")
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:

@@ -13,7 +13,7 @@ from gpureport.comparison.steps.step_figures import (
     WORK_RATE,
     measures,
 )
-from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.training_rate import mean_training_rate
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
@@ -45,8 +45,12 @@ _PRIORITY = (
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
-_WITHOUT_CHANGE = {COST_PER_WORK, WORK_RATE}
-_NOTE = "Change from the row above with its 95% interval; grey: no clear change. Cost moves with GPU time."
+_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "the rate of the whole job"}
+"""Figures that move with GPU time, in words."""
+
+_COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
+"""Verdicts on a change that has a colour."""
+
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
 
@@ -77,9 +81,25 @@ def build_step_table(comparison: Comparison) -> Table:
         columns=("Step", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=tuple(rows),
-        notes=join_notes(_NOTE, *many[:1], note_prices(comparison.steps, {column.metric for column in columns})),
+        notes=join_notes(
+            _explain_changes(rows, columns),
+            *many[:1],
+            note_prices(comparison.steps, {each.metric for each in columns}),
+        ),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
+
+
+def _explain_changes(rows: Sequence[Row], columns: Sequence[StepColumn]) -> str:
+    """Return what the changes in the table are, what grey ones mean in this table, and which figures have none."""
+    changes = [cell.change for row in rows for cell in row.cells if cell.change]
+    interval = " with its 95% interval" if any(change.interval for change in changes) else ""
+    grey = dict.fromkeys(each.verdict for each in changes if each.verdict and each.verdict not in _COLOURED)
+    meaning = f"; grey: {' or '.join(grey)}" if grey else ""
+    moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in {column.metric for column in columns}]
+    verb = "move" if len(moved) > 1 else "moves"
+    moves = f" {display.raise_first(display.join_words(moved))} {verb} with GPU time." if moved else ""
+    return f"Change from the row above{interval}{meaning}.{moves}" if changes else moves.strip()
 
 
 def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:
