@@ -48,6 +48,10 @@ def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, said: 
 
 _SHORTAGES = (
     (MemoryError(), "there is not enough memory for it; give less at a time"),
+    (
+        ImportError("_typst.so: failed to map segment from shared object"),
+        "there is not enough memory for it; give less",
+    ),
     (RuntimeError("can't start new thread"), "the system starts no more threads; give it more memory"),
 )
 
