@@ -121,7 +121,8 @@ def _find_sustained(times: IntArray, active: BoolArray, is_certain: BoolArray, r
     """
     rows, certain = np.flatnonzero(active), np.flatnonzero(is_certain)
     # most jobs show it in the first block, and a log may hold days
-    for part in np.array_split(rows, range(_BLOCK_ROWS, len(rows), _BLOCK_ROWS)):
+    for block in range(0, len(rows), _BLOCK_ROWS):
+        part = rows[block : block + _BLOCK_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
         number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
         proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)

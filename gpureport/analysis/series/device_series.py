@@ -122,10 +122,10 @@ class DeviceSeries:
         def clip() -> FloatArray:
             first = int(np.searchsorted(self.start, self.window.start, side="left"))
             last = int(np.searchsorted(self.end, self.window.end, side="right"))
-            over = np.r_[0:first, last : len(self)]
             widths = self.seconds.copy()
-            inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
-            widths[over] = np.maximum(inside, 0) / 1e6
+            for over in (slice(0, first), slice(last, None)):
+                inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
+                widths[over] = np.maximum(inside, 0) / 1e6
             return widths
 
         return self.memoize("seconds in run", clip)
