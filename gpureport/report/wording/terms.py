@@ -56,6 +56,7 @@ _COLUMNS = {
     "cpu_busiest_core_ratio": "busiest CPU core",
     "cpu_iowait_ratio": "CPU waiting for I/O",
     "host_memory_used_bytes": "host memory used",
+    "host_memory_used_ratio": "share of host memory used",
 }
 _FAR_MINUTES = attribution.FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]
