@@ -98,13 +98,22 @@ class Stage:
             self._check_later_commands(keeps_temporary=fault.lasts or fault.action.startswith("kill"))
         return met
 
-    def try_clock(self, after: int, back: float = 3600.0) -> None:
-        """Run the command with a clock that is set back by seconds after a number of readings."""
+    def try_clock(self, after: int, back: float = 3600.0) -> int:
+        """Run the command with a clock that is set back by seconds after a number of readings.
+
+        Returns:
+            How many readings there were.
+        """
         reset(self.folder, self._template)
         order = Order(
-            arguments=self.scenario.arguments, folder=str(self.folder), clock=_CLOCK, clock_back=(back, after)
+            arguments=self.scenario.arguments,
+            folder=str(self.folder),
+            clock=_CLOCK,
+            clock_back=(back, after),
+            readings=str(self._log),
         )
         ended = self.forks.run(order)
+        readings = int(self._log.read_text())
         assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
         state = read_state(self.folder)
         assert (state.units.keys(), state.leftovers) == (self.new.units.keys(), ())
@@ -113,6 +122,7 @@ class Stage:
         assert all(name.startswith(".gpureport/history/") for name in changed), changed
         again = self.run(self.scenario.arguments)
         assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
+        return readings
 
     def _records_gap(self, ended: Ended) -> bool:
         """Return whether a night was recorded as one without data, since its log cannot be read."""
