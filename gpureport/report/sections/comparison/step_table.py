@@ -68,7 +68,7 @@ def build_step_table(comparison: Comparison) -> Table:
         )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
         reasons += [
-            explain_family(delta.reason, where=f"{column.title} of {head.text}")
+            explain_family(delta.reason, where=f"{column.name} of {head.text}")
             for column in columns
             if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
         ]

@@ -59,7 +59,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     place_of = {step.label: place for place, step in enumerate(comparison.steps)}
     bars = [_build_bar(comparison, place_of[step.label], unit, causes, study=study) for step in choose_steps(steps)]
     end = _find_end(bars)
-    rate = "While training" if is_per_work else WHOLE_RUN_UTILISATION
+    rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
     is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
     return TimeSpent(
         caption=_caption(unit, bars),
@@ -157,8 +157,8 @@ def _find_end(bars: Sequence[SpentBar]) -> float:
 def _caption(unit: SpentUnit, bars: Sequence[SpentBar]) -> str:
     interval = f"{describe_pauses(bars)} {_INTERVAL}" if any(bar.interval for bar in bars) else describe_pauses(bars)
     if unit.is_per_work:
-        return f"{unit.caption}; shorter is better.{interval}"
-    return f"{unit.caption}. {_NO_WORK}{interval}"
+        return f"{unit.name}; shorter is better.{interval}"
+    return f"{unit.name}. {_NO_WORK}{interval}"
 
 
 def _describe_rest(steps: Sequence[Step], bars: Sequence[SpentBar]) -> str:

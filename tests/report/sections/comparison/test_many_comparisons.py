@@ -52,7 +52,7 @@ def test_tables_explain_it_once() -> None:
     assert CLAUSE in {cell.verdict for cell in gains.rows[1].cells}
     assert gains.notes.count(NOTE) == 1
     assert [note for note in steps.notes if "chance" in note] == [
-        f"GPU-s per 1,000 images of b is {display.lower_first(NOTE)}"
+        f"GPU time per 1,000 images of b is {display.lower_first(NOTE)}"
     ]
     plain = compared(*three("a", 400), *three("b", 300))
     assert not [note for note in build_step_table(plain).notes if "chance" in note]
