@@ -61,7 +61,7 @@ def build_spent(labels: tuple[str, ...], *, rates: bool = True) -> TimeSpent:
         )
         for place, label in enumerate(labels)
     )
-    columns = ("GPU time per 1,000 images, GPU-s, change from step before", "Training alone" if rates else "")
+    columns = ("GPU-s per 1,000 images, change from step before", "Training alone" if rates else "")
     legend = tuple(ClassName(key=part.key, label=part.label) for part in segments)
     caption = "GPU time per 1,000 images; shorter is better. Line under a bar's end: 95% interval."
     since = BETTER if rates else None

@@ -46,7 +46,8 @@ _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
 _WITHOUT_CHANGE = {COST_PER_WORK, WORK_RATE}
-_NOTE = "Change from the row above with its 95% interval; grey: no clear change. Cost moves with GPU time."
+_NOTE = "Change from the row above with its 95% interval; grey: no clear change."
+_COST_NOTE = "Cost moves with GPU time."
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
 
@@ -73,11 +74,14 @@ def build_step_table(comparison: Comparison) -> Table:
             if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
         ]
     many = list(filter(None, reasons))
+    metrics = {column.metric for column in columns}
     table = Table(
         columns=("Step", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=tuple(rows),
-        notes=join_notes(_NOTE, *many[:1], note_prices(comparison.steps, {column.metric for column in columns})),
+        notes=join_notes(
+            _NOTE, _COST_NOTE if COST_PER_WORK in metrics else "", *many[:1], note_prices(comparison.steps, metrics)
+        ),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
 

@@ -31,9 +31,9 @@ class SpentUnit:
     is_per_work: bool
 
     @property
-    def title(self) -> str:
-        """The figure with its unit, as a heading."""
-        return f"{self.name}, {self.unit}"
+    def heading(self) -> str:
+        """The unit of the figure, for a column below a caption that names it: `GPU-s per 1,000 images`."""
+        return f"{self.unit}{self.name.removeprefix('GPU time')}"
 
 
 def choose_unit_per_work(comparison: Comparison) -> SpentUnit:

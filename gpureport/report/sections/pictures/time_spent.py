@@ -63,7 +63,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     is_chain = study is None and len(comparison.steps) > 2  # noqa: PLR2004 - of two steps the one before is the first
     return TimeSpent(
         caption=_caption(unit, bars),
-        columns=(unit.title, rate if any(bar.beside for bar in bars) else ""),
+        columns=(unit.heading, rate if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=end,
         ticks=place_ticks(end, unit.short),

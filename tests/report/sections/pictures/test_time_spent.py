@@ -66,7 +66,7 @@ def test_bars_of_steps_are_gpu_time_per_work() -> None:
     ]
     spent = _steps(*runs)
     assert [bar.label for bar in spent.bars] == ["slow", "fast"]
-    assert spent.columns == ("GPU time per 1,000 images, GPU-s", "Training alone")
+    assert spent.columns == ("GPU-s per 1,000 images", "Training alone")
     lengths = [_length(bar) for bar in spent.bars]
     assert lengths == pytest.approx(
         [run.analysis.job_gpu_seconds / work for run, work in zip(runs, (1, 2), strict=True)]
@@ -104,7 +104,7 @@ def test_repetitions_have_an_interval_and_their_mean() -> None:
 def test_without_work_bars_are_gpu_time_a_run() -> None:
     """No change of GPU time is told, for a shorter run may have done less; the caption says so."""
     spent = _steps(sampled("a", util=level(40)), sampled("b", util=level(80, seed=1)))
-    assert spent.columns == ("GPU time a run, GPU-min", "GPU utilisation, whole run")
+    assert spent.columns == ("GPU-min a run", "GPU utilisation, whole run")
     assert [bar.beside_change for bar in spent.bars] == [None, None]  # a change of settled time is of another figure
     assert "Without the work done, a faster run can look worse." in spent.caption
     assert [bar.change for bar in spent.bars] == [None, None]

@@ -71,7 +71,7 @@ def _build_throughput_tile(comparison: Comparison) -> Tile:
     context = "Start-up and pauses included"
     if before and after:
         change = format_percent_change(after / before)
-        context = f"Training alone: {display.number(before * factor)} → {display.number(after * factor)}, {change}"
+        context = f"Training: {display.number(before * factor)} → {display.number(after * factor)}, {change}"
     return _build_tile(comparison, WORK_RATE, name_figure(WORK_RATE), (per_time, factor), context)
 
 
