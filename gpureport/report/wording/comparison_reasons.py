@@ -137,9 +137,10 @@ def explain_family(reason: Reason | None, *, where: str = "") -> str:
     """
     if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
         return ""
-    one = f"{where} is one" if where else "One"
+    if where:
+        return f"{where}: one of {reason.amount:.0f} comparisons, so perhaps chance."
     return (
-        f"{one} of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
+        f"One of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
         "differ by chance."
     )
 

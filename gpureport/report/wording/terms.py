@@ -131,6 +131,10 @@ DEFINITIONS = (
         "The time from the first to the last sample, times the number of GPUs, without the time in which no job ran.",
     ),
     _term(
+        "GPU time",
+        "The time that jobs held GPUs, whether they computed or not: its units are GPU-seconds, -minutes and -hours.",
+    ),
+    _term(
         "Idle",
         "As a class of GPU time: idle gaps, and rest before, after or without lasting work.",
         "In tables of GPUs and stages: the idle share.",

@@ -22,6 +22,8 @@ from gpureport.report.sections.comparison.step_summary_table import cut_interval
 from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.ranges import format_interval
+from gpureport.report.wording.work_scale import name_work
 
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
@@ -117,12 +119,13 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
             for figure in _per_work(steps, [average_work_figure(step, PER_WORK) for step in steps])
         ]
         title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
-        yield _chart(f"{title}, whole job", figures, _NUMBER, "dots")
+        yield _chart(f"{title}, {'GPU-s' if in_seconds else 'GPU-h'}", figures, _NUMBER, "dots")
         rates = [
             _StepFigure(step=step, mean=average_work_figure(step, TRAINING_RATE), runs=read_training_rates(step))
             for step in steps
         ]
-        yield _chart(figure_formats.choose_format(TRAINING_RATE, unit).title, rates, _NUMBER, "dots")
+        title = figure_formats.choose_format(TRAINING_RATE, unit).title
+        yield _chart(f"{title}, {name_work(unit)}/s", rates, _NUMBER, "dots")
     yield _chart(_UTILISATION, _utilisation(steps, summarize_steps(steps)), _SHARE, "dots")
 
 
@@ -183,7 +186,8 @@ def _row(figure: _StepFigure, shown: _Format) -> IntervalRow:
     if mean is None:
         return IntervalRow(label=label, value=None, interval=None, text=figure.absent, runs=dots, each_run=each_run)
     interval = cut_interval(mean, shown.most)
-    beside = f" ({shown.number(interval[0])} to {shown.number(interval[1])}{shown.unit})" if interval else ""
+    ends = format_interval(interval, shown.number, shown.unit) if interval else ""
+    beside = f" ({ends})" if ends else ""
     if not interval and figure.absent != display.NOT_RECORDED:
         beside = f", {figure.absent}"
     text = f"{shown.number(mean.value)}{shown.unit}{beside}"

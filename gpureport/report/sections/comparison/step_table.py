@@ -45,7 +45,7 @@ _PRIORITY = (
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
-_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "the rate of the whole job"}
+_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "throughput of the whole job"}
 """Figures that move with GPU time, in words."""
 
 _COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
@@ -58,7 +58,7 @@ _STEP = 32
 def build_step_table(comparison: Comparison) -> Table:
     """Return one row a step with at most six figures, each with its change from the row above.
 
-    Cost and the rate of the whole job move with GPU time, so their changes are left out.
+    Cost and throughput of the whole job move with GPU time, so their changes are left out.
     """
     columns = _choose_columns(comparison)
     rows, reasons = [], []
@@ -72,7 +72,7 @@ def build_step_table(comparison: Comparison) -> Table:
         )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
         reasons += [
-            explain_family(delta.reason, where=f"{column.title} of {head.text}")
+            explain_family(delta.reason, where=f"{column.name} of {head.text}")
             for column in columns
             if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
         ]

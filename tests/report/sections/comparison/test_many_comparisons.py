@@ -10,7 +10,6 @@ from gpureport.recording import Work
 from gpureport.report.sections.comparison.figure_formats import choose_format
 from gpureport.report.sections.comparison.step_table import build_step_table
 from gpureport.report.sections.gains.gain_table import build_gain_table
-from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
 from gpureport.report.wording.difference_wording import difference_sentence
 from tests.comparison.runs import compared, level, sampled
@@ -52,7 +51,7 @@ def test_tables_explain_it_once() -> None:
     assert CLAUSE in {cell.verdict for cell in gains.rows[1].cells}
     assert gains.notes.count(NOTE) == 1
     assert [note for note in steps.notes if "chance" in note] == [
-        f"GPU-s per 1,000 images of b is {display.lower_first(NOTE)}"
+        "GPU time per 1,000 images of b: one of 5 comparisons, so perhaps chance."
     ]
     plain = compared(*three("a", 400), *three("b", 300))
     assert not [note for note in build_step_table(plain).notes if "chance" in note]

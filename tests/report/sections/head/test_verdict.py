@@ -11,7 +11,7 @@ from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
-from gpureport.data_quality import Rejected
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.report import build
@@ -330,3 +330,18 @@ def test_what_can_be_tried_is_no_first_step_where_nothing_needs_doing() -> None:
     assert "Nothing needs doing" in details
     assert details.endswith("Could be tried: use the free memory.")
     assert "First:" not in details
+
+
+def test_at_most_two_doubts_stand_before_all_else() -> None:
+    """What must be known before the headline is believed: the others are notes, and none is said twice."""
+    step = ClockStep(device="gpu:0", at=examples.at(60), step_seconds=-600.0, shift_seconds=600.0, cause=CLOCK_SET_BACK)
+    quality = replace(examples.run().quality, unfinished=True, clock_steps=(step,))
+    same = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in examples.run().devices)
+    runs = [replace(examples.run(name, step=name), quality=quality, devices=same) for name in ("a", "b")]
+    found = [examples.pair(run) for run in runs]
+    verdict = report(*found).verdict
+    assert verdict.doubts == 2
+    assert "ran at the same time" in verdict.details[0]
+    assert "are unfinished" in verdict.details[1]
+    assert [note for note in verdict.notes if "The clock went back" in note] == list(verdict.notes[:1])
+    assert report(examples.pair(examples.run())).verdict.doubts == 0
