@@ -67,7 +67,9 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     if work is None:
         return ""
     each = " a run" if len(runs) > 1 else ""
-    return f"{display.quantity(work[0], '')} {display.shorten(display.clean(work[1]), 24)}{each}"
+    # beside "a sample every 1 s" the samples of a data set need a word of their own
+    unit = "training samples" if work[1] == "samples" else display.shorten(display.clean(work[1]), 24)
+    return f"{display.quantity(work[0], '')} {unit}{each}"
 
 
 def _format_period(runs: Sequence[ReportRun]) -> str:

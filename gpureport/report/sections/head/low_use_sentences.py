@@ -1,6 +1,7 @@
 """How much the GPUs of a step worked, in words, where that is little."""
 
 from collections.abc import Sequence
+from math import fsum
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
@@ -17,6 +18,8 @@ _LOW = 0.25
 """Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
 _OFTEN = 0.2
 """Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
+_NEARLY_ALL = 0.9
+"""Share of the time of a run over which a mean is as good as that of the whole."""
 _ALIKE = 0.05
 """Difference of their shares up to which GPUs are named together."""
 
@@ -91,7 +94,7 @@ def _shares_below(analyses: Sequence[Analysis]) -> dict[str, float]:
 def levels_sentence(analyses: Sequence[Analysis]) -> str:
     """Return the mean utilisation of whole recordings, how long it was below some levels, and how much pauses took.
 
-    The lowest level is left out where a sentence of its own tells it.
+    The lowest level is left out where a sentence of its own tells it, and the mean where a finding does.
     """
     mean = utilisation(analyses)
     if mean is None:
@@ -111,4 +114,23 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     name = display.lower_first(terms.CLASSES[_PAUSES])
     took = f"; {name} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
+    if below and _is_mean_told(analyses):
+        return f"Utilisation was {display.join_words(below)}{took}."
     return f"Mean utilisation{runs} {display.percent(mean)}: {display.join_words(below)}{took}."
+
+
+def _is_mean_told(analyses: Sequence[Analysis]) -> bool:
+    """Return whether a finding tells the mean of a single run already, all GPUs over nearly all of its time.
+
+    Its figure ends with the first and the last sample, and the other half an interval beyond them: two of one thing.
+    """
+    if len(analyses) != 1:
+        return False
+    (analysis,) = analyses
+    gpus = {gpu.id for gpu in analysis.run.gpus}
+    return any(
+        set(found.devices) in (set(), gpus)
+        and fsum(interval.seconds for interval in found.intervals) >= _NEARLY_ALL * analysis.seconds
+        and any((each.metric, each.statistic) == (UTILISATION, "mean") for each in found.evidence)
+        for found in analysis.findings
+    )

@@ -65,6 +65,16 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
 
 
+def test_a_mean_that_a_finding_tells_stands_once() -> None:
+    """Its figure ends with the first and the last sample, so that a second one could be rounded otherwise."""
+    run = builders.recording(util=np.tile([60.0, 20.0], 60), cpu=np.full(120, 99.0))
+    content = report((run, analyze(run)))
+    assert content.tiles[0].label == "GPU use"
+    notes = [note.replace(GAP, " ") for note in content.verdict.notes]
+    assert any(note.startswith("Utilisation was below 50% for 50% of the time") for note in notes), notes
+    assert not any("Mean utilisation" in note for note in notes)
+
+
 @pytest.mark.parametrize("seconds", [20, 96, 300])
 def test_little_computing_is_never_hardly_any_loss(seconds: int) -> None:
     """What lies in pauses that no check could assess may all have been lost: no part of the page calls it nothing."""
