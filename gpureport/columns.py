@@ -74,6 +74,8 @@ def floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> FloatArray:
 
     A column of one value is an array that takes no memory and cannot be written to.
     """
+    if len(column) and column.null_count == len(column):
+        return repeat_value(np.nan, len(column))
     chunks = _chunks(column)
     if len(chunks) == 1 and len(column) > 1 and not column.null_count and _constant(chunks[0]):
         return repeat_value(np.float64(_raw(chunks[0].slice(0, 1))[0]), len(column))

@@ -83,7 +83,8 @@ class RowsInMemory:
 
     def rows_of(self, device: str) -> "pa.Table":
         """Return the rows of one device, none where it has none."""
-        return self._find_tables().get(device, self._table.slice(0, 0))
+        tables = self._find_tables()
+        return tables[device] if device in tables else self._table.slice(0, 0)
 
     table_of = rows_of
 

@@ -136,6 +136,10 @@ cores, pinned memory, persistent workers, prefetching, compilation, batch, preci
 out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
 `gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
 
+With more loader workers stands how many to try: twice as many, at most one a core for each process. Where workers,
+cores and the use of the GPU are known, it is the number at which a loader whose speed grows with its workers would keep
+the GPU busy: 2 workers that keep it busy for 47% of the time make 5. No gain is promised: it may wait for other things.
+
 Where they name the framework (`torch_version`, `framework=jax` ...), a step that is for another one is left out, and of
 the input pipelines only that of the framework is given.
 
@@ -147,7 +151,7 @@ advised it, with what came of it: more workers, pinned memory turned on, a large
 
 _CHECKLIST = """## The checklist
 
-Every run is asked these questions of the practice. Each answer is done, worth trying or cannot be judged, with what it
+Every run is asked these questions of the practice. Each answer is done, worth trying or not assessed, with what it
 rests on and what to record.
 """
 

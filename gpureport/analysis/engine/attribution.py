@@ -107,8 +107,8 @@ def fill_ledger(
         ("short_pauses", ledger.left, ""),
     ):
         ledger.add_rows(name, when, unused, rows, cause)
-    working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
     if throttled is not None and throttled.rows.any():
+        working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
         lost = clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
         if lost is not None:
             for cause, when in _split_by_cause(findings, kinds.get("throttled", ()), device, working):
@@ -147,7 +147,7 @@ def _find_unused_time(findings: Sequence[Finding], device: str, window: Interval
     named = [
         found
         for found in findings
-        if device in found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", UNUSED))
+        if (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", UNUSED)) and device in found.devices
     ]
     return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
 

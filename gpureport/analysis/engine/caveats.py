@@ -25,7 +25,7 @@ _THROTTLES = ("thermal_throttle", "hw_throttle")
 
 def list_caveats(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
-    known = [series for series in context.gpus().values() if series.seconds.sum() > 0]
+    known = [series for series in context.gpus().values() if series.observed_seconds > 0]
     return (
         *_describe_sampling(known),
         *_describe_sampling_changes(known),
@@ -111,7 +111,7 @@ def _describe_energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[s
     metered = [series for series in known if series.is_recorded("gpu_power_watts")]
     if not metered:
         return
-    brief = min(float(series.seconds.sum()) for series in known) < _SHORT_ENERGY_SECONDS
+    brief = min(series.observed_seconds for series in known) < _SHORT_ENERGY_SECONDS
     yield "Energy is the integral of sampled power, good to several per cent at best."
     if brief:
         yield (

@@ -75,8 +75,9 @@ class Ledger:
 
     def add(self, name: str, when: Spans, cause: str = "", share: float = 1.0) -> None:
         """Count a share of some stretches to a class."""
-        start, end = (np.array([edge]) for edge in (self.window.start, self.window.end))
-        self.add_rows(name, when, np.array([share]), (start, end), cause)
+        if len(when):
+            start, end = (np.array([edge]) for edge in (self.window.start, self.window.end))
+            self.add_rows(name, when, np.array([share]), (start, end), cause)
 
     def add_rows(
         self, name: str, when: Spans, weight: FloatArray, rows: tuple[IntArray, IntArray], cause: str = ""

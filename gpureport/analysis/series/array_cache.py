@@ -8,7 +8,6 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport import columns
 
@@ -53,13 +52,8 @@ def _count_bytes(value: Any) -> int:  # noqa: ANN401 - as above
         return 0 if is_shared else value.nbytes
     if isinstance(value, tuple):
         return sum(map(_count_bytes, value))
-    if isinstance(value, pa.ChunkedArray):
-        return int(value.nbytes)
     kind: Any = type(value)
-    size = 0
-    for name in _list_fields(kind):
-        size += _count_bytes(getattr(value, name))
-    return size
+    return sum([_count_bytes(getattr(value, name)) for name in _list_fields(kind)])
 
 
 @cache

@@ -89,7 +89,7 @@ class Grid:
         """Return the rows of a device inside the grid, with the bin and the weight of each: its time, if any has."""
         places = self.find_bins(series.times - series.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
-        seconds = series.seconds if series.seconds.sum() > 0 else np.ones(len(series))
+        seconds = series.seconds if series.observed_seconds > 0 else np.ones(len(series))
         return rows, places[rows], seconds[rows]
 
     def _sum_per_bin(self, places: IntArray, weights: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
 from gpureport.series_rows import DeviceRows, SelectedRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -44,6 +41,7 @@ class DeviceSeries:
     Attributes:
         device: the device.
         rows: its rows.
+        column_names: names of the columns of its rows.
         sampling_rate: how far apart different stamps are; 1 s with fewer than two.
         gap_rows: rows that follow a log gap.
         pause_rows: rows after a pause: too short for a log gap, too long for its two samples to own all of it.
@@ -52,6 +50,7 @@ class DeviceSeries:
 
     device: Device
     rows: DeviceRows
+    column_names: frozenset[str]
     sampling_rate: SamplingRate
     gap_rows: IntArray
     pause_rows: IntArray
@@ -102,17 +101,15 @@ class DeviceSeries:
         CACHE.keep(self._memo, key, made)
         return made
 
-    def _has_column(self, metric: str) -> bool:
-        # a table makes the list of its names anew each time
-        return metric in self.memoize("column names", lambda: frozenset(self.rows.column_names))
-
-    def _column(self, metric: str) -> "pa.ChunkedArray[Any]":
-        return self.memoize(("column", metric), lambda: self.rows.column(metric))
-
     @property
     def seconds(self) -> FloatArray:
         """Time each sample owns; read-only."""
         return self.memoize("seconds", lambda: (self.end - self.start) / 1e6)
+
+    @property
+    def observed_seconds(self) -> float:
+        """Time all samples own together."""
+        return self.memoize("observed seconds", lambda: float(self.seconds.sum()))
 
     @property
     def seconds_in_run(self) -> FloatArray:
@@ -125,10 +122,10 @@ class DeviceSeries:
         def clip() -> FloatArray:
             first = int(np.searchsorted(self.start, self.window.start, side="left"))
             last = int(np.searchsorted(self.end, self.window.end, side="right"))
-            over = np.r_[0:first, last : len(self)]
             widths = self.seconds.copy()
-            inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
-            widths[over] = np.maximum(inside, 0) / 1e6
+            for over in (slice(0, first), slice(last, None)):
+                inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
+                widths[over] = np.maximum(inside, 0) / 1e6
             return widths
 
         return self.memoize("seconds in run", clip)
@@ -150,8 +147,8 @@ class DeviceSeries:
         def check() -> bool:
             values = self.values(metric)
             # the minimum is NaN as soon as one value is
-            least = values[:1] if columns.is_constant(values) else values.min(initial=np.inf)
-            return not np.isnan(least).any()
+            least = (values[:1] if columns.is_constant(values) else values).min(initial=np.inf)
+            return not np.isnan(least)
 
         return self.memoize(("complete", metric), check)
 
@@ -161,27 +158,28 @@ class DeviceSeries:
             return columns.all_valid(len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
+    def find_known_rows(self, metric: str) -> IntArray | slice:
+        """Return the rows that hold a value of the metric; where all do, as a slice, which copies nothing."""
+        return slice(None) if self.is_complete(metric) else np.flatnonzero(self.known_rows(metric))
+
     def is_recorded(self, metric: str) -> bool:
         """Return whether any row holds a plausible value of the metric."""
-
-        def check() -> bool:
-            if self._column(metric).null_count == len(self):
-                return False
-            if self.explain_implausibility(metric):
-                return False
-            # most metrics hold a value from the first row on
-            return not np.isnan(self.values(metric)[0]) or bool(self.known_rows(metric).any())
-
-        return self._has_column(metric) and self.memoize(("recorded", metric), check)
+        return metric in self.column_names and self.memoize(
+            ("recorded", metric), lambda: bool(self.known_rows(metric).any())
+        )
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
 
         def read() -> FloatArray:
-            unknown = self.explain_implausibility(metric) or not self._has_column(metric)
-            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self._column(metric))
+            unknown = metric not in self.column_names or self.explain_implausibility(metric)
+            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.rows.column(metric))
 
         return self.memoize(("values", metric), read)
+
+    def known_values(self, metric: str) -> FloatArray:
+        """Return the values of a metric without NaN."""
+        return self.values(metric)[self.find_known_rows(metric)]
 
     def find_values(self, metric: str, spans: Spans) -> FloatArray:
         """Return the values of a metric whose moments lie inside some spans, without NaN."""
@@ -195,30 +193,27 @@ class DeviceSeries:
 
         An implausible metric counts as not recorded.
         """
-        if metric not in implausible_power.POWER_METRICS or not self._has_column(metric):
+        if metric not in implausible_power.POWER_METRICS or metric not in self.column_names:
             return ""
         return self.memoize(
             ("implausible", metric),
-            lambda: implausible_power.explain_implausible_power(self, columns.floats(self._column(metric))),
+            lambda: implausible_power.explain_implausible_power(self, columns.floats(self.rows.column(metric))),
         )
 
     def refresh(self, metric: str) -> Refresh:
         """Return how often the driver gave the metric a new value."""
-        return self.memoize(
-            ("refresh", metric),
-            lambda: refresh_interval.measure_refresh(
-                BY_NAME[metric], self.times, self.values(metric), self.interval, self.known_rows(metric)
-            ),
-        )
+
+        def measure() -> Refresh:
+            rows = self.find_known_rows(metric)
+            values = self.values(metric)[rows]
+            return refresh_interval.measure_refresh(BY_NAME[metric], self.times[rows], values, self.interval)
+
+        return self.memoize(("refresh", metric), measure)
 
     def measured_refresh_period(self, metric: str) -> float | None:
         """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
-
-        def find() -> float | None:
-            others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
-            return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
-
-        return self.memoize(("refresh period", metric), find)
+        names = refresh_interval.list_metrics_read_together(metric)
+        return next((seconds for name in names if (seconds := self.refresh(name).seconds)), None)
 
     def refresh_period(self, metric: str) -> float | None:
         """Return the seconds between two readings of the metric, at least; None where they are not known.
@@ -234,11 +229,10 @@ class DeviceSeries:
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
         """Return how many readings of the metric the rows hold at most; a repeated reading counts once."""
-        shares = self.memoize(
-            ("readings", metric),
-            lambda: refresh_interval.count_readings_per_row(self.seconds, self.refresh_period(metric)),
-        )[rows]
-        return max(round(float(shares.sum())), min(len(shares), 1))
+        seconds, period = self.seconds[rows], self.refresh_period(metric)
+        if period is None or self.observed_seconds <= 0:
+            return len(seconds)
+        return max(round(float(np.minimum(seconds / period, 1.0).sum())), min(len(seconds), 1))
 
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of the time that each averaged value covers, clipped to a window; read-only.
@@ -272,15 +266,19 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 def _build_series(device: Device, rows: DeviceRows, window: Interval) -> DeviceSeries:
     times = columns.integers(rows.column("timestamp"))
     rate = sampling_rate.measure_sampling_rate(times) or SamplingRate(_LONE_SECONDS)
-    _, _, gap_rows, pause_rows = _measure_sides(times, rate)
-    return DeviceSeries(
+    left, right, gap_rows, pause_rows = _measure_sides(times, rate)
+    series = DeviceSeries(
         device=device,
         rows=rows,
+        column_names=frozenset(rows.column_names),
         sampling_rate=rate,
         gap_rows=gap_rows,
         pause_rows=pause_rows,
         window=window,
     )
+    series.memoize("times", lambda: times)
+    series.memoize("extents", lambda: (times - left, times + right))
+    return series
 
 
 def _measure_sides(times: IntArray, rate: SamplingRate) -> tuple[IntArray, IntArray, IntArray, IntArray]:

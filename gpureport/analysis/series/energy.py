@@ -32,7 +32,7 @@ def integrate_power(series: DeviceSeries) -> PowerIntegral | None:
     to its neighbours, and half an interval beside a log gap. The time that the first and the last sample own outside
     the run does not count: in 32 s sampled every 10 s it would add a third.
     """
-    if not series.is_recorded(_POWER) or series.seconds.sum() <= 0:
+    if not series.is_recorded(_POWER) or series.observed_seconds <= 0:
         return None
     power, owned, inside = series.values(_POWER), series.seconds, series.seconds_in_run
     if series.is_complete(_POWER) and not len(series.pause_rows):

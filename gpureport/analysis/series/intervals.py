@@ -48,6 +48,9 @@ def union(stretches: Spans, within: int = 0) -> Spans:
         starts, ends = starts[filled], ends[filled]
     if len(starts) == 0:
         return NO_SPANS
+    if (starts[1:] > ends[:-1] + within).all():
+        # most are in order and apart
+        return np.column_stack([starts, ends])
     if (starts[1:] < starts[:-1]).any():
         order = np.argsort(starts, kind="stable")
         starts, ends = starts[order], ends[order]
@@ -60,6 +63,8 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 def rows_to_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
     """Return the time that some of the cells [start, end) cover, which are in order and do not overlap."""
+    if not rows.any():
+        return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)
     np.greater(starts[1:], ends[:-1], out=breaks[1:])
     first, stop = find_runs(rows, breaks)
@@ -104,8 +109,8 @@ def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> Float
     """Return how many seconds of each row's time [start, end) the stretches cover."""
     if len(stretches) == 0:
         return np.zeros(len(starts))
-    covered = _measure_covered_before(stretches, ends) - _measure_covered_before(stretches, starts)
-    return np.asarray(covered / 1e6, dtype=np.float64)
+    before_start, before_end = _measure_covered_before(stretches, np.stack([starts, ends]))
+    return np.asarray((before_end - before_start) / 1e6, dtype=np.float64)
 
 
 def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.thresholds import pragmatic, vendor
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import Metric, MetricKind, Scope
 
 SHORTEST = vendor(1 / 6, "s", "NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s")
@@ -31,7 +31,7 @@ REGULAR = pragmatic(0.75, "1", "utilisation and power of public millisecond logs
 """Share of the changes, of those up to 3.5 periods apart, that must lie near a multiple of the period."""
 
 _SENSED = {"1", "W", "Cel", "Hz"}
-_AVERAGED = {"gpu_utilization_ratio", "gpu_memory_controller_ratio"}
+_AVERAGED = ("gpu_utilization_ratio", "gpu_memory_controller_ratio")
 _WIDTH = 1.25
 _JITTER = 0.15
 _REACH = 3.5
@@ -58,24 +58,18 @@ class Refresh:
         return None if self.rows < 2 else 1 - self.changes / (self.rows - 1)  # noqa: PLR2004 - one has none before
 
 
-def measure_refresh(
-    metric: Metric, times: IntArray, values: FloatArray, interval: float, known: BoolArray | None = None
-) -> Refresh:
+def measure_refresh(metric: Metric, times: IntArray, values: FloatArray, interval: float) -> Refresh:
     """Return how often one metric of one device was read anew.
 
     Args:
         metric: the metric; only values that a sensor of a GPU gives have a period.
-        times: stamps in microseconds.
-        values: one value a row, NaN where there is none.
+        times: stamps of the rows with a value, in microseconds.
+        values: the value of each.
         interval: seconds between samples.
-        known: rows with a value, where the caller knows them.
     """
-    if columns.is_constant(values) and not np.isnan(values[:1]).any():
+    if columns.is_constant(values):
         return Refresh(rows=len(values), changes=0, seconds=None)
-    known = ~np.isnan(values) if known is None else known
-    rows = slice(None) if known.all() else np.flatnonzero(known)
-    recorded = values[rows]
-    has_changed = recorded[1:] != recorded[:-1]
+    has_changed = values[1:] != values[:-1]
     seconds = None
     if (
         metric.kind is MetricKind.GAUGE
@@ -83,8 +77,8 @@ def measure_refresh(
         and metric.unit in _SENSED
         and _is_sampled_finely(interval)
     ):
-        seconds = find_refresh_period(np.diff(times[rows][np.flatnonzero(has_changed) + 1]) / 1e6, interval)
-    return Refresh(rows=len(recorded), changes=int(np.count_nonzero(has_changed)), seconds=seconds)
+        seconds = find_refresh_period(np.diff(times[np.flatnonzero(has_changed) + 1]) / 1e6, interval)
+    return Refresh(rows=len(values), changes=int(np.count_nonzero(has_changed)), seconds=seconds)
 
 
 def _is_sampled_finely(interval: float) -> bool:
@@ -128,12 +122,12 @@ def _find_commonest_spacings(distances: FloatArray) -> FloatArray:
     return distances[first : int(stop[first])]
 
 
-def find_metrics_read_together(metric: str) -> set[str]:
-    """Return the metrics the driver reads anew in the same moment, itself included.
+def list_metrics_read_together(metric: str) -> tuple[str, ...]:
+    """Return the metrics the driver reads anew in the same moment, itself first.
 
     NVML gives both utilisations of one sample period; one that never changes has the period of the other.
     """
-    return _AVERAGED if metric in _AVERAGED else {metric}
+    return (metric, *(other for other in _AVERAGED if other != metric)) if metric in _AVERAGED else (metric,)
 
 
 def look_up_documented_period(metric: str, model: str | None) -> float | None:
@@ -148,16 +142,3 @@ def look_up_documented_period(metric: str, model: str | None) -> float | None:
     known = gpus.find_gpu(model)
     window = known.utilisation_window_seconds if known else None
     return window.value if window else SHORTEST.value
-
-
-def count_readings_per_row(seconds: FloatArray, period: float | None) -> FloatArray:
-    """Return for how many readings each row counts: one, or its share of a refresh period where that is longer.
-
-    Args:
-        seconds: time each row owns.
-        period: seconds from reading to reading; None where it is not known.
-    """
-    if period is None or seconds.sum() <= 0:
-        return columns.repeat_value(1.0, len(seconds))
-    shares: FloatArray = np.minimum(seconds / period, 1.0)
-    return shares

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
@@ -18,7 +17,7 @@ IDLE_RATIO = 0.05
 BELOW = (0.25, 0.5, 0.7)
 """Limits of utilisation below which the share of time is reported."""
 
-_QUANTILES = (0.05, 0.5, 0.95)
+_QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _MOST_LEVELS = 1_000_000
 _FEW_STEPS = 2_000
@@ -43,19 +42,19 @@ def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: 
     if least == most:
         values, seconds = values[:1], seconds.sum(keepdims=True)
     low = np.rint(least / quantum)
-    if np.rint(most / quantum) - low < _MOST_LEVELS:
+    count = np.rint(most / quantum) - low + 1
+    if count <= _MOST_LEVELS:
         places = _place_on_grid(values, quantum, low)
         if places is not None:
-            steps, places = _list_steps(places)
+            steps, places = _list_steps(places, int(count))
             weights = np.bincount(places, weights=seconds)
             return _TimeAtLevels(values=(steps + low) * quantum, seconds=np.asarray(weights, dtype=np.float64))
     order = np.argsort(values)
     return _TimeAtLevels(values=values[order], seconds=seconds[order])
 
 
-def _list_steps(places: IntArray) -> tuple[IntArray, IntArray]:
+def _list_steps(places: IntArray, count: int) -> tuple[IntArray, IntArray]:
     """Return steps of a grid in rising order, and which of them each place is; of few places those that occur."""
-    count = int(places.max()) + 1
     if count <= max(_FEW_STEPS, len(places)):
         return np.arange(count), places
     steps, numbers = np.unique(places, return_inverse=True)
@@ -72,7 +71,7 @@ def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray |
         steps = values[begin : begin + _BLOCK] / quantum
         whole = np.rint(steps)
         steps -= whole
-        if max(steps.max(), -steps.min()) >= _OFF_GRID:
+        if np.abs(steps, out=steps).max() >= _OFF_GRID:
             return None
         whole -= low
         places[begin : begin + _BLOCK] = whole
@@ -81,9 +80,9 @@ def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray |
 
 def _compute_quantiles(levels: _TimeAtLevels) -> list[float]:
     """Return the lowest values not exceeded for at least 5, 50 and 95% of the time."""
-    passed = np.cumsum(levels.seconds)
-    places = np.searchsorted(passed, np.array(_QUANTILES) * passed[-1] * (1 - 1e-12))
-    return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]
+    passed = levels.seconds.cumsum()
+    quantiles: list[float] = levels.values[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-12))].tolist()
+    return quantiles
 
 
 def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | None:
@@ -93,20 +92,16 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
     """
     if not series.is_recorded(metric.name):
         return None
-    values, seconds = series.values(metric.name), series.seconds
-    refresh = series.refresh(metric.name)
-    if series.is_complete(metric.name):
-        effective = series.count_readings(metric.name, slice(None))
-    else:
-        rows = np.flatnonzero(series.known_rows(metric.name))
-        effective = series.count_readings(metric.name, rows)
-        values, seconds = values[rows], seconds[rows]
-    weights = seconds if seconds.sum() > 0 else np.ones(len(values))
+    rows = series.find_known_rows(metric.name)
+    values, seconds = series.values(metric.name)[rows], series.seconds[rows]
+    refresh, effective = series.refresh(metric.name), series.count_readings(metric.name, rows)
+    observed = float(seconds.sum())
+    weights = seconds if observed > 0 else np.ones(len(values))
     ends = values[:1] if columns.is_constant(values) else values
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
-    whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
-    if series.rows.schema.field(metric.name).type == pa.bool_():
+    whole, weighted = observed or float(len(values)), float((values * weights).sum()) if least or most else 0.0
+    if metric.dtype == "bool":
         levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
         levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
@@ -115,13 +110,13 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
     return MetricSummary(
         metric=metric.name,
         mean=weighted / whole,
-        sample_mean=float(values.mean()) if least or most else 0.0,
+        sample_mean=float(values.sum() / len(values)) if least or most else 0.0,
         p5=p5,
         p50=p50,
         p95=p95,
         max=most,
         min=least,
-        seconds=float(seconds.sum()),
+        seconds=observed,
         samples=refresh.rows,
         changes=refresh.changes,
         repeated_ratio=refresh.repeated_ratio,
@@ -140,16 +135,18 @@ def _measure_idle_seconds(series: DeviceSeries) -> float | None:
 
 def memory_peak(series: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None when it was not recorded."""
-    used = series.values("gpu_memory_used_bytes")
-    return int(np.nanmax(used)) if series.is_recorded("gpu_memory_used_bytes") else None
+    return _find_highest_bytes(series, "gpu_memory_used_bytes")
+
+
+def _find_highest_bytes(series: DeviceSeries, metric: str) -> int | None:
+    return int(series.known_values(metric).max()) if series.is_recorded(metric) else None
 
 
 def memory_total(series: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
     if series.device.memory_total_bytes is not None:
         return series.device.memory_total_bytes
-    total = series.values("gpu_memory_total_bytes")
-    return int(np.nanmax(total)) if series.is_recorded("gpu_memory_total_bytes") else None
+    return _find_highest_bytes(series, "gpu_memory_total_bytes")
 
 
 def memory_reserved(series: DeviceSeries) -> int:
@@ -159,8 +156,7 @@ def memory_reserved(series: DeviceSeries) -> int:
     """
     kept = series.device.memory_reserved_bytes
     if kept is None:
-        reserved = series.values("gpu_memory_reserved_bytes")
-        kept = int(np.nanmax(reserved)) if series.is_recorded("gpu_memory_reserved_bytes") else 0
+        kept = _find_highest_bytes(series, "gpu_memory_reserved_bytes") or 0
     total = memory_total(series)
     return kept if total is None or kept < total else 0
 
@@ -192,7 +188,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
         energy_joules=drawn.joules if drawn else None,
         energy_seconds=drawn.seconds if drawn else None,
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
-        observed_seconds=float(series.seconds.sum()),
+        observed_seconds=series.observed_seconds,
         energy_counter=counter_increments.read_counter(
             sampled or series, "gpu_energy_joules_total", counter_increments.HIGHEST_WATTS
         ),

@@ -93,7 +93,7 @@ def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged 
 
 def _measure_sampled_seconds(context: Context) -> float:
     """Return the longest sampled time of any GPU; log gaps do not count."""
-    return max((float(series.seconds.sum()) for series in context.gpus().values()), default=0.0)
+    return max((series.observed_seconds for series in context.gpus().values()), default=0.0)
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
@@ -125,6 +125,8 @@ def _find_episodes(
     inside = bins.mark_runs(first, stop)
     episodes = bins.mask_to_spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, context.work)
+    if not len(episodes):
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=length * bins.width)
     coarse = bins.width > POINT_SAMPLE_SECONDS
     unexplained = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
     covered = [intervals.overlap_seconds(episodes[:, 0], episodes[:, 1], spans) for spans in unexplained.values()]
@@ -151,18 +153,18 @@ def _judge_short_job(
     the rest is not representative.
     """
     known = used[~np.isnan(used)]
-    unexplained = {name: _remove_explained(context, one, intervals.to_spans([window])) for name, one in working.items()}
-    seconds = max(map(intervals.total_seconds, unexplained.values()))
     width = max(1.0, *(one.interval for one in working.values()))
     mean = float(known.mean()) if len(known) else 1.0
     is_certain = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
     is_low = (
-        limits.shortest <= seconds < max(limits.over, limits.rows * width)
-        and 2 * seconds >= window.seconds
-        and len(known) >= limits.fewest
+        len(known) >= limits.fewest
         and limits.idle <= mean <= limits.enter
         and (is_certain or wait_episodes.is_surely_below(known, limits.gpu))
     )
+    job = intervals.to_spans([window])
+    unexplained = {name: _remove_explained(context, one, job) for name, one in working.items()} if is_low else {}
+    seconds = max(map(intervals.total_seconds, unexplained.values()), default=0.0)
+    is_low = limits.shortest <= seconds < max(limits.over, limits.rows * width) and 2 * seconds >= window.seconds
     return LowUse(
         spans={name: one for name, one in unexplained.items() if len(one)} if is_low else {},
         lowest=mean if is_low else float("nan"),

@@ -130,7 +130,8 @@ def read_steps(
     found = [
         one
         for step in steps
-        for one in named_runs.read_recordings(step.runs, _add_labels(shown, step), named=named, step=step.label)
+        for own in [_add_labels(shown, step, len(named))]
+        for one in named_runs.read_recordings(step.runs, own, named=named, step=step.label)
     ]
     return named_runs.hide_names(found) if options.anonymise else found
 
@@ -201,10 +202,18 @@ def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> S
     return kept
 
 
-def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceOptions":
-    """Return the options with the params and the work of a step; they win over those of the command line."""
+def _add_labels(options: "SourceOptions", step: step_file.NamedStep, runs: int) -> "SourceOptions":
+    """Return the options with the params and the work of a step; they win over those of the command line.
+
+    Args:
+        options: those of the command line.
+        step: the step.
+        runs: of all steps; what the command line says of work is said of each.
+    """
     joined = tuple((dict(options.labels.param) | dict(step.params)).items())
-    return options.with_labels(param=joined, work=step.work or options.labels.work)
+    return options.with_labels(
+        param=joined, work=step.work or options.labels.work, is_common=not step.work and runs > 1
+    )
 
 
 def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:

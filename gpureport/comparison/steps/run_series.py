@@ -127,7 +127,7 @@ def run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries |
         cells: samples of each of its GPUs.
         analysis: what was found out about it.
     """
-    if not cells or not any(one.seconds.sum() > 0 for one in cells):
+    if not cells or not any(one.observed_seconds > 0 for one in cells):
         return None
     places = build_grid(_window(cells), cells)
     columns = [Column(metric=metric, values=values) for metric, values in _means(places, cells)]

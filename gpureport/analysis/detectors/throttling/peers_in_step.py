@@ -1,6 +1,6 @@
 """A slowed GPU beside the others of its run: how much hotter it got, and what they lost if they waited for it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,9 @@ _FEWEST = pragmatic(10.0, "rows", "fewer busy samples do not make a mean")
 
 HOTTER = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
 """By how much a GPU must be hotter than the others for that to be said."""
+
+_COMPARED = 64
+"""GPUs that stand for all others, at least: where all are slowed, each would be compared with each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +89,9 @@ def _measure_power_fall(series: DeviceSeries, spans: Spans, work: Interval) -> f
     return 1 - float(meanwhile.mean() / usual.mean())
 
 
-def describe_hotter_than_peers(series: DeviceSeries, peers: Iterable[DeviceSeries], spans: Spans) -> str:
+def describe_hotter_than_peers(series: DeviceSeries, gpus: Sequence[DeviceSeries], spans: Spans) -> str:
     """Say when a GPU got far hotter than the others at the same time, as a sentence after another; else empty."""
+    peers = [one for one in gpus[:: max(len(gpus) // _COMPARED, 1)] if one is not series]
     own, *highest = (find_highest(one, "gpu_temperature_celsius", spans) for one in (series, *peers))
     others = [value for value in highest if value is not None]
     if not others or own is None:

@@ -14,6 +14,7 @@ from gpureport.analysis.signals.clock_signals import (
     are_events_recorded,
     estimate_full_clock,
     find_event_rows,
+    gather_signals,
 )
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray, FloatArray
@@ -210,4 +211,15 @@ def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, _: Lim
     low = signals.clock < HW_CLOCK_DROP.value * estimate_full_clock(signals.clock, signals.busy & cool)
     return ThrottledSamples(
         rows=signals.busy & low & cool & (signals.power < HW_POWER.value * signals.power_limit), is_direct=False
+    )
+
+
+DETECTORS = {"thermal_throttle": detect_heat, "hw_throttle": detect_hardware_slowdown}
+"""What detects the throttled samples of each kind."""
+
+
+def detect_samples(series: DeviceSeries, kind: str, limits: Limits) -> ThrottledSamples:
+    """Return the samples of one GPU that are throttled in the way of a kind; not to be written to."""
+    return series.memoize(
+        ("throttled samples", kind, limits), lambda: DETECTORS[kind](series, gather_signals(series), limits)
     )

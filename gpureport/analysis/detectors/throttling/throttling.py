@@ -36,11 +36,6 @@ from gpureport.analysis.signals.clock_signals import (
 from gpureport.analysis.thresholds import pragmatic, read_limits
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_DETECTORS = (
-    ("thermal_throttle", throttled_samples.detect_heat),
-    ("hw_throttle", throttled_samples.detect_hardware_slowdown),
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttling(Rule):
@@ -102,32 +97,32 @@ class Throttling(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
-        for kind, judge in _DETECTORS:
-            for device, series in context.gpus().items():
+        limits, gpus = read_limits(self, throttled_samples.Limits), list(context.gpus().values())
+        for kind in throttled_samples.DETECTORS:
+            for series in gpus:
                 signals = gather_signals(series)
-                throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
+                throttled = throttled_samples.detect_samples(series, kind, limits)
                 needed = self._find_shortest(series)
                 if throttled.reason:
-                    yield missing_metrics.unjudged(kind, device, throttled.reason, throttled.missing_metrics)
+                    yield missing_metrics.unjudged(kind, series.device.id, throttled.reason, throttled.missing_metrics)
                 elif context.whole.seconds < needed and throttled.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(
                     episodes := self._find_episodes(series, signals, throttled, context.whole)
                 ) or self._is_counted_in_gaps(throttled):
-                    yield self._build_finding(
-                        context, series, self._measure_episodes(kind, context, series, episodes, signals, throttled)
-                    )
+                    measured = self._measure_episodes(kind, context, series, episodes, signals, throttled)
+                    yield self._build_finding(context, series, gpus, measured)
 
     def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
         return series.memoize(("throttled time", self, window), lambda: self._measure_throttled_time(series, window))
 
     def _measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
-        signals = gather_signals(series)
+        limits, signals = read_limits(self, throttled_samples.Limits), gather_signals(series)
         detected, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
-        for _, judge in _DETECTORS:
-            throttled = judge(series, signals, read_limits(self, throttled_samples.Limits))
+        for kind in throttled_samples.DETECTORS:
+            throttled = throttled_samples.detect_samples(series, kind, limits)
             if throttled.has_any:
                 detected |= throttled.find_detected_rows(series)
                 lowered |= throttled.lowered
@@ -141,6 +136,8 @@ class Throttling(Rule):
     def _find_episodes(
         self, series: DeviceSeries, signals: ClockSignals, throttled: ThrottledSamples, window: Interval
     ) -> Spans:
+        if not throttled.has_any:
+            return intervals.NO_SPANS
         rows = throttled.rows
         owned = np.column_stack([series.start[rows], series.end[rows]])
         bridge_seconds = max(self.merge.value, 2.5 * series.interval) - series.interval
@@ -194,7 +191,9 @@ class Throttling(Rule):
             ),
         )
 
-    def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
+    def _build_finding(
+        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
+    ) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
         is_severe = (
             episodes.lost_seconds or 0.0
@@ -203,8 +202,7 @@ class Throttling(Rule):
         samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
         is_cause_known = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
         is_counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
-        others = [one for one in context.gpus().values() if one is not series]
-        peers = self._find_waiting_peers(context, series, others, episodes)
+        peers = self._find_waiting_peers(context, series, gpus, episodes)
         return Finding(
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else severity,
@@ -232,16 +230,19 @@ class Throttling(Rule):
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(episodes),
             summary=throttle_wording.describe_episodes(episodes)
-            + peers_in_step.describe_hotter_than_peers(series, others, episodes.spans)
+            + peers_in_step.describe_hotter_than_peers(series, gpus, episodes.spans)
             + (peers.describe(episodes.lost_seconds) if peers else ""),
             recommendation=throttle_wording.choose_advice(episodes),
         )
 
     def _find_waiting_peers(
-        self, context: Context, series: DeviceSeries, others: Sequence[DeviceSeries], episodes: ThrottledEpisodes
+        self, context: Context, series: DeviceSeries, gpus: Sequence[DeviceSeries], episodes: ThrottledEpisodes
     ) -> WaitingPeers | None:
         """Return the other GPUs of its model that may have waited for it, unless their clocks were lowered as well."""
-        peers = [one for one in others if one.device.model == series.device.model]
-        if any(self.measure_throttled_time(one, context.whole).rows.any() for one in peers):
-            return None
-        return peers_in_step.find_waiting_peers(peers, episodes.spans, context.window or context.whole)
+        peers = (one for one in gpus if one is not series and one.device.model == series.device.model)
+        waiting = []
+        for one in peers:
+            if self.measure_throttled_time(one, context.whole).rows.any():
+                return None
+            waiting.append(one)
+        return peers_in_step.find_waiting_peers(waiting, episodes.spans, context.window or context.whole)

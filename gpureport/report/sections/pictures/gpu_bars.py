@@ -5,8 +5,9 @@ from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
+from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import measure_excessive_short_pauses, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (
@@ -141,7 +142,8 @@ def _describe_range(times: Sequence[GpuTime]) -> str:
 
 def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
     """Return the mean power of GPUs, with their limit where it is the same for all."""
-    figures = [each for each in run.analysis.statistics if each.device in devices]
+    chosen = set(devices)
+    figures = [each for each in run.analysis.statistics if each.device in chosen]
     means = [summary.mean for each in figures if (summary := each.metric("gpu_power_watts"))]
     limits = {summary.max for each in figures if (summary := each.metric("gpu_power_limit_watts"))}
     if not means:
