@@ -126,19 +126,13 @@ def describe_reason(reason: Reason | None) -> str:
     )
 
 
-def explain_family(reason: Reason | None, *, where: str = "") -> str:
+def explain_family(reason: Reason | None) -> str:
     """Return why an interval that excludes no change shows none, below a table that says so; empty where it is not so.
 
     The interval is that of a single comparison, while the verdict allows for all of them (Holm).
-
-    Args:
-        reason: why no more may be said of a change.
-        where: the figure, in a table that shows no verdicts; empty in one whose verdicts say it.
     """
     if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
         return ""
-    if where:
-        return f"{where}: one of {reason.amount:.0f} comparisons, so perhaps chance."
     return (
         f"One of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
         "differ by chance."
