@@ -110,10 +110,12 @@ class AdvisedStep:
     Attributes:
         name: name of the step in the catalogue.
         unknown: preconditions of it that the recording does not tell, in words.
+        suggestion: how far to go in this run and why, as a sentence; empty where the step has no size.
     """
 
     name: str
     unknown: tuple[str, ...] = ()
+    suggestion: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

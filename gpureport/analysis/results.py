@@ -372,12 +372,6 @@ class Analysis:
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property
-    def lost_ratio(self) -> float | None:
-        """Share of the GPU time of jobs that was lost; None without any."""
-        lost = fsum(amount for gpu in self.gpu_time for name, amount in gpu.seconds if name in LOST_CLASSES)
-        return lost / self.job_gpu_seconds if self.job_gpu_seconds else None
-
-    @property
     def no_job_gpu_seconds(self) -> float:
         """GPU time in which no job held a GPU."""
         return fsum(gpu.no_job_seconds for gpu in self.gpu_time)

@@ -87,6 +87,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         inputs = importers.find_run_logs([source], hosts, kind, options)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
     runs = importers.find_runs(source, hosts, kind, options)
+    named = named.of_several() if len(runs) > 1 else named
     if Path(source).is_dir() and not training_logs:
         beside = importers.find_training_logs([source] * len(runs), runs)
     else:
@@ -115,7 +116,7 @@ def _tracked_runs(
 
 def _labels(labels: Mapping[str, Any]) -> importers.Labels:
     """Return labels given as a mapping."""
-    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)})
+    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)} - {"common_work"})
     pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
     work = labels.get("work")
     if work is not None:

@@ -9,6 +9,7 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
+from gpureport.comparison.gains.known_loss import is_recording_too_short
 from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
@@ -169,6 +170,8 @@ def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
         whole += analysis.no_job_gpu_seconds
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
         return not_observed("GPU time could not be divided: the utilisation of every GPU is needed over some time")
+    if is_recording_too_short(analysis):
+        return not_observed(_explain_short_run(analysis))
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if limit.name == LOST else [limit.name])))
     unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
     share = limit.threshold.unit == SHARE

@@ -14,11 +14,11 @@ import click
 
 from gpureport import __version__
 from gpureport.cli.messages import internal_errors
-from gpureport.cli.messages.internal_errors import OUT_OF_MEMORY, InternalError
+from gpureport.cli.messages.internal_errors import InternalError
 from gpureport.cli.messages.styled_text import make_printable, print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.cli.options.own_secrets_option import use_secrets_of_settings
-from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError
+from gpureport.errors import GpureportError, PlaceError, SourceError, StoreError, describe_shortage
 from gpureport.redaction import redact_text
 from gpureport.regular_files import UnsafeFileError
 
@@ -150,10 +150,11 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         hint = error.hint if isinstance(error, UnsafeFileError) else "check permissions and free space"
         _fail(f"{where}: {error.strerror or error}; {hint}", _SOURCE)
-    except MemoryError:
-        _fail(f"{_called(rest).removeprefix('gpureport ')}: {OUT_OF_MEMORY}", _SOURCE)
     except Exception as error:  # noqa: BLE001 - any other exception is a bug, reported on one line
-        _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
+        command = _called(rest).removeprefix("gpureport ")
+        if shortage := describe_shortage(error):
+            _fail(f"{command}: {'; '.join(shortage)}", _SOURCE)
+        _internal(InternalError(command, error), debug=debug)
     code = result if isinstance(result, int) else 0
     # a limit that one run breaks stays broken, whatever became of a run left out because of a bug
     sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_BROKEN, _USAGE, _SOURCE} else code)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Selection, split_readable
     from gpureport.importers.reading.attachments import join_attached_logs
     from gpureport.importers.reading.folders import (
+        find_store,
         find_training_logs,
         identify_training_logs,
         is_readable,
@@ -45,6 +46,7 @@ __all__ = [
     "find_run_logs",
     "find_runs",
     "find_source_runs",
+    "find_store",
     "find_tracker",
     "find_training_logs",
     "identify_training_logs",
@@ -66,6 +68,7 @@ _HOMES = {
     "reading.run_names": ("lengthen_equal_names", "make_names_distinct"),
     "reading.run_reading": ("IMPORTER_VERSION", "Reading"),
     "reading.folders": (
+        "find_store",
         "identify_training_logs",
         "find_training_logs",
         "is_readable",

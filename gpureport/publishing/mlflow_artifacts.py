@@ -1,5 +1,7 @@
 """A report among the artifacts of a run of MLflow: sent to its server, or copied beside its database."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
@@ -18,11 +20,14 @@ TAG = f"{PUBLISHED_PREFIX}report"
 _SERVED = "mlflow-artifacts"
 
 
-def put_artifact(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False) -> str:
-    """Put a file among the artifacts of a run; return where it is then, and where MLflow looks if that is elsewhere.
+def prepare_artifact(
+    store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool = False
+) -> Callable[[], str]:
+    """Return a call that puts a file among the artifacts of a run.
 
-    A database and a file store stay as they are: the file is copied to where their artifacts lie. Whoever wrote the
-    store chose that folder, so that one outside the store is written to only when a person says so.
+    It returns where the file is then, and where MLflow looks if that is elsewhere. A database and a file store stay as
+    they are: the file is copied to where their artifacts lie. Whoever wrote the store chose that folder, so that one
+    outside the store is written to only when a person says so.
 
     Args:
         store: the store.
@@ -33,13 +38,13 @@ def put_artifact(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_u
     Raises:
         SourceError: when the file cannot be put there.
     """
-    if isinstance(store, SqliteStore | FileStore):
-        folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
-        root = store.path.resolve().parent if isinstance(store, SqliteStore) else store.root.resolve()
-        if not follow_artifact_uri and not folder.resolve().is_relative_to(root):
-            raise _build_outside_error(store.where, folder)
-        return folder_copy.copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
-    return _send_to_server(store, run, file, follow_artifact_uri=follow_artifact_uri)
+    if not isinstance(store, SqliteStore | FileStore):
+        return _prepare_upload(store, run, file, follow_artifact_uri=follow_artifact_uri)
+    folder = _artifact_folder(store, run) / ARTIFACT_FOLDER
+    root = store.path.resolve().parent if isinstance(store, SqliteStore) else store.root.resolve()
+    if not follow_artifact_uri and not folder.resolve().is_relative_to(root):
+        raise _build_outside_error(store.where, folder)
+    return lambda: folder_copy.copy_to_folder(file, folder) + _explain_moved(run, folder.parent)
 
 
 def _build_outside_error(where: str, folder: Path) -> SourceError:
@@ -72,29 +77,43 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     return store.home(run) / "artifacts"
 
 
-def _send_to_server(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> str:
-    name = f"{ARTIFACT_FOLDER}/{file.name}"
+def _prepare_upload(store: RunStore, run: RunInfo, file: Path, *, follow_artifact_uri: bool) -> Callable[[], str]:
     parts = urlsplit(run.artifact_uri)
     if isinstance(store, RestStore) and parts.scheme == _SERVED:
-        inside = PurePosixPath(parts.path.lstrip("/")) / name
-        store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
-        store.tag(run, TAG, name)
-        return f"{store.where}#{run.id}, {name}"
-    if (
-        isinstance(store, RestStore)
-        and (here := parse_folder_uri(run.artifact_uri)) is not None
-        and here.parent.is_dir()
-    ):
+        return partial(_send, store, run, file)
+    here = parse_folder_uri(run.artifact_uri)
+    if isinstance(store, RestStore) and here is not None and here.parent.is_dir():
         if not follow_artifact_uri:
-            raise _build_outside_error(store.where, here / ARTIFACT_FOLDER)
-        folder_copy.copy_to_folder(file, here / ARTIFACT_FOLDER)
-        store.tag(run, TAG, name)
-        return f"{store.where}#{run.id}, {name}"
+            what = f"the server keeps artifacts in a folder of this machine, {here / ARTIFACT_FOLDER}"
+            raise SourceError(
+                store.where, what, "add --follow-artifact-uri if it runs on this machine and you trust it"
+            )
+        return partial(_copy_for_server, store, run, file, here / ARTIFACT_FOLDER)
     if not parts.scheme:
         what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
         raise SourceError(store.where, what, "give its database on that machine, or start it with --serve-artifacts")
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
     client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
+    return partial(_send_by_client, client, run, file)
+
+
+def _send(store: RestStore, run: RunInfo, file: Path) -> str:
+    inside = PurePosixPath(urlsplit(run.artifact_uri).path.lstrip("/")) / ARTIFACT_FOLDER / file.name
+    store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
+    return _tag(store, run, file)
+
+
+def _copy_for_server(store: RestStore, run: RunInfo, file: Path, folder: Path) -> str:
+    folder_copy.copy_to_folder(file, folder)
+    return _tag(store, run, file)
+
+
+def _send_by_client(client: ClientStore, run: RunInfo, file: Path) -> str:
     client.publish(run, file, ARTIFACT_FOLDER)
-    client.tag(run, TAG, name)
+    return _tag(client, run, file)
+
+
+def _tag(store: RestStore | ClientStore, run: RunInfo, file: Path) -> str:
+    name = f"{ARTIFACT_FOLDER}/{file.name}"
+    store.tag(run, TAG, name)
     return f"{store.where}#{run.id}, {name}"

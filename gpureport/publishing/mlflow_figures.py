@@ -1,7 +1,7 @@
 """Figures of a comparison written back to its runs of MLflow, as metrics and tags."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,8 +72,10 @@ Writer = RestStore | ClientStore | FolderWriter
 KIND = "mlflow"
 
 
-def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) -> tuple[list[RunInfo], int]:
-    """Write the figures of a comparison to its runs in a store; return those runs, and how many changed.
+def prepare_figures(
+    store: RunStore, comparison: Path, *, skip_missing: bool
+) -> tuple[list[RunInfo], Callable[[], int]]:
+    """Return the runs of a comparison that a store has, and a call that writes their figures and counts who changed.
 
     A metric is logged only where its last value is another, a tag set only where it has another text, so that doing it
     again changes nothing. Tags of an earlier comparison that no longer apply are removed.
@@ -81,7 +83,7 @@ def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) ->
     Args:
         store: the store.
         comparison: the JSON of the comparison.
-        skip_missing: whether runs that the store lacks are left out; else nothing is written where one is missing.
+        skip_missing: whether runs that the store lacks are left out; else one that is missing is an error.
 
     Raises:
         SourceError: when the comparison cannot be read, a run is missing, or the store cannot be written to.
@@ -97,10 +99,13 @@ def publish_figures(store: RunStore, comparison: Path, *, skip_missing: bool) ->
             "write to the others with --skip-missing",
         )
     writer = _open_writer(store)
-    now = time.time_ns() // 1_000_000
-    # not a generator: every run is written to
-    changed = [_write(store, writer, run, figures, now) for run, figures in found]
-    return [run for run, _ in found], sum(changed)
+
+    def write_figures() -> int:
+        now = time.time_ns() // 1_000_000
+        # not a generator: every run is written to
+        return sum([_write(store, writer, run, figures, now) for run, figures in found])
+
+    return [run for run, _ in found], write_figures
 
 
 def _find_runs(store: RunStore, known: Sequence[RunFigures]) -> tuple[list[tuple[RunInfo, RunFigures]], list[str]]:

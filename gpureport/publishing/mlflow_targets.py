@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.local.experiment_folders import RUN_ID
+from gpureport.importers.trackers.mlflow.local import experiment_folders
 from gpureport.importers.trackers.mlflow.locators import PREFIX, is_mlflow_source, split_locator
 
 
@@ -18,12 +18,6 @@ def refuse_artifact_folder(folder: Path) -> None:
     Raises:
         SourceError: when a folder in it is that of a run.
     """
-    try:
-        runs = (run for each in folder.iterdir() if each.name.isdigit() and each.is_dir() for run in each.iterdir())
-        found = any(RUN_ID.fullmatch(run.name) and (run / "artifacts").is_dir() for run in runs)
-    except OSError:
-        # not there, or of nobody's concern until it is written to
-        return
-    if found:
+    if experiment_folders.holds_artifacts(folder):
         what = "MLflow keeps the artifacts of its runs in it"
         raise SourceError(str(folder), what, "give the database or the server of these runs, mlflow:STORE#RUN")

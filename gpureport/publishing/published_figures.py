@@ -97,7 +97,7 @@ def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dic
     tags = {"compared_with": labels[-2]}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = (_find_change(document, metric, base, labels[-1]) for base in (labels[-2], labels[0]))
-        if before is not None:
+        if before is not None and _is_known(before, prefix):
             tags[f"{prefix}verdict"] = before["verdict"]
             tags[f"{prefix}change"] = _format_change(before)
         if first is not None and not prefix:
@@ -127,6 +127,11 @@ def _format_final(figure: Mapping[str, Any]) -> str:
 def _find_change(document: Mapping[str, Any], metric: str, base: str, step: str) -> Mapping[str, Any] | None:
     wanted = {"metric": metric, "device": None, "base": base, "step": step}
     return next((delta for delta in document["deltas"] if _matches(delta, wanted)), None)
+
+
+def _is_known(delta: Mapping[str, Any], prefix: str) -> bool:
+    """Return whether a change has a verdict to publish; a rate that neither step recorded has none."""
+    return not prefix or delta["before"] is not None or delta["after"] is not None
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """What the index of a store says of a run: what runs are listed and selected by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from gpureport.redaction import redact_pairs, redact_text
 
 if TYPE_CHECKING:
     from gpureport.store.run_json import StoredRun
@@ -65,6 +67,17 @@ class IndexedRun:
     def seconds(self) -> float:
         """How long it lasted, from its first to its last sample."""
         return (self.ended - self.started) / 1e6
+
+    def redacted(self) -> "IndexedRun":
+        """Return the run without secrets in what people wrote."""
+        return replace(
+            self,
+            name=redact_text(self.name),
+            step=self.step and redact_text(self.step),
+            params=redact_pairs(self.params),
+            tags=redact_pairs(self.tags),
+            work_unit=self.work_unit and redact_text(self.work_unit),
+        )
 
 
 def summarise_stored_run(stored: "StoredRun") -> IndexedRun:

@@ -18,6 +18,7 @@ from pyarrow import parquet
 from gpureport.errors import PlaceError, StoreError
 from gpureport.places import Place
 from gpureport.places.mapping import map_places
+from gpureport.redaction.own_secrets import OwnSecrets, get_own_secrets
 from gpureport.store import atomic_writes
 from gpureport.store.indexed_run import IndexedRun, summarise_stored_run
 from gpureport.store.run_files import RUN_FILE, FileStamp, list_run_files, read_stored_run
@@ -113,6 +114,9 @@ def _load_rows(path: Place) -> dict[str, tuple[FileStamp, IndexedRun]]:
             runs = [IndexedRun(**dict(zip(_FIELDS, row, strict=True))) for row in zip(*cells, strict=True)]
             sizes, times = (_list_cells(table.column(f"run_json_{name}")) for name in ("size", "modified_ns"))
             stamps = [FileStamp(size=size, modified_ns=each) for size, each in zip(sizes, times, strict=True)]
+            if get_own_secrets() != OwnSecrets():
+                # they may not have been secrets when the index was written
+                runs = [run.redacted() for run in runs]
             return dict(zip(_list_cells(table.column("folder")), zip(stamps, runs, strict=True), strict=True))
     return {}
 

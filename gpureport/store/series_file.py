@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
+from gpureport.redaction.tables import redact_extra_columns
 from gpureport.series_table import (
     KEY_FIELDS,
     METRIC_TYPES,
@@ -214,6 +216,22 @@ def _build_schema(recorded: Collection[str]) -> "pa.Schema":
 def _extra_columns(recorded: Iterable[str]) -> list[str]:
     """Return the columns that are not those of a metric, in order."""
     return [name for name in recorded if name not in SCHEMA.names]
+
+
+def redact_series(content: bytes) -> bytes:
+    """Return a file of series without the secrets of its extra columns; as it is where they hold none."""
+    with parquet.ParquetFile(pa.BufferReader(content)) as file:
+        schema, groups = file.schema_arrow, range(file.num_row_groups)
+        extras = _extra_columns(name for name in schema.names if name != _RUN_ID.name)
+        held = (file.read_row_group(index, extras) for index in groups)
+        if not extras or all(redact_extra_columns(table) is table for table in held):
+            return content
+        redacted = BytesIO()
+        with parquet.ParquetWriter(redacted, schema, **_writer_options(schema.names)) as writer:
+            for index in groups:
+                table = redact_extra_columns(file.read_row_group(index))
+                writer.write_table(table, row_group_size=len(table))
+    return redacted.getvalue()
 
 
 def write_training(table: "pa.Table", path: Path) -> None:

@@ -202,6 +202,7 @@ class Store:
         try:
             rows = self._read_rows(path, stored, devices)
             training = series_reader.read_training(entry.folder / _TRAINING, stored.training_sha256)
+            training = redact_column(training, "name")
         except UnsafeFileError as error:
             raise atomic_writes.refuse_file(error.filename, error) from error
         except _UNREADABLE as error:
@@ -249,7 +250,7 @@ class Store:
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy the series of a run to a Parquet file.
+        """Copy the series of a run to a Parquet file, without secrets that were none when the run was stored.
 
         Raises:
             StoreError: when they are damaged, or the file cannot be written.
@@ -259,7 +260,8 @@ class Store:
         if not self.intact(entry):
             raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
         try:
-            atomic_writes.replace_file(target, (entry.folder / _SERIES).read_bytes(), target.parent)
+            series = (entry.folder / _SERIES).read_bytes()
+            atomic_writes.replace_file(target, series_file.redact_series(series), target.parent)
         except OSError as error:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 

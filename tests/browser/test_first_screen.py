@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.report.sample_reports import SAMPLES
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -32,11 +34,30 @@ _BROKEN_NAMES = """() => [...document.querySelectorAll('.rows b')].filter(each =
 }).map(each => each.textContent)"""
 
 
+_COLLISIONS = """() => [...document.querySelectorAll('.rows svg[role=img]')].flatMap(figure => {
+  const whole = figure.getBoundingClientRect();
+  const boxes = [...figure.querySelectorAll('text')].filter(each => each.getBoundingClientRect().width)
+    .map(each => ({text: each.textContent, box: each.getBoundingClientRect()})).sort((a, b) => a.box.left - b.box.left);
+  return boxes.filter(({box}, place) => box.left < whole.left - 1 || box.right > whole.right + 1
+    || (place && box.left < boxes[place - 1].box.right)).map(each => each.text);
+})"""
+"""Labels in the pictures of rows that jut out of their picture or reach into the one before."""
+
+
 @pytest.fixture(scope="module")
 def recorded_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the report of the recorded steps, as the demo does."""
     path = tmp_path_factory.mktemp("recorded") / "report.html"
     subprocess.run([sys.executable, "-m", "gpureport", "demo", "-o", str(path)], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def heated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of a run whose bars have a label in a short segment, and ticks of two figures."""
+    path = tmp_path_factory.mktemp("heated") / "report.html"
+    words = [sys.executable, "-m", "gpureport", "-q", "report", str(SAMPLES / "thermal_throttle"), "-o", str(path)]
+    subprocess.run(words, check=True)
     return path
 
 
@@ -73,4 +94,18 @@ def test_a_telephone_shows_names_of_steps_whole(browser: "Browser", recorded_fil
     page.goto(recorded_file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate(_BROKEN_NAMES) == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 768, 820, 1000, 1100, 1280])
+def test_labels_in_bars_have_room(browser: "Browser", recorded_file: Path, heated_file: Path, width: int) -> None:
+    """At any width of a window, and in print."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for file in (recorded_file, heated_file):
+        page.goto(file.as_uri())
+        assert page.evaluate(_COLLISIONS) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 900})
+    assert page.evaluate(_COLLISIONS) == []
     page.close()

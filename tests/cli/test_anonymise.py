@@ -94,3 +94,60 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
     # what hides them is shown in their place, so the labels are there
     assert all("<address>" in texts[name] for name in ("out.json", "pdf", "1", "2", "4"))
     assert "&lt;address&gt;" in texts["out.html"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "hosts"),
+    [
+        (["--step", "on gpu-a.example.com", "--step", "on gpu-b.example.com"], ["on host-1", "on host-2"]),
+        (["--step", "on clara01", "--step", "on dora9", "--tag", "hosts=clara01,dora9"], ["on host-1", "on host-2"]),
+        (["--step", "on 10.1.2.3", "--step", "on 10.1.2.4"], ["on <address>", "on <address> 2"]),
+        (["--step", "/data/anna/x", "--step", "/data/berta/x"], ["<path>", "<path> 2"]),
+    ],
+)
+def test_steps_stay_as_many_as_they_were(
+    gpureport: Program, tmp_path: Path, labels: list[str], hosts: list[str]
+) -> None:
+    """Two that differ in the names of hosts, addresses or folders alone are still compared."""
+    for number in (1, 2):
+        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
+    out = gpureport("compare", "gpu1.csv", "gpu2.csv", *labels, "--anonymise", "--format", "json")
+    assert (out.code, out.err) == (0, "")
+    assert [step["label"] for step in json.loads(out.out)["steps"]] == hosts
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "shown"),
+    [
+        ("hostname", ("gpu-b", "gpu-a"), ["host-1", "host-2"]),
+        ("user", ("anna", "berta"), ["<name>", "<name> 2"]),
+        ("data", ("/scratch/anna/x", "/scratch/berta/x"), ["<path>", "<path> 2"]),
+    ],
+)
+def test_groups_of_hidden_values_stay_as_many_as_they_were(
+    gpureport: Program, tmp_path: Path, key: str, values: tuple[str, str], shown: list[str]
+) -> None:
+    """`--by` tells two hosts, users or folders apart, whatever they are called now."""
+    for number, value in enumerate(values, 1):
+        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
+        assert gpureport("ingest", f"gpu{number}.csv", "--tag", f"{key}={value}", "--name", f"run{number}").code == 0
+    out = gpureport("compare", "run1", "run2", "--by", f"tag:{key}", "--anonymise", "--format", "json")
+    assert (out.code, out.err) == (0, "")
+    assert [step["label"] for step in json.loads(out.out)["steps"]] == [f"{key}={each}" for each in shown]
+
+
+def test_a_host_has_one_number_in_all_of_an_output(gpureport: Program, tmp_path: Path) -> None:
+    """With and without its domain, in every run, though another run names it or its steps are read from a file."""
+    for number in (1, 2, 3):
+        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
+    for number, host in ((1, "clara01"), (2, "dora9.cluster.local"), (3, "clara01.cluster.local")):
+        assert gpureport("ingest", f"gpu{number}.csv", "--tag", f"host={host}", "--name", f"run{number}").code == 0
+    (tmp_path / "steps.toml").write_text(
+        '[[step]]\nlabel = "on clara01"\nruns = ["run1"]\n[[step]]\nlabel = "on dora9"\nruns = ["run2", "run3"]\n'
+    )
+    out = gpureport("compare", "--steps", "steps.toml", "--anonymise", "--format", "json")
+    assert (out.code, out.err) == (0, "")
+    assert [step["label"] for step in json.loads(out.out)["steps"]] == ["on host-1", "on host-2"]
+    shown = gpureport("analyze", "run1", "run2", "run3", "--anonymise", "--format", "json")
+    runs = [dict(one["run"]["tags"]) for one in json.loads(shown.out)["runs"]]
+    assert [tags["host"] for tags in runs] == ["host-1", "host-2", "host-1"]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis.rules.rule import Context
+from gpureport.cli.results import report_output
+from gpureport.fleet.running.summary_task import describe_failure
 from tests.cli.program import Program
 from tests.importers.written_logs import log
 
@@ -44,17 +46,39 @@ def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, said: 
     assert _run(tmp_path, command) == (code, f"gpureport: {said}\n" if said else "")
 
 
-def test_too_little_memory_is_said(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no bug."""
+_SHORTAGES = (
+    (MemoryError(), "there is not enough memory for it; give less at a time"),
+    (
+        ImportError("_typst.so: failed to map segment from shared object"),
+        "there is not enough memory for it; give less",
+    ),
+    (RuntimeError("can't start new thread"), "the system starts no more threads; give it more memory"),
+)
 
-    def failing(_: Context) -> dict[str, object]:
-        raise MemoryError
 
-    monkeypatch.setattr(Context, "gpus", failing)
+@pytest.mark.parametrize("shortage", _SHORTAGES)
+@pytest.mark.parametrize("place", ["run", "command"])
+def test_too_little_memory_is_said(
+    gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shortage: tuple[Exception, str], place: str
+) -> None:
+    """It is no bug, be it in the analysis of a run or elsewhere in a command."""
+    error, words = shortage
+
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    where, name = (Context, "gpus") if place == "run" else (report_output, "build_report")
+    monkeypatch.setattr(where, name, failing)
     (tmp_path / "x.csv").write_text(log(300))
     outcome = gpureport("analyze", "x.csv")
-    assert (outcome.code, outcome.out) == (3, "")
-    assert "x.csv: there is not enough memory for it; give less at a time" in outcome.err
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (3, "", 1)
+    assert outcome.err.startswith(f"gpureport: {'x.csv' if place == 'run' else 'analyze'}: {words}")
+
+
+def test_a_run_of_a_fleet_without_memory_is_named() -> None:
+    """It is no bug there either."""
+    for error, words in _SHORTAGES:
+        assert describe_failure("run", error).partition(";")[0] == words.partition(";")[0]
 
 
 @pytest.mark.parametrize("option", ["--config", "--map", "--policy"])

@@ -1,6 +1,7 @@
 """`[secrets]` of gpureport.toml: every command replaces what it names, wherever it works."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import gpureport as api
 from gpureport.redaction import HIDDEN
 from gpureport.redaction.own_secrets import OwnSecrets, use_own_secrets
+from gpureport.store import run_index
 from tests.cli.planted_secrets import Exits, Planter
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row
@@ -57,6 +59,60 @@ def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
     exits.collect_files()
     assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
     assert exits.find_leaks(planter) == []
+
+
+def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: Path) -> None:
+    """Whatever shows a stored run, its rows, a baseline or a night does without what the settings name by now."""
+    exits, planter = Exits(tmp_path), Planter()
+    metrics = f"corp-{planter.plant('metric')},corp-{planter.plant('other metric')}"
+    message = f"May  5 10:01:40 node kernel: NVRM: Xid (PCI:0000:01:00): 31, name=corp-{planter.plant('driver')}, x"
+    for number in (1, 2):
+        cells = [f"{row(second)}, corp-{planter.plant('cell')}" for second in range(60 + number)]
+        (tmp_path / f"log{number}.csv").write_text("\n".join([f"{HEADER}, badge", *cells, message, ""]))
+        values = [f"2026/03/14 09:00:{second:02d},0.{number},0.2\n" for second in range(60)]
+        (tmp_path / f"train{number}.csv").write_text(f"time,{metrics}\n{''.join(values)}")
+        texts = {name: f"corp-{planter.plant(name)}" for name in ("step", "name", "label")}
+        labels = ["--param", f"vault_id={planter.plant('param')}", "--tag", f"note=corp-{planter.plant('tag')}"]
+        labels += ["--work", f"1000:corp-{planter.plant('unit')}", "--training", f"train{number}.csv"]
+        labels += ["--step", f"{number} {texts['step']}", "--name", f"r{number} {texts['name']}"]
+        assert gpureport("ingest", f"log{number}.csv", *labels).code == 0
+        night = ("--label", texts["label"], "--site", "site")
+        assert gpureport("nightly", f"log{number}.csv", *labels, *night).code == 0
+    shutil.rmtree(tmp_path / "site")
+    ids = sorted(path.name for path in (tmp_path / ".gpureport/runs").iterdir())
+    assert gpureport("baseline", "set", "main", ids[0]).code == 0
+    (tmp_path / "gpureport.toml").write_text(_SETTINGS)
+    exits.sources = set(tmp_path.rglob("*"))
+    for command in (
+        *(("runs", "list", "--format", form) for form in ("text", "json", "csv")),
+        *(("runs", "show", each) for each in ids),
+        ("runs", "export", ids[0], "-o", "series.parquet"),
+        ("analyze", *ids, "--format", "json"),
+        ("compare", *ids, "--format", "json"),
+        ("report", *ids, "-o", "r.html", "-o", "r.md", "-o", "r.json"),
+        ("fleet", "-o", "f.html", "-o", "f.json"),
+        ("baseline", "list"),
+        ("check", ids[1], "--baseline", "main", "--fail-on", "problem", "--junit", "j.xml", "--format", "json"),
+        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
+    ):
+        assert exits.run(gpureport, *command).code in {0, 1}, exits.outcomes[-1]
+    assert {"series.parquet", "r.html", "f.html", "n.md"} <= exits.collect_files()
+    assert exits.find_leaks(planter) == []
+
+
+def test_an_index_of_the_store_shows_none(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was written before the settings named them."""
+    monkeypatch.setattr(run_index, "FEWEST_RUNS", 1)
+    (tmp_path / "log.csv").write_text(log(60))
+    labels = ["--param", "vault_id=4711", "--tag", "note=corp-4711", "--step", "corp-4711", "--name", "corp-4711"]
+    assert gpureport("ingest", "log.csv", *labels, "--work", "1000:corp-4711").code == 0
+    os.utime(next((tmp_path / ".gpureport/runs").glob("*/run.json")), (1e9, 1e9))
+    for settings in ("", _SETTINGS):
+        (tmp_path / "gpureport.toml").write_text(settings)
+        for form in ("text", "json", "csv"):
+            shown = gpureport("runs", "list", "--format", form)
+            assert (shown.code, "4711" in shown.out) == (0, not settings)
+    assert (tmp_path / ".gpureport" / run_index.INDEX).is_file()
 
 
 def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:

@@ -21,9 +21,8 @@ whose line begins with `internal error`: please report it with the traceback tha
 _GROUPS = {
     "cli": "Commands and options",
     "api": "Commands and options",
-    "settings.py": "Settings, rules and prices",
-    "toml_files.py": "Settings, rules and prices",
-    "secret_settings.py": "Settings, rules and prices",
+    "errors.py": "Commands and options",
+    "settings": "Settings, rules and prices",
     "checks": "Settings, rules and prices",
     "analysis": "Settings, rules and prices",
     "report/explain": "Settings, rules and prices",

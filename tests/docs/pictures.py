@@ -1,4 +1,4 @@
-"""The pictures of README and tutorial: first screens of reports on the recorded steps.
+"""The pictures of README and tutorial: first screens of reports on the recorded steps, in light and in dark colours.
 
 `python -m tests.docs.pictures` makes all of docs/images anew; it needs Chromium. Each picture holds the text that it
 shows, so that a test can say that a page has changed since (`tests/browser/test_pictures.py`).
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ IMAGES = ROOT / "docs" / "images"
 _STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 _WIDTH = 1280
 _BELOW = 24
-"""Pixels of white below the last section."""
+"""Pixels of ground below the last section."""
 _COLOURS = 128
 _TEXT = "Description"
 
@@ -36,7 +36,7 @@ class Picture:
     """The upper part of a report.
 
     Attributes:
-        name: of the file, without its suffix.
+        name: what it shows, and with which the name of its file begins.
         sources: folders of the recorded steps; one is a single run, more are compared.
         last: the section that it ends with.
         dark: whether it has dark colours.
@@ -50,22 +50,22 @@ class Picture:
     @property
     def file(self) -> Path:
         """Where the picture lies."""
-        return IMAGES / f"{self.name}.png"
+        return IMAGES / f"{self.name}{'-dark' if self.dark else ''}.png"
 
 
 def _pair(later: int, last: str = "gpu-time") -> Picture:
     return Picture(name=f"step-{_STEPS[later]}", sources=_STEPS[later - 1 : later + 1], last=last)
 
 
-PICTURES = (
+_LIGHT = (
     Picture(name="report", sources=_STEPS, last="gpu-time"),
-    Picture(name="report-dark", sources=_STEPS, last="gpu-time", dark=True),
     Picture(name="step-1-starved", sources=("1-starved/1",), last="worst"),
     _pair(1, "use"),
     _pair(2),
     _pair(3),
     _pair(4),
 )
+PICTURES = (*_LIGHT, *(replace(each, dark=True) for each in _LIGHT))
 
 
 def write_report(sources: Sequence[str], page: Path) -> None:

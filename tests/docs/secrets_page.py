@@ -61,9 +61,9 @@ patterns = ["corp-", "*@intern"]   # words of any text
 - `word:word@word`, as names of metrics are written (`mAP:50@person`): a number or a word before `@` is a password only
   in a URL, or before a domain, an address or a port.
 - Names that you choose for files, folders and baselines, on disk.
-- What is stored already, by an earlier version or before a setting: `gpureport ingest --force LOG` reads a log again.
-  Reports on stored runs replace it all the same; `runs show`, `runs list --format json` and the history of nights show
-  what is stored.
+- Files of a store that were written by an earlier version or before a setting: no command shows or exports what has
+  become a secret since, but the files hold it until `gpureport ingest --force LOG` reads the log again. A night in the
+  history, and pages and reports that lie somewhere already, stay as they are.
 - Your sources: they are only read.
 """
 

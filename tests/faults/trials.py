@@ -5,6 +5,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from math import gcd
 from pathlib import Path
 
 from tests.faults.fault import CHANGES, Call, Fault, list_faults, read_log
@@ -183,12 +185,15 @@ class Stage:
         assert [name for name in left if not (keeps_temporary and name.startswith("tmp/"))] == []
 
 
-def run_trials(stage: Stage, most: int) -> Counter[tuple[str, str]]:
-    """Try so many faults at most, spread over all calls; return how many were tried by call and kind."""
+def run_trials(stage: Stage, number: int) -> Counter[tuple[str, str]]:
+    """Try so many faults, spread over all calls; return how many were tried by call and kind."""
     tried: Counter[tuple[str, str]] = Counter()
     faults = list(stage.faults())
-    # a step that is no multiple of the kinds of faults at a call meets them all
-    for call, fault in faults[:: -(-len(faults) // most) | 1]:
+    assert len(faults) >= number, f"{stage.scenario.name}: {len(faults)} faults are all that can go wrong"
+    # a step that has no factor in common with their count meets each once, and all kinds of faults at a call
+    step = next(step for step in count(max(len(faults) // number, 1)) if gcd(step, len(faults)) == 1)
+    for place in sorted(step * turn % len(faults) for turn in range(number)):
+        call, fault = faults[place]
         try:
             met = stage.try_fault(fault)
         except AssertionError as error:

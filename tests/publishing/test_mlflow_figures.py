@@ -190,6 +190,21 @@ def test_nothing_is_written_where_a_run_is_missing(gpureport: Program, tmp_path:
     assert (done.code, "figures of base, amp to" in done.err) == (0, True)
 
 
+def test_nothing_is_written_where_an_artifact_cannot_be(gpureport: Program, tmp_path: Path) -> None:
+    """No figure either, and nothing into the other targets: all is checked before."""
+    store = folder(tmp_path / "mlruns", RUNS)
+    compared(gpureport, f"mlflow:{store}")
+    (tmp_path / "theirs").mkdir()
+    for meta in store.glob("*/*/meta.yaml"):
+        kept = [line for line in meta.read_text(encoding="utf-8").splitlines() if not line.startswith("artifact_uri")]
+        meta.write_text("\n".join([*kept, f"artifact_uri: {tmp_path}/theirs/{meta.parent.name}"]), encoding="utf-8")
+    (tmp_path / "page.html").write_text("<html>", encoding="utf-8")
+    before = state(tmp_path)
+    done = gpureport("publish", "comparison.json", "page.html", "--to", "site", "--to", f"mlflow:{store}")
+    assert (done.code, done.err.count("\n"), "add --follow-artifact-uri" in done.err) == (3, 1, True)
+    assert state(tmp_path) == before
+
+
 def test_runs_of_no_tracker_are_refused(gpureport: Program, tmp_path: Path) -> None:
     """A comparison of another store, and a target that names no run without a comparison."""
     other, store = folder(tmp_path / "other", RUNS[:2]), folder(tmp_path / "mlruns", RUNS[2:])

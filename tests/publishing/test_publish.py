@@ -92,7 +92,7 @@ def test_the_path_of_a_store_needs_no_prefix(report: Path, tmp_path: Path, gpure
 def test_a_run_of_neptune_is_no_folder(report: Path, tmp_path: Path) -> None:
     """No folder is made that is called after one."""
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
-    with pytest.raises(SourceError, match="a run of Neptune, which takes no reports; give a folder, or mlflow:STORE#"):
+    with pytest.raises(SourceError, match="nothing can be published to Neptune; give a folder, or mlflow:STORE#"):
         publish([report], f"{tmp_path}/data#OPT-1")
     assert sorted(path.name for path in tmp_path.iterdir() if "#" in path.name) == []
 
@@ -213,7 +213,7 @@ def test_a_server_names_no_folder_of_this_machine(report: Path, tmp_path: Path) 
         return Reply(200, {"run": {"info": info, "data": {}}} if "runs/get" in path else {})
 
     with answering(answer) as url:
-        with pytest.raises(SourceError, match="add --follow-artifact-uri"):
+        with pytest.raises(SourceError, match="keeps artifacts in a folder of this machine, /"):
             publish([report], f"mlflow:{url}#{RUN.id}")
         assert list((tmp_path / "theirs").iterdir()) == []
         publish([report], f"mlflow:{url}#{RUN.id}", follow_artifact_uri=True)
@@ -240,6 +240,16 @@ def test_a_server_names_no_folder_of_this_machine(report: Path, tmp_path: Path) 
         ),
         (("out/report.html", "--to", "site", "--to", "taken"), "taken/report.html: this is a folder, not a file"),
         (("out/report.html", "--to", "site", "--to", "mistyped://x"), "mistyped://x: mistyped:// is not supported"),
+        (("out/report.html", "--to", "site", "--to", "mistyped:x"), "mistyped:x: mistyped: is not known as the begin"),
+        (
+            ("out/report.html", "--to", "site", "--to", "http://x:1#a"),
+            "http://x:1#a: http: names no folder; write mlflow:",
+        ),
+        (
+            ("out/report.html", "--to", "site", "--to", "neptune:../runs"),
+            "neptune:../runs: nothing can be published to Neptune; give a folder, or mlflow:STORE#RUN",
+        ),
+        (("out/report.html", "--to", "site", "--to", "mlflow:mlruns#none"), "mlruns: no run 'none'"),
     ],
 )
 def test_a_folder_that_cannot_be_written_stops_all(
@@ -258,6 +268,13 @@ def test_a_folder_that_cannot_be_written_stops_all(
     assert (done.out, done.err.count("\n"), done.err.startswith(f"gpureport: {expected}")) == ("", 1, True), done.err
     assert done.code in {2, 3}
     assert state(tmp_path) == before
+
+
+def test_a_folder_may_have_a_colon_in_its_name(report: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where `./` says that it is one."""
+    monkeypatch.chdir(tmp_path)
+    assert publish([report], "./a:b") == ["a:b/report.html"]
+    assert publish([report], "late/night:2") == ["late/night:2/report.html"]
 
 
 @pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])

@@ -62,6 +62,14 @@ def test_each_run_gets_its_own_figures_and_the_change_of_its_step(tmp_path: Path
         }
 
 
+@pytest.mark.parametrize("after", [None, 2.0])
+def test_a_training_rate_that_nobody_recorded_has_no_verdict(after: float | None, tmp_path: Path) -> None:
+    """One that a step lacks has: there is not enough data."""
+    rate = delta("a", "b", "training_rate_hertz", before=None, after=after, difference=None, verdict="not enough data")
+    _, run = read_run_figures(written(tmp_path, [step("a", "one"), step("b", "two")], [delta("a", "b"), rate]))
+    assert run.tags.get("training_verdict") == (None if after is None else "not enough data")
+
+
 def test_a_run_is_found_by_the_id_its_tracker_gave_it(tmp_path: Path) -> None:
     """It stands after the last sign of its locator, and other trackers do not count."""
     (run,) = read_run_figures(written(tmp_path, [step("a", "one")], []))

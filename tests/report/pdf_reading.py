@@ -49,6 +49,13 @@ def body(path: Path) -> str:
     return "\n".join(line for line in lines if line not in own and not _FOOT.fullmatch(line))
 
 
+def page_lines(path: Path) -> list[list[str]]:
+    """Return the lines of each page, words joined by single spaces, without what heads and ends each page."""
+    pages = _said("pdftotext", "-layout", path, "-").split("\f")[:-1]
+    lines = [[" ".join(line.split()) for line in page.splitlines() if line.strip()] for page in pages]
+    return [page[1 if at else 0 : -1] for at, page in enumerate(lines)]
+
+
 def info(path: Path) -> dict[str, str]:
     """Return the properties of the file by name."""
     lines = (line.partition(":") for line in _said("pdfinfo", path).splitlines())

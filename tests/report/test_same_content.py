@@ -48,6 +48,7 @@ _KEYS = {
     "timeline.events": "listed under data quality",
     "answers.lines.kind": "the title is the kind in words",
     "answers.lines.outcome": "the outcome in the words of the report says it",
+    "checklists.lines.state": "the answer in the words of the report says it",
     "checklists.lines.item": "the title is the question in words",
     "comparison.charts.form": "how the chart is drawn",
     "comparison.charts.rows.runs": "each_run says all of them",

@@ -415,11 +415,12 @@ def test_the_largest_is_no_consequence_of_another() -> None:
 def test_the_head_of_groups_names_the_best() -> None:
     """The sentence and the first tiles are of the best group; what is of the last one says so."""
     report = chain(by="framework")
+    assert report.subtitle.startswith("3 groups by framework \N{MIDDLE DOT} 9 runs \N{MIDDLE DOT} ")
     sentence = plain(report.verdict.sentence)
     assert sentence == "framework=new is cheapest: 55% cheaper than the worst."
     cheapest, fastest, lost, _ = report.tiles
     assert cheapest.label == "Cost per million steps"
-    assert cheapest.context.startswith("framework=new; the next, framework=mid: ")
+    assert cheapest.context.startswith("framework=new; next framework=mid, ")
     assert fastest.label == "Steps a second, training alone"
     assert lost.context.startswith("framework=new: ")
     assert any(note.startswith("In framework=new, the last group: ") for note in report.verdict.notes)

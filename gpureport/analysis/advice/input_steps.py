@@ -8,8 +8,8 @@ STEPS = (
     Step(
         name="loader_workers",
         title="More loader workers",
-        do="Raise the number of loader workers (DataLoader num_workers, tf.data num_parallel_calls) step by step, from "
-        "one a core that is free, as long as the throughput rises.",
+        do="Double the number of loader workers (DataLoader num_workers, tf.data num_parallel_calls), again as long as "
+        "the throughput rises, to at most one a core.",
         when="The GPU waits for batches while cores and host memory are free.",
         risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more workers than cores "
         "slow one another down.",

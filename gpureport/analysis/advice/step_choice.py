@@ -1,13 +1,17 @@
 """Which steps a finding gets: those of its kind and cause whose preconditions the run does not rule out."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.run_facts import RunFacts, adapt_facts
+from gpureport.analysis.advice.worker_count import suggest_workers
 from gpureport.findings import AdvisedStep, Finding
 
+WORKERS = "loader_workers"
+"""The step that adds loader workers."""
 _MOST = 3
 """Steps that a recommendation names; the others stand below the finding."""
 
@@ -23,7 +27,17 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
         finding: the finding.
         known: what the run tells; where the finding measured the same in its own episodes, that counts.
     """
-    return _choose_steps(finding.kind, finding.cause, adapt_facts(known, finding))
+    facts = adapt_facts(known, finding)
+    chosen = _choose_steps(finding.kind, finding.cause, facts)
+    return tuple(
+        replace(step, suggestion=suggest_workers(facts, finding)) if step.name == WORKERS else step for step in chosen
+    )
+
+
+def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
+    """Return more loader workers as a trial for a run that is little used for no known reason; None where ruled out."""
+    step = _fit_step(WORKERS, known)
+    return None if step is None else replace(step, suggestion=suggest_workers(known))
 
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
@@ -51,11 +65,19 @@ def _rank(step: AdvisedStep, facts: RunFacts) -> int:
 
 def _list_fitting_steps(kind: str, cause: str | None, facts: RunFacts) -> Iterator[AdvisedStep]:
     for name in steps_by_loss.find_steps(kind, cause):
-        if STEPS[name].frameworks and facts.framework not in STEPS[name].frameworks:
-            continue
-        held = {condition.words: condition.holds(facts) for condition in STEPS[name].conditions}
-        if False not in held.values() and not _is_applied(name, facts):
-            yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
+        step = _fit_step(name, facts)
+        if step is not None:
+            yield step
+
+
+def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
+    """Return a step with what is not known of it; None where it was taken, is ruled out or for another framework."""
+    if STEPS[name].frameworks and facts.framework not in STEPS[name].frameworks:
+        return None
+    held = {condition.words: condition.holds(facts) for condition in STEPS[name].conditions}
+    if False in held.values() or _is_applied(name, facts):
+        return None
+    return AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
 
 
 def _is_applied(name: str, facts: RunFacts) -> bool | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gpureport import columns
 from gpureport.analysis.job.job_events import JobEvents, split_words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
@@ -33,3 +34,14 @@ def is_training(recording: Recording, events: Sequence[JobEvents]) -> bool:
 def is_training_name(name: str) -> bool:
     """Return whether only a job that trains has a param, tag or stage of this name."""
     return bool(split_words(name) & _WORDS)
+
+
+def counts_steps(recording: Recording) -> bool:
+    """Return whether the steps of the training metrics rise with time, as comparisons count work by."""
+    training = recording.training
+    known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
+    times, steps = (columns.integers(training.column(name))[known] for name in ("timestamp", "step"))
+    if not len(times):
+        return False
+    first, last = int(times.min()), int(times.max())
+    return first < last and steps[times == last].max() > steps[times == first].max()

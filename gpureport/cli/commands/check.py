@@ -1,6 +1,7 @@
 """`gpureport check`: the gate of a pipeline."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
     for group, own in gate_sources.group_sources(source, options):
         if len(group) == 1:
             named_runs.note_stored_namesake(group[0], own)
-        for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), partial(_read_log, own)):
+        for each in gate_sources.read_each_run(group, own, partial(_read_stored, own), _read_log):
             if isinstance(each, InternalError):
                 report_internal_error(each)
                 missing.append(build_missing_check(each.where, each.what))
@@ -91,17 +92,20 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
                 found.append(each)
     if options.labels.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+    if options.anonymise:
+        found = named_runs.hide_names(found)
     return found if options.labels.name else named_runs.make_run_names_distinct(found), missing
 
 
 def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":
-    return named_runs.read_recordings([name], options)
+    # names are hidden in all runs at once
+    return named_runs.read_recordings([name], replace(options, anonymise=False))
 
 
-def _read_log(options: SourceOptions, reading: "Reading | TrackedReading | CutReading") -> "Recording":
+def _read_log(reading: "Reading | TrackedReading | CutReading") -> "Recording":
     recording = reading.recording()
     print_details(summarise_run(recording.run))
-    return named_runs.hide_names(recording) if options.anonymise else recording
+    return recording
 
 
 def _export(

@@ -43,10 +43,7 @@ def publish(
     its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing the same again
     changes nothing.
     """
-    from gpureport.publishing import check_folders  # noqa: PLC0415 - loads the readers of trackers
-    from gpureport.publishing import publish as publish_files  # noqa: PLC0415 - as above
+    from gpureport.publishing import prepare  # noqa: PLC0415 - loads the readers of trackers
 
-    check_folders(files, targets)
-    for target in targets:
-        for line in publish_files(files, target, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri):
-            print_note(f"published {line}")
+    for put in prepare(files, targets, skip_missing=skip_missing, follow_artifact_uri=follow_artifact_uri):
+        print_note(f"published {put()}")

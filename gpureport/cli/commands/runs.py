@@ -57,7 +57,9 @@ def list_runs(*, store: "Place | None", form: str, selection: RunSelection) -> N
 @store_option
 def show(*, store: "Place | None", run: str) -> None:
     """Print what is known about a run, as JSON."""
-    click.echo((open_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
+    from gpureport.store.run_json import dump_run  # noqa: PLC0415 - loads with the store
+
+    click.echo(dump_run(open_store(store).named(run).stored), nl=False)
 
 
 @runs.command()

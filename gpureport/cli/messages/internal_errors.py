@@ -7,13 +7,12 @@ import click
 
 from gpureport.cli.messages.styled_text import print_error
 from gpureport.cli.messages.verbosity import current_session
-from gpureport.errors import GpureportError, InternalError, SourceError
+from gpureport.errors import GpureportError, InternalError, SourceError, describe_shortage
 
-OUT_OF_MEMORY = "there is not enough memory for it; give less at a time, such as --from and --to, or more memory"
 EXIT_CODE = 5
 """Exit code when gpureport failed on a run, or at what it was to do."""
 
-__all__ = ["EXIT_CODE", "OUT_OF_MEMORY", "InternalError", "internal_errors", "report_internal_error"]
+__all__ = ["EXIT_CODE", "InternalError", "internal_errors", "report_internal_error"]
 
 _EXPECTED = (GpureportError, OSError)
 """Errors that a person can act on, which have messages of their own."""
@@ -30,10 +29,9 @@ def internal_errors(where: str) -> Iterator[None]:
         yield
     except _EXPECTED:
         raise
-    except MemoryError as error:
-        what, _, hint = OUT_OF_MEMORY.partition("; ")
-        raise SourceError(where, what, hint) from error
     except Exception as error:
+        if shortage := describe_shortage(error):
+            raise SourceError(where, *shortage) from error
         raise InternalError(where, error) from error
 
 

@@ -1,13 +1,13 @@
 """What a person says about runs that their logs do not hold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpureport.cli.options.completion import complete_gpu_models
-from gpureport.cli.options.option_groups import refuse_repetition
+from gpureport.cli.options.option_groups import NO_OPTION, refuse_repetition
 from gpureport.cli.options.option_values import Amount, GpuModel, Pair
 from gpureport.cli.options.place_type import FETCHED_FILE
 from gpureport.errors import SettingsError
@@ -53,7 +53,8 @@ LABEL_OPTIONS = (
 class LabelOptions:
     """What a person says about the runs; `step` and `work` hold one value for all sources, or one for each.
 
-    `label_table` is the file that tells whose they are; None without one.
+    `label_table` is the file that tells whose they are; None without one. `is_common` says that these are the options
+    of one of several sources, and that `work` was given once for all of them.
     """
 
     param: tuple[tuple[str, str], ...] = ()
@@ -63,6 +64,7 @@ class LabelOptions:
     step: tuple[str, ...] = ()
     label_table: Path | None = None
     gpu_model: str | None = None
+    is_common: bool = field(default=False, metadata=NO_OPTION)
 
     def labels(self, table: "JobTable | None" = None) -> "Labels":
         """Return them as importers take them.
@@ -83,7 +85,7 @@ class LabelOptions:
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
         work = next((Work(amount=amount, unit=unit) for amount, unit in self.work), None)
-        return Labels(
+        labels = Labels(
             name=self.name,
             step=next(iter(self.step), None),
             params=self.param,
@@ -92,3 +94,4 @@ class LabelOptions:
             gpu_model=self.gpu_model,
             table=table,
         )
+        return labels.of_several() if self.is_common else labels

@@ -13,6 +13,8 @@ Values = TypeVar("Values")
 
 FILE = click.Path(path_type=Path, readable=False)
 """A file or folder; whoever reads it says what is wrong with it."""
+NO_OPTION = {"option": False}
+"""Metadata of a field that a command fills in itself."""
 
 
 def add_options(
@@ -35,8 +37,8 @@ def add_options(
 
 
 def take_values(group: type[Values], values: dict[str, Any]) -> Values:
-    """Take the values of a group's options, named as its fields, out of a dictionary."""
-    names = (field.name for field in fields(group))  # type: ignore[arg-type]  # every group is a dataclass
+    """Take the values of a group's options, named as its fields without `NO_OPTION`, out of a dictionary."""
+    names = (each.name for each in fields(group) if each.metadata != NO_OPTION)  # type: ignore[arg-type]  # every group is a dataclass
     return group(**{name: values.pop(name) for name in names})
 
 

@@ -217,8 +217,10 @@ class SourceOptions:
         logs = [self.input.training] * len(sources)
         if len(sources) > 1 and self.input.training:
             logs = _match_in_order("--training", self.input.training, "training logs", len(sources))
+        common = self.labels.is_common or (len(sources) > 1 and len(self.labels.work) == 1)
+        labelled = self.with_labels(is_common=common)
         return [
-            (source, replace(self.with_labels(step=step, work=work), input=replace(self.input, training=training)))
+            (source, replace(labelled.with_labels(step=step, work=work), input=replace(self.input, training=training)))
             for source, step, work, training in zip(sources, steps, works, logs, strict=True)
         ]
 

@@ -74,7 +74,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
         # copies of a log are told by their names, which may be hidden now
         read = nested_sources.drop_repeated_runs(read)
     if options.anonymise:
-        return [hide_names(recording) for recording in read]
+        return hide_names(read)
     return read if options.labels.name else make_run_names_distinct(read)
 
 
@@ -83,11 +83,11 @@ def _has_options_for_each(options: "SourceOptions") -> bool:
     return max(len(options.labels.step), len(options.labels.work)) > 1 or bool(options.input.training)
 
 
-def hide_names(recording: "Recording") -> "Recording":
-    """Return a run without the names of hosts, users, paths and GPUs."""
-    from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
+def hide_names(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return all runs of an output without the names of hosts, users, paths and GPUs."""
+    from gpureport.report.runs.anonymisation import anonymise_recordings  # noqa: PLC0415 - loads pyarrow
 
-    return anonymise_recording(recording)
+    return anonymise_recordings(found)
 
 
 def make_run_names_distinct(found: Sequence["Recording"]) -> list["Recording"]:

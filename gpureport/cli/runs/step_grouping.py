@@ -125,11 +125,15 @@ def read_steps(
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     steps = step_file.read_step_file(chain.steps)
     named = [run for step in steps for run in step.runs]
-    return [
+    # names are hidden in all runs at once
+    shown = replace(options, anonymise=False)
+    found = [
         one
         for step in steps
-        for one in named_runs.read_recordings(step.runs, _add_labels(options, step), named=named, step=step.label)
+        for own in [_add_labels(shown, step, len(named))]
+        for one in named_runs.read_recordings(step.runs, own, named=named, step=step.label)
     ]
+    return named_runs.hide_names(found) if options.anonymise else found
 
 
 def _refuse_many_steps(source: str, readings: "Sequence[Reading | TrackedReading | CutReading]") -> None:
@@ -198,10 +202,18 @@ def _with_settings(found: Sequence["Recording"], factors: Sequence[Factor]) -> S
     return kept
 
 
-def _add_labels(options: "SourceOptions", step: step_file.NamedStep) -> "SourceOptions":
-    """Return the options with the params and the work of a step; they win over those of the command line."""
+def _add_labels(options: "SourceOptions", step: step_file.NamedStep, runs: int) -> "SourceOptions":
+    """Return the options with the params and the work of a step; they win over those of the command line.
+
+    Args:
+        options: those of the command line.
+        step: the step.
+        runs: of all steps; what the command line says of work is said of each.
+    """
     joined = tuple((dict(options.labels.param) | dict(step.params)).items())
-    return options.with_labels(param=joined, work=step.work or options.labels.work)
+    return options.with_labels(
+        param=joined, work=step.work or options.labels.work, is_common=not step.work and runs > 1
+    )
 
 
 def _label_steps(found: Sequence["Recording"], by: tuple[Factor, ...]) -> list["Recording"]:

@@ -54,7 +54,11 @@ def pair_sources(
         return every
     found = dict(zip(files, joined, strict=True))
     pairs = [(source, found.get(place, own)) for place, (source, own) in enumerate(every)]
-    return [(source, own) for source, own in pairs if own is not None]
+    kept = [(source, own) for source, own in pairs if own is not None]
+    if len(kept) == 1:
+        # logs of one run, of which its work was stated
+        kept = [(source, own.with_labels(is_common=options.labels.is_common)) for source, own in kept]
+    return kept
 
 
 def split_companions(sources: Sequence[str], options: "SourceOptions") -> tuple[list[str], list[Path], list[str]]:

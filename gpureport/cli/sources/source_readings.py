@@ -97,11 +97,12 @@ def _find_logged_runs(sources: Sequence[str], options: "SourceOptions") -> "list
     used = {each.path for _, inputs in runs for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         skipped_sources.report_skipped_files(source, used, reasons)
+    labels = label_tables.build_labels(options.labels)
     return [
         Reading(
             inputs,
             placement,
-            label_tables.build_labels(options.labels),
+            labels.of_several() if len(runs) > 1 else labels,
             strict=options.input.strict,
             as_one_run=options.input.as_one_run,
             training=files,
@@ -115,12 +116,13 @@ def _find_tracked_runs(tracking: "Tracker", source: str, options: "SourceOptions
     from gpureport.importers import TrackedReading, join_attached_logs  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.tracker.selection(options.placement.map))
+    labels = label_tables.build_labels(options.labels)
     readings = [
         TrackedReading(
             tracking.kind,
             run,
             options.placement.read_options(tracked=True),
-            label_tables.build_labels(options.labels),
+            labels.of_several() if len(chosen.runs) > 1 else labels,
             strict=options.input.strict,
             join=join_attached_logs,
         )
@@ -137,14 +139,16 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> tuple
     Raises:
         SourceError: when a source is no tracker, or cannot be read.
     """
-    from gpureport.importers import find_tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import find_store, find_tracker  # noqa: PLC0415 - loads pyarrow
     from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines, unreadable = [], 0
     for source in fetched_sources.fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
+            store = find_store(source)
+            hint = f"give {store.path}, one of {store.title}" if store else "--list is for stores of MLflow and Neptune"
+            raise SourceError(source, "not the store of a tracker", hint)
         for run in tracking.listed(source, options.tracker.selection(options.placement.map)):
             started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"

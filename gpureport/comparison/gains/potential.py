@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.detectors import RULES
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.gains.known_loss import ALWAYS_LOSING_KINDS
 from gpureport.comparison.steps.remaining_loss import RemainingLoss
 
 _UNSEEN = 0.5
 """Share of the GPU time without utilisation above which nothing is said of what could be gained (pragmatic)."""
-_ALWAYS_LOSING = {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time}
-"""Kinds of findings that lost GPU time also where they do not say how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,7 @@ def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -
         analyses: of its runs, whose findings say where an amount is not known.
     """
     findings = [finding for analysis in analyses for finding in analysis.findings]
-    unmeasured = {each.kind for each in findings if each.kind in _ALWAYS_LOSING and each.lost_gpu_seconds is None}
+    unmeasured = {each.kind for each in findings if each.kind in ALWAYS_LOSING_KINDS and each.lost_gpu_seconds is None}
     held = left.held_gpu_seconds
     unseen = left.unseen_gpu_seconds / held if held else 1.0
     known = unseen <= _UNSEEN

@@ -11,6 +11,7 @@ class ReasonKind(StrEnum):
     NO_PRICE = "no_price"
     OTHER_WORK_UNIT = "other_work_unit"
     UNKNOWN_WORK = "unknown_work"
+    UNFINISHED = "unfinished"
     UNEQUAL_WORK = "unequal_work"
     ZERO = "zero"
     SINGLE_FIGURE = "single_figure"
@@ -34,7 +35,7 @@ class Reason:
 
     Attributes:
         kind: what the reason is.
-        run: name of the run that is too short; empty where the reason is about no single run.
+        run: name of the run that is too short or unfinished; empty where the reason is about no single run.
         amount: what that run holds, in seconds or samples; of many comparisons how many there are; of unequal work by
             what share the most work exceeds the least.
         least: what a run must hold, in the same unit; of batches how many.

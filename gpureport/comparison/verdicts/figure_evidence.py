@@ -11,7 +11,12 @@ from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, 
 from gpureport.comparison.steps.steps import Step, WholeRecordingFigure
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 
-_SURE_WITHOUT_FIGURES = {ReasonKind.OTHER_WORK_UNIT, ReasonKind.NO_PRICE, ReasonKind.TARGET_NOT_REACHED}
+_SURE_WITHOUT_FIGURES = {
+    ReasonKind.OTHER_WORK_UNIT,
+    ReasonKind.UNFINISHED,
+    ReasonKind.NO_PRICE,
+    ReasonKind.TARGET_NOT_REACHED,
+}
 """Reasons that hold although a figure is missing."""
 
 

@@ -26,10 +26,10 @@ def gather_training_evidence(base: Step, step: Step, figure: Figure) -> Evidence
 
 
 def _compare_training(base: Step, step: Step, figure: Figure) -> Evidence:
-    if base.training_source is None or step.training_source is None:
-        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     if obstacle := find_unit_obstacle(base, step):
         return compare_whole_recordings(base, step, figure, obstacle)
+    if base.training_source is None or step.training_source is None:
+        return compare_whole_recordings(base, step, figure, ReasonKind.NOT_RECORDED)
     basis = base.training_source.basis
     sides = [[rate for run in side.runs if (rate := training_rate(run, basis))] for side in (base, step)]
     single = len(base.runs) == len(step.runs) == 1

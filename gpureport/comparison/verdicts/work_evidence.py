@@ -69,8 +69,12 @@ def _find_sampling_step(runs: Sequence[SampledRun]) -> float:
     )
 
 
-def find_unit_obstacle(base: Step, step: Step) -> ReasonKind | None:
+def find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
     """Return why the work of two steps cannot be set side by side; None where it can."""
+    runs = [run.analysis.run for run in (*base.runs, *step.runs)]
+    cut = next((run.name for run in runs if run.work is None and run.quality.unfinished), None)
+    if cut is not None and any(run.work for run in runs):
+        return Reason(kind=ReasonKind.UNFINISHED, run=cut)
     if None in {base.work_unit, step.work_unit}:
         return ReasonKind.NOT_RECORDED
     return ReasonKind.OTHER_WORK_UNIT if base.work_unit != step.work_unit else None

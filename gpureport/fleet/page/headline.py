@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.shared_advice import PROBE
+from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.fleet.fleet_report import CardVerdict, FleetReport, Grouping, RunName
 from gpureport.fleet.page.amounts import Amounts
 from gpureport.fleet.page.class_words import name_label, name_loss, shorten_name, sort_losses
 from gpureport.fleet.page.period import name_period
 from gpureport.report.model.head import Verdict
-from gpureport.report.runs.gpu_time import measure_excessive_short_pauses
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport.analysis import analyze
-from gpureport.errors import GpureportError, InternalError, SettingsError, StoreError
+from gpureport.errors import GpureportError, InternalError, SettingsError, StoreError, describe_shortage
 from gpureport.fleet.gpu_summary import GpuSummary
 from gpureport.fleet.summaries import run_summary, summary_key
 from gpureport.fleet.summaries.summary_key import KeyMaker, SummarySettings
@@ -14,9 +14,6 @@ from gpureport.places import Place
 from gpureport.store import Store
 from gpureport.store.indexed_run import summarise_stored_run
 from gpureport.store.store import Entry
-
-_EXPECTED = (GpureportError, OSError, MemoryError)
-"""Errors that a person can act on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +86,7 @@ def run_summary_task(task: SummaryTask) -> RunOutcome:
         _check_version(task.settings)
         return RunOutcome(summaries=tuple(summarise(Store(task.store), task.run_id, task.settings)))
     except Exception as error:  # noqa: BLE001 - one run that fails must not take the others along
-        is_fault = not isinstance(error, _EXPECTED)
+        is_fault = _is_fault(error)
         failure = describe_failure(task.run_id, error)
         return RunOutcome(
             summaries=(describe_failed_run(task, failure),), trace=traceback.format_exc() if is_fault else ""
@@ -100,10 +97,15 @@ def describe_failure(run_id: str, error: Exception) -> str:
     """Return what went wrong with a run, without its name."""
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}; check the store and its permissions"
-    if isinstance(error, MemoryError):
-        return "there is not enough memory to read it; read it where there is more"
+    if shortage := describe_shortage(error):
+        return f"{shortage[0]}; read it where there is more memory"
     known = error if isinstance(error, GpureportError) else InternalError(run_id, error)
     return f"{known.what}; {known.hint}"
+
+
+def _is_fault(error: Exception) -> bool:
+    """Return whether an error is none that a person can act on."""
+    return not isinstance(error, GpureportError | OSError) and describe_shortage(error) is None
 
 
 def describe_failed_run(task: SummaryTask, failure: str) -> GpuSummary:
@@ -139,7 +141,7 @@ def run_read_task(task: ReadTask) -> ReadOutcome:
         entry, _ = task.read(Store(task.store), task.reading, force=False)
         return ReadOutcome(locator=locator, run_id=entry.run.id)
     except Exception as error:  # noqa: BLE001 - one log that fails must not take the others along
-        is_fault = not isinstance(error, _EXPECTED)
+        is_fault = _is_fault(error)
         failure = describe_failure(locator, error)
         # a fault of a store may lie in a file that the name of the run does not tell
         where = error.where if isinstance(error, GpureportError) and error.where != locator else ""

@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
         pa.field("key", pa.string(), nullable=False),
         pa.field("run_id", _TEXT, nullable=False),
         pa.field("run_name", _TEXT, nullable=False),
+        pa.field("source", _TEXT),
         pa.field("step", _TEXT),
         pa.field("node", _TEXT),
         pa.field("device", _TEXT),

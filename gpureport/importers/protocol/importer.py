@@ -74,7 +74,8 @@ class Labels:
         step: optimization step it belongs to.
         params: what it was configured with.
         tags: what it is labelled with.
-        work: what it accomplished.
+        work: what it accomplished, said of this run.
+        common_work: what each of several runs accomplished, said once for all of them.
         gpu_model: model of the GPUs that the log names no model of.
         table: table that labels runs; its tags yield to those given here.
     """
@@ -84,6 +85,7 @@ class Labels:
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
     work: Work | None = None
+    common_work: Work | None = None
     gpu_model: str | None = None
     table: JobTable | None = None
 
@@ -95,9 +97,20 @@ class Labels:
             step=self.step or run.step,
             params=tuple((dict(run.params) | dict(self.params)).items()),
             tags=tuple((dict(run.tags) | dict(self.tags)).items()),
-            work=self.work or run.work,
+            work=self.find_work(run.quality) or run.work,
         )
         return self.look_up(labelled)
+
+    def find_work(self, quality: Quality) -> Work | None:
+        """Return what a run accomplished; None where it is not said of this run.
+
+        An unfinished recording holds a part of its job at most, so what is said of all runs need not be true of it.
+        """
+        return self.work or (None if quality.unfinished else self.common_work)
+
+    def of_several(self) -> "Labels":
+        """Return them as said of several runs at once."""
+        return replace(self, work=None, common_work=self.work or self.common_work)
 
     def look_up(self, run: Run) -> Run:
         """Return a run, labelled with these labels, with the tags that the table has for it."""

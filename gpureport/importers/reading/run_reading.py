@@ -276,7 +276,7 @@ class Reading:
             devices=tuple(devices),
             params=override_pairs(stated.params, labels.params),
             tags=override_pairs(merge_pairs(outcome.tags for outcome in outcomes), stated.tags, labels.tags),
-            work=labels.work,
+            work=labels.find_work(quality),
             quality=quality,
         )
         run = name_copies_by_url(name_gpu_models(run, labels.gpu_model))

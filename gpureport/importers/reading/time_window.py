@@ -184,7 +184,7 @@ class CutReading:
         if self._cut is None:
             whole = self._whole or self._reading.recording()
             cut = cut_recording(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
-            run = replace(cut.run, work=self.labels.work or cut.run.work)
+            run = replace(cut.run, work=self.labels.find_work(cut.run.quality) or cut.run.work)
             self._cut = replace(cut, run=self.labels.look_up(run))
         return self._cut
 

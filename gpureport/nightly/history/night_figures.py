@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.steps import step_figures
 from gpureport.findings import Severity
 from gpureport.report.runs import gpu_time
@@ -108,7 +109,7 @@ def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
-    yield "lost_ratio", analysis.lost_ratio
+    yield "lost_ratio", measure_lost_ratio(analysis)
     yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None

@@ -21,8 +21,6 @@ _DAMAGE = (
     pa.ArrowException,
 )
 """What reading a damaged night raises."""
-_SHOWN = 120
-"""Letters of a text of others that an error shows."""
 
 
 class History:
@@ -82,12 +80,12 @@ class History:
         try:
             return _check_file_name(record_file.load_record(path.read_bytes()), path.stem)
         except _DAMAGE as error:
-            what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()), _SHOWN)})"
+            what = f"cannot be read as a night ({redact_start(' '.join(str(error).split()))})"
             raise StoreError(str(path), what, "restore the file, or take it away and record the night again") from error
 
 
 def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
-    """Return a record with the name of its file.
+    """Return a record with the name of its file, without what has become a secret since it was recorded.
 
     Raises:
         ValueError: when the file is not named after its content.
@@ -95,7 +93,7 @@ def _check_file_name(night: NightlyRecord, name: str) -> NightlyRecord:
     if night.id != name:
         msg = "its content is not what its name says"
         raise ValueError(msg)
-    return replace(night, file=name)
+    return replace(night.redacted(), file=name)
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:

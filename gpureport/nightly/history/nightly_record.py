@@ -1,11 +1,12 @@
 """What is recorded of a night: the figures of each run, or why there are none."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
 from gpureport.findings import Check
 from gpureport.nightly.history.night_figures import Figure
+from gpureport.redaction import redact_pairs, redact_text
 
 Params = tuple[tuple[str, str], ...]
 
@@ -40,6 +41,17 @@ class NightlyRun:
     figures: tuple[Figure, ...] = ()
     reason: str = ""
 
+    def redacted(self) -> "NightlyRun":
+        """Return the run without secrets in what people wrote."""
+        return replace(
+            self,
+            source=redact_text(self.source),
+            name=redact_text(self.name),
+            step=redact_text(self.step),
+            params=redact_pairs(self.params),
+            reason=redact_text(self.reason),
+        )
+
     def value(self, name: str) -> float | None:
         """Return the value of a figure, None where it was not recorded."""
         return next((figure.value for figure in self.figures if figure.name == name), None)
@@ -68,6 +80,11 @@ class NightlyRecord:
     checks: tuple[Check, ...] = ()
     recorded: int = 0
     file: str = ""
+
+    def redacted(self) -> "NightlyRecord":
+        """Return the record without secrets in what people wrote; its checks are made without."""
+        runs = tuple(run.redacted() for run in self.runs)
+        return replace(self, label=redact_text(self.label), command=redact_text(self.command), runs=runs)
 
     @property
     def id(self) -> str:

@@ -1,4 +1,7 @@
-"""Colours of the figures: one stand-in for each meaning while drawing, a fixed colour and a CSS class in the SVG."""
+"""Colours, in one place: of the figures, and what style sheets and papers share with them.
+
+Of a figure each meaning has a stand-in while drawing, a fixed colour and a CSS class in the SVG.
+"""
 
 from dataclasses import dataclass
 
@@ -70,7 +73,7 @@ class ClassFill:
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; the hatch says the same without colour.
 CLASSES = {
-    "computing": ClassFill(colour="#0072b2", text=LIGHT_TEXT),
+    "computing": ClassFill(colour=BUSY.fixed, text=LIGHT_TEXT),
     "short_pauses": ClassFill(colour="#9ccbee"),
     "hollow": ClassFill(colour="#56b4e9", hatch="oo"),
     "low_use": ClassFill(colour="#f0e442", hatch="\\\\"),
@@ -91,3 +94,13 @@ OTHER_CLASS = ClassFill(colour="#a9b1ba", hatch="//--")
 
 COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, ALERT, HOST, SPAN, *SEVERITY.values())
 """Every colour that has a stand-in."""
+
+ACCENT = "#005a8e"
+"""Links, gains and what else stands out of text, on a light ground."""
+
+SHARED = {colour.css: colour.fixed for colour in COLOURS if colour.css} | {
+    "accent": ACCENT,
+    "accent_dark": "#6cbcf0",
+    "busy_dark": "#56b4e9",
+}
+"""What templates of pages and papers read as `colours`, by meaning; `_dark` are those on a dark ground."""

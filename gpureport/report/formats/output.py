@@ -103,11 +103,11 @@ def check_templates(templates: Path, paths: Sequence[Place]) -> None:
 
 def explain_theme_gap(templates: Path, paths: Sequence[Place]) -> str:
     """Return that a PDF keeps its colours where a theme sets those of pages alone, and what would; else nothing."""
-    is_coloured = (templates / "report.css").is_file()
+    style = next((name for name in ("report.css", "colours.css") if (templates / name).is_file()), "")
     own = any((templates / name).is_file() for name in ("accent.typ", "pieces.typ", "report.typ"))
-    if _PAPER not in {_format_extension(path) for path in paths} or not is_coloured or own:
+    if _PAPER not in {_format_extension(path) for path in paths} or not style or own:
         return ""
-    return f"{templates}: report.css colours pages; the PDF keeps its colours without an accent.typ"
+    return f"{templates}: {style} colours pages; the PDF keeps its colours without an accent.typ"
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:

@@ -21,6 +21,7 @@ from jinja2 import (
 
 from gpureport import resources
 from gpureport.errors import RenderError
+from gpureport.report.charts import palette
 from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, ThemeLoader, find_theme_file
 from gpureport.report.formats.theme_sandbox import ThemeEnvironment
 
@@ -68,7 +69,9 @@ def template_loader(templates: Path | None) -> BaseLoader:
 def make_environment(templates: Path | None, **options: Any) -> Environment:  # noqa: ANN401 - those of Jinja
     """Return the environment that runs templates: in a sandbox where a person brings some of their own."""
     kind = Environment if templates is None else ThemeEnvironment
-    return kind(loader=template_loader(templates), autoescape=True, **options)
+    pages: Environment = kind(loader=template_loader(templates), autoescape=True, **options)
+    pages.globals["colours"] = palette.SHARED
+    return pages
 
 
 def picture_function(templates: Path | None) -> Callable[[str], str]:

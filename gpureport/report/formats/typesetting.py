@@ -19,11 +19,11 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report.charts import fonts
+from gpureport.report.charts import fonts, palette
 from gpureport.report.formats import pdf_figures
 from gpureport.report.formats.theme_files import LOGOS, ThemeFileError, find_theme_file
 
-_MODEL = "model.json"
+_MODEL, _COLOURS = "model.json", "colours.json"
 _FONTS = "fonts"
 _THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 """Files of a person's folder that a template of theirs may name."""
@@ -153,7 +153,7 @@ def _refuse_broken_brand(folder: Path, templates: Path | None, date: int) -> Non
     """
     for name, hint in (
         *((logo, "save it again as SVG or PNG, or take it out of the folder") for logo in LOGOS),
-        (_ACCENT, 'let it say: #let accent = rgb("#0a5ea8")'),
+        (_ACCENT, f'let it say: #let accent = rgb("{palette.ACCENT}")'),
     ):
         if templates is None or not (templates / name).is_file():
             continue
@@ -169,7 +169,7 @@ def _refuse_broken_brand(folder: Path, templates: Path | None, date: int) -> Non
 def _write_inputs(
     content: object, describe: Describe, folder: Path, drawable: frozenset[int], families: Collection[str]
 ) -> None:
-    """Write the content and the figures for the template to read."""
+    """Write the content, the figures and the colours for the template to read."""
     plain = json.dumps(convert_to_json(content), ensure_ascii=False, allow_nan=False)
     rest = {
         **describe(pdf_figures.FigureWriter(folder, drawable)),
@@ -179,6 +179,7 @@ def _write_inputs(
         "missing": _missing_note(fonts.find_missing_characters(plain, drawable)),
     }
     text = f'{{"report": {plain}, {json.dumps(rest, ensure_ascii=False)[1:]}'
+    (folder / _COLOURS).write_text(json.dumps(palette.SHARED), encoding="utf-8")
     (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
 
 

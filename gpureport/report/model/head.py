@@ -11,8 +11,8 @@ class Change:
     Attributes:
         text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
-        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`; empty for a
-            figure without direction, whose change is told without judgement.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, in brackets
+            why; empty for a figure without direction, whose change is told without judgement.
         arrow: `up` or `down`; empty where the figure stayed the same.
         since: which step it is measured from, where it is not the one before; empty where it is.
     """

@@ -1,10 +1,9 @@
 """Removes what identifies people and machines: hosts, users, paths, addresses, serial numbers of GPUs."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain, count
 from pathlib import PurePath
 from typing import Any
 
@@ -12,9 +11,11 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
+from gpureport.importers.labelling.node_lists import shorten_node
 from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording, Run, Source, Stage
 from gpureport.report.runs.network_names import find_named_machines, hide_addresses, list_machines, names_machine
+from gpureport.report.runs.pseudonyms import DistinctTexts, HostNumbers
 
 _PERSONAL_WORDS = ("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags())
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]|name)", re.IGNORECASE)
@@ -35,15 +36,24 @@ _SHORTEST = 3
 """Fewest letters of a name that is replaced everywhere; a shorter one could be part of a word."""
 _SHOWN = 8
 _NAME = "<name>"
+_MARK = "\ufffe"
+"""Stands in no text: Unicode keeps it for programs."""
+_MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 
 
-def anonymise_recording(recording: Recording) -> Recording:
-    """Return a run with names of nodes, users, sources and GPUs replaced by numbered ones.
+def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
+    """Return all runs of an output with the names of nodes, users, sources and GPUs replaced.
 
     What stays: times, values, GPU models, bus ids, and the names people gave to runs and steps, unless a host or user
-    is part of them.
+    is part of them. Steps that differ still do, and so do the values of a param or tag.
     """
-    names = _Pseudonyms(recording.run)
+    shared = _SharedNames()
+    for recording in recordings:
+        shared.learn(recording.run)
+    return [_hide_in_recording(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
+
+
+def _hide_in_recording(recording: Recording, names: "_Pseudonyms") -> Recording:
     series = recording.series
     place = series.schema.get_field_index("device")
     devices = _devices(series.column("device"), names)
@@ -72,69 +82,101 @@ def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table
     for chunk in column.chunks:
         for text in chunk.dictionary.to_pylist():
             if text not in shown:
-                shown[text] = _tell_apart(names.text(text), shown.values())
+                shown[text] = names.metric(text)
         texts = [shown[text] for text in chunk.dictionary.to_pylist()]
         chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, columns.strings_to_arrow(texts)))
     return training.set_column(place, training.schema.field(place), pa.chunked_array(chunks)) if chunks else training
 
 
-def _tell_apart(name: str, others: Collection[str]) -> str:
-    """Return a name, with a number where another has it already."""
-    numbered = (f"{name} {number}" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in others)
+class _SharedNames:
+    """Names of people and machines that the runs of an output mention, and what is shown instead of what."""
+
+    def __init__(self) -> None:
+        self.hosts = HostNumbers()
+        self.texts: dict[str, str] = {}
+        self.distinct = DistinctTexts()
+
+    def learn(self, run: Run) -> None:
+        """Note the names of a run."""
+        named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
+        nodes = [node for node in dict.fromkeys(named) if node]
+        for name in dict.fromkeys((*nodes, *_machines(run))):
+            for called in (name, name[: len(shorten_node(name))]):
+                if called in nodes or len(called) >= _SHORTEST:
+                    self.texts[called] = self.hosts.hide(called)
+        for name in _people(run):
+            if len(name) >= _SHORTEST:
+                self.texts.setdefault(name, _NAME)
 
 
 class _Pseudonyms:
     """The names of a run and the pseudonyms that replace them."""
 
-    def __init__(self, run: Run) -> None:
-        nodes = dict.fromkeys(device.node for device in run.devices if device.node)
-        self._nodes = {node: f"node_{place}" for place, node in enumerate(nodes, 1)}
+    def __init__(self, run: Run, shared: _SharedNames) -> None:
+        self._shared = shared
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        people = dict.fromkeys((name for name in _personal_names(run) if len(name) >= _SHORTEST), _NAME)
         named = dict.fromkeys(_names_from_files(run), f"run-{run.id[:_SHOWN]}")
-        self._texts = {**people, **files, **self._sources, **named, **self._nodes}
+        self._texts = {**shared.texts, **files, **self._sources, **named}
+        longest_first = sorted(filter(None, self._texts), key=len, reverse=True)
+        names = "|".join(map(re.escape, longest_first)) or r"(?!)"
+        self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
         """Return a text without names."""
-        text = _PATH.sub("<path>", hide_addresses(text))
-        for name in sorted(self._texts, key=len, reverse=True):
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", self._texts[name], text)
-        return text
+        # a host is marked, as its pseudonym may be the name of another
+        text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hosts.hide(host)}>")
+        text = _PATH.sub("<path>", text)
+        text = self._any.sub(lambda found: self._texts[found.group()], text)
+        return _MARKED.sub(r"\1", text)
+
+    def metric(self, name: str) -> str:
+        """Return the name of a training metric without names of people and machines."""
+        return self._shared.distinct.tell_apart("metric", name, self.text(name))
 
     def device(self, device: str) -> str:
         """Return the id of a device without the name of its node."""
         node, slash, local = device.rpartition("/")
-        return f"{self._nodes.get(node, node)}{slash}{local}"
+        return f"{self._node(node)}{slash}{local}" if node else device
+
+    def _node(self, node: str) -> str:
+        return self._shared.hosts.hide(node)
 
     def run(self, run: Run) -> Run:
         """Return what is known about a run without names."""
         return replace(
             run,
             name=self.text(run.name),
-            step=None if run.step is None else self.text(run.step),
+            step=run.step and self._shared.distinct.tell_apart("step", run.step, self.text(run.step)),
             sources=tuple(replace(each, locator=self._sources[each.locator]) for each in run.sources),
             devices=tuple(map(self._device, run.devices)),
             stages=tuple(map(self._stage, run.stages)),
-            params=tuple(self._pairs(run.params)),
-            tags=tuple(self._pairs(run.tags)),
+            params=tuple(self._pairs("param", run.params)),
+            tags=tuple(self._pairs("tag", run.tags)),
             quality=self._quality(run.quality),
         )
 
     def _device(self, device: Device) -> Device:
         uuid = device.uuid and f"GPU-{_short_hash(device.uuid)}"
-        node = device.node and self._nodes[device.node]
+        node = device.node and self._node(device.node)
         return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short_hash(device.serial))
 
     def _stage(self, stage: Stage) -> Stage:
-        return replace(stage, name=self.text(stage.name), node=stage.node and self._nodes.get(stage.node, _NAME))
+        return replace(stage, name=self.text(stage.name), node=stage.node and self._node(stage.node))
 
-    def _pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, value in pairs:
             # a param that is one word is a setting, whoever has the same name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
-            yield shown, _NAME if _is_personal(key, value) else self.text(value)
+            yield shown, self._value(f"{what} {key}", key, value)
+
+    def _value(self, what: str, key: str, value: str) -> str:
+        """Return a value of a param or tag without names."""
+        machines = dict.fromkeys(map(self._node, list_machines(value))) if names_machine(key, value) else ()
+        if machines:
+            return ", ".join(machines)
+        is_personal = _PERSONAL.search(key) or names_machine(key, value)
+        return self._shared.distinct.tell_apart(what, value, _NAME if is_personal else self.text(value))
 
     def _quality(self, quality: Quality) -> Quality:
         def gap(each: LogGap) -> LogGap:
@@ -157,11 +199,6 @@ class _Pseudonyms:
             ),
             notes=tuple(map(self.text, quality.notes)),
         )
-
-
-def _is_personal(key: str, value: str) -> bool:
-    """Return whether a param or tag names a person or a machine."""
-    return _PERSONAL.search(key) is not None or names_machine(key, value)
 
 
 def _short_hash(identity: str | None) -> str | None:
@@ -192,14 +229,19 @@ def _names_from_files(run: Run) -> Iterator[str]:
         yield run.name
 
 
-def _personal_names(run: Run) -> Iterator[str]:
-    """Yield the names of people and machines that the run mentions."""
+def _machines(run: Run) -> Iterator[str]:
+    """Yield the names of machines that params and tags mention."""
     for key, value in run.params_and_tags:
-        if _PERSONAL.search(key):
-            yield from (value, *value.split(", "))
         if names_machine(key, value):
             yield from list_machines(value)
         yield from find_named_machines(value)
+
+
+def _people(run: Run) -> Iterator[str]:
+    """Yield the names of people, and what else is personal."""
+    for key, value in run.params_and_tags:
+        if _PERSONAL.search(key) and not names_machine(key, value):
+            yield from (value, *value.split(", "))
     texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
     for text in texts:
         yield from _HOME.findall(text)

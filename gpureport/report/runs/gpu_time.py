@@ -1,11 +1,10 @@
 """Where the GPU time went: every GPU-second in one class, as shares of a bar."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import fsum
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime
-from gpureport.analysis.signals.low_use import BELOW
+from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs.report_run import ReportRun
@@ -68,20 +67,6 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     held = job_gpu_seconds(analyses)
     unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
-
-
-def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    """Return which share of the observed time of jobs short pauses took; None where it is no more than usual.
-
-    A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
-    take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
-
-    Args:
-        seconds: GPU-seconds of each class.
-    """
-    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
-    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
-    return ratio if ratio > 1 - BELOW.value else None
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:

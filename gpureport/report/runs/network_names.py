@@ -1,7 +1,7 @@
 """Names and addresses of machines in a text: of IP in both versions, of network cards, of hosts by their domain."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import AddressValueError, IPv6Address
 
 from gpureport.importers.labelling.node_lists import expand_node_list
@@ -23,11 +23,11 @@ _SHAPES = (
     re.compile(r"(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?!\w|\.\w)", re.IGNORECASE),
     re.compile(r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])", re.IGNORECASE),
     re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d{1,5})?(?!\w|\.\w)"),
-    re.compile(
-        rf"(?<![\w.@-])(?:(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})|(?:[a-z0-9][\w-]*+\.){{2,}}(?:{_COUNTRIES}))"
-        r"(?::\d{1,5})?(?![\w-]|\.\w)",
-        re.IGNORECASE,
-    ),
+)
+_HOST_WITH_DOMAIN = re.compile(
+    rf"(?<![\w.@-])(?:(?:[a-z0-9][\w-]*+\.)+(?:{_DOMAINS})|(?:[a-z0-9][\w-]*+\.){{2,}}(?:{_COUNTRIES}))"
+    r"(?::\d{1,5})?(?![\w-]|\.\w)",
+    re.IGNORECASE,
 )
 _NAMING = re.compile(
     r"(?:^|[._/-])(?:hosts?|hostnames?|nodes?|node_?list|addr|address|ips?|endpoints?|servers?|machines?|coordinator"
@@ -46,14 +46,14 @@ _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
 _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGNORECASE)
 
 
-def hide_addresses(text: str) -> str:
-    """Return a text with `<address>` for addresses and for hosts that their domain tells."""
+def hide_addresses(text: str, hide_host: Callable[[str], str] = lambda _: ADDRESS) -> str:
+    """Return a text with `<address>` for addresses, and what `hide_host` returns for hosts that their domain tells."""
     first, second, *others = _SHAPES
     text = second.sub(ADDRESS, first.sub(ADDRESS, text))
     text = _IPV6.sub(_hide_ipv6, text) if ":" in text else text
     for shape in others:
         text = shape.sub(ADDRESS, text)
-    return text
+    return _HOST_WITH_DOMAIN.sub(lambda found: hide_host(_remove_port(found.group())), text)
 
 
 def names_machine(key: str, value: str) -> bool:
@@ -62,12 +62,16 @@ def names_machine(key: str, value: str) -> bool:
 
 
 def list_machines(value: str) -> Iterator[str]:
-    """Yield the machines that a value lists, with and without domain: `node[1-2]`, `a:29500, b.example.org`."""
+    """Yield the machines that a value lists, without ports and schemes: `node[1-2]`, `tcp://a:29500, b.example.org`."""
     for part in expand_node_list(value):
-        host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
-        for name in (part, host, host.partition(".")[0]):
-            if _NO_NAME.fullmatch(name) is None:
-                yield name
+        host = _remove_port(_SCHEME.sub("", part).partition("/")[0])
+        if _NO_NAME.fullmatch(host) is None:
+            yield host
+
+
+def _remove_port(host: str) -> str:
+    """Return a machine's name without the port behind it."""
+    return _PORT.sub("", host)
 
 
 def find_named_machines(text: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import ReasonKind
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.relative_changes import format_percent_range, format_relative_difference
@@ -17,6 +17,8 @@ ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 """Title of the figure that leaves nothing out."""
 
+_TOLD = {ReasonKind.SAME_RECORDING, ReasonKind.MANY_COMPARISONS}
+"""Reasons without which a sentence on no clear change would puzzle."""
 _LONGEST = 365 * 86_400.0
 """Longest recording in seconds that a reader can be asked for."""
 
@@ -91,7 +93,14 @@ def format_interval(delta: Delta, shown: FigureFormat) -> str:
 def describe_verdict(delta: Delta) -> str:
     """Return a verdict in words: one run against several is unconfirmed as well, though not one run each."""
     several = delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1
-    return "unconfirmed (one run on one side)" if several else delta.verdict.value
+    return "unconfirmed (one run on one side)" if several else qualify_verdict(delta.verdict, delta.reason)
+
+
+def qualify_verdict(verdict: Verdict, reason: Reason | None) -> str:
+    """Return a verdict in words, in brackets why nothing is claimed although the interval beside it excludes zero."""
+    if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
+        return verdict.value
+    return f"{verdict.value} (one of {reason.amount:.0f} comparisons)"
 
 
 def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
@@ -106,9 +115,9 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
         why = display.clean_sentence(describe_reason(delta.reason))
         return f"{start}there is not enough data to say whether {noun} changed.{values} {why}".rstrip()
     if delta.verdict is Verdict.NO_CLEAR_CHANGE:
-        same_recording = delta.reason is not None and delta.reason.kind is ReasonKind.SAME_RECORDING
-        same = f" {describe_reason(delta.reason)}" if same_recording else ""
-        return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{same}"
+        is_told = delta.reason is not None and delta.reason.kind in _TOLD
+        why = f" {describe_reason(delta.reason)}" if is_told else ""
+        return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{why}"
     # brackets follow
     verdict = describe_verdict(delta).replace(" (", ", ").rstrip(")")
     return f"{start}{noun} went from {before} to {after}: {verdict}{sure}."

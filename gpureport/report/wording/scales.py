@@ -1,6 +1,6 @@
 """Scales that figures of steps and their differences are printed in: units, and how fine."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gpureport import number_format
@@ -51,6 +51,13 @@ class Scale:
             number_format.add_sign(f"{rounded:,.{decimals}f}") if rounded else f"within ±{10**-decimals:.{decimals}f}",
             name,
         )
+
+
+def split_common_unit(texts: Sequence[str]) -> tuple[list[str], str]:
+    """Return figures without the unit that all of them end with, and that unit; empty where they differ."""
+    units = {text.partition(display.GAP)[2] for text in texts if text}
+    unit = units.pop() if len(units) == 1 else ""
+    return [text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts], unit
 
 
 def _join(number: str, unit: str) -> str:

@@ -42,9 +42,6 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
-ALWAYS_LOSING_KINDS = {name for name, kind in DESCRIPTIONS.items() if kind.always_loses_time}
-"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
-
 _COLUMNS = {
     "gpu_utilization_ratio": "GPU utilisation",
     "gpu_memory_controller_ratio": "memory controller",
@@ -59,6 +56,7 @@ _COLUMNS = {
     "cpu_busiest_core_ratio": "busiest CPU core",
     "cpu_iowait_ratio": "CPU waiting for I/O",
     "host_memory_used_bytes": "host memory used",
+    "host_memory_used_ratio": "share of host memory used",
 }
 _FAR_MINUTES = attribution.FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]

@@ -139,6 +139,8 @@ def test_throughput() -> None:
     assert "samples_per_second" in _of(logged)["throughput"].reason
     silent = _of(with_training(run, [(10, "train/loss", 2.0)]))["throughput"]
     assert (silent.state, "--work" in silent.recording) == (CANNOT, True)
+    counted = _of(with_training(run, [(10, "train/loss", 2.0), (20, "train/loss", 1.0)]))["throughput"]
+    assert (counted.state, counted.reason) == (DONE, "the job logged its steps")
 
 
 def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:

@@ -473,7 +473,10 @@ def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two
     """It counts, and one line says that it may be a part of its job; a finished one is said nothing of."""
     for name, ended in (("base", 300_000_000), ("workers", None)):
         write_recording(two / name, log(300), ended=ended)
-    warning = "workers is unfinished: it is still recording, or its recorder was killed."
+    warning = (
+        "workers is unfinished: it is still recording, or its recorder was killed; its work is not known: "
+        "give one --work for each source, or leave it out."
+    )
     assert warning in " ".join(gpureport("compare", "base", "workers").out.split())
     assert warning in " ".join(gpureport("compare", "base", "workers", "--detail", "full").out.split())
     document = json.loads(gpureport("compare", "base", "workers", "--format", "json").out)

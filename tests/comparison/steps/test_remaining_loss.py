@@ -7,6 +7,7 @@ import pytest
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis
 from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.report.wording import terms
@@ -83,7 +84,7 @@ def test_classes_are_those_that_reports_call_lost() -> None:
     assert left.runs == 1
     assert left.held_gpu_seconds == pytest.approx(1200)
     assert {name for name, _ in left.lost_gpu_seconds} <= set(LOST_CLASSES)
-    assert comparison.steps[-1].analyses[0].lost_ratio == pytest.approx(left.lost / left.held_gpu_seconds)
+    assert measure_lost_ratio(comparison.steps[-1].analyses[0]) == pytest.approx(left.lost / left.held_gpu_seconds)
 
 
 def test_every_class_is_lost_used_unknown_or_outside_any_job() -> None:

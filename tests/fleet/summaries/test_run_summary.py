@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import analyze
+from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.fleet.gpu_summary import HealthCheck
 from gpureport.fleet.running.summary_task import summarise
 from gpureport.fleet.summaries.run_summary import summarise_run
@@ -26,7 +27,7 @@ def test_a_sample_log_of_faulty_hardware(tmp_path: Path) -> None:
     whole = analyze(Store(tmp_path).read(Store(tmp_path).named(run_id)))
     assert [gpu.device for gpu in gpus] == [gpu.id for gpu in whole.run.gpus]
     assert [gpu.seconds for gpu in gpus] == [time.seconds for time in whole.gpu_time]
-    assert sum(gpu.lost_seconds for gpu in gpus) / whole.job_gpu_seconds == pytest.approx(whole.lost_ratio)
+    assert sum(gpu.lost_seconds for gpu in gpus) / whole.job_gpu_seconds == pytest.approx(measure_lost_ratio(whole))
     assert [gpu.health.gpu_lost is HealthCheck.FOUND for gpu in gpus] == [False, False, True]
     assert [gpu.health.slow_link for gpu in gpus[:2]] == [HealthCheck.FOUND, HealthCheck.CLEAR]
     assert gpus[1].health.ecc_uncorrected

@@ -227,6 +227,15 @@ def test_several_jobs_are_apart(tmp_path: Path) -> None:
     assert len([name for name in build(tmp_path, history) if name.startswith("figures/")]) == 2
 
 
+def test_gpus_are_named_in_rows_only_where_they_differ(tmp_path: Path) -> None:
+    """Once above the table where all nights have the same; the rows of several jobs say whose they are."""
+    same = build(tmp_path / "same", changed(3))["nights.html"].decode()
+    assert same.count("NVIDIA H100") == 1
+    jobs = [night(0, part({MEASURED: 0.9}, 0, step="a"), part({MEASURED: 0.9}, 1, step="b"))]
+    rows = build(tmp_path / "jobs", jobs)["nights.html"].decode().partition("<table>")[2]
+    assert re.findall(r"<small>(\w) · NVIDIA H100</small>", rows) == ["a", "b"]
+
+
 def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
     """An empty history makes an index that says so."""
     assert b"No night is recorded yet" in build(tmp_path, [])["index.html"]

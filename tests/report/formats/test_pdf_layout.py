@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gpureport.report import build
 from gpureport.report.formats import pdf
 from gpureport.report.model.report_content import Report
+from gpureport.report.wording import display
 from tests.report import examples, first_screens, pdf_reading, sample_reports
 from tests.report.pdf_reading import needs_poppler
 from tests.report.test_same_content import recorded_steps
@@ -66,14 +68,37 @@ def test_no_text_runs_into_another(name: str, tmp_path: Path) -> None:
     assert max(pdf_reading.right_edges(path)) <= 595.3 - 40
 
 
+def _list_cuts(path: Path, report: Report) -> list[str]:
+    """Return what ends a page and begins what stands on the next: a callout, or a heading with a line at most."""
+    titles, pages = set(pdf_reading.outline(path)), pdf_reading.page_lines(path)
+    callouts = " ".join(" ".join(run.outliers) for run in report.gpus).replace(display.GAP, " ")
+    begun = (
+        next((line for line in page[-2:] if line in titles or page[-1] in callouts), "")
+        for page, after in pairwise(pages)
+        if after[0] not in titles
+    )
+    return [line for line in begun if line]
+
+
+@needs_poppler
+@pytest.mark.parametrize("folder", ["thermal_throttle", "mem_pressure"])
+def test_what_begins_a_table_stands_on_its_page(folder: str, tmp_path: Path) -> None:
+    """Neither a heading with one line, nor a callout, stands alone at the foot of a page."""
+    report = sample_reports.report_on([folder], price=2.5)
+    assert _list_cuts(_saved(report, tmp_path), report) == []
+    assert _list_cuts(_saved(report, tmp_path, full=True), report) == []
+
+
 @pytest.mark.slow
 @needs_poppler
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_text_runs_into_another_in_any_sample(folder: str, tmp_path: Path, *, full: bool) -> None:
     """In the short form and in the long one."""
-    path = _saved(sample_reports.report_on([folder], price=2.5), tmp_path, full=full)
+    report = sample_reports.report_on([folder], price=2.5)
+    path = _saved(report, tmp_path, full=full)
     assert pdf_reading.overlaps(path) == []
+    assert _list_cuts(path, report) == []
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 
 from gpureport import resources
 from gpureport.errors import RenderError
+from gpureport.report.charts import palette
 from gpureport.report.formats import html, themes
 from gpureport.report.model.report_content import Report
 
@@ -52,8 +53,27 @@ def test_the_guide_names_every_block_and_colour_it_may() -> None:
     templates = resources.find_shipped_folder("templates")
     blocks = set(re.findall(r"{% block (\w+) %}", (templates / "report.html").read_text(encoding="utf-8")))
     assert {name for name in blocks if f"| `{name}` |" not in GUIDE} == set()
-    style = (templates / "report.css").read_text(encoding="utf-8")
+    style = (templates / "colours.css").read_text(encoding="utf-8")
     assert [name for name in re.findall(r"`(--[a-z]+)`", GUIDE) if f"{name}: " not in style] == []
+
+
+def test_a_colour_of_the_charts_has_one_home() -> None:
+    """No template repeats what the palette holds, and the site of these pages has the same accent."""
+    shipped = resources.find_shipped_folder("templates")
+    shared = {name: value for name, value in palette.SHARED.items() if value != palette.PAPER.fixed}
+    files = {path: path.read_text(encoding="utf-8").lower() for path in shipped.rglob("*.*")}
+    assert [(path.name, name) for path, text in files.items() for name, value in shared.items() if value in text] == []
+    site = (ROOT / "docs/site/theme/assets/gpureport.css").read_text(encoding="utf-8")
+    for name in ("accent", "accent_dark", "busy", "busy_dark"):
+        assert f": {shared[name]};" in site
+
+
+def test_colours_alone_can_be_replaced(report: Report, tmp_path: Path) -> None:
+    """A theme of one file sets the colours of the page, whose style stays as shipped."""
+    page = html.render(report, theme(tmp_path, colours_css=":root { --link: teal }"))
+    assert "--link: teal" in page
+    assert "--paper: #fff" not in page
+    assert ".tiles {" in page
 
 
 def test_a_file_of_parts_replaces_parts(report: Report, tmp_path: Path) -> None:

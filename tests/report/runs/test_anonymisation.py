@@ -6,7 +6,7 @@ from pathlib import Path
 from gpureport.importers import Labels, Reading, ReadOptions, find_runs
 from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording
-from gpureport.report.runs.anonymisation import anonymise_recording
+from gpureport.report.runs.anonymisation import anonymise_recordings
 from tests.builders import with_training
 from tests.importers.written_logs import log
 
@@ -24,6 +24,11 @@ def recording(folder: Path) -> Recording:
     device = Device(id="gpu:0", index=0, uuid="GPU-1fd5ee77-0b3c", model="NVIDIA A40")
     quality = replace(found.run.quality, notes=notes)
     return replace(found, run=replace(found.run, devices=(device,), quality=quality))
+
+
+def anonymise_recording(recording: Recording) -> Recording:
+    """Return a run as the only one of an output."""
+    return anonymise_recordings([recording])[0]
 
 
 def test_names_are_gone_and_values_stay(tmp_path: Path) -> None:
@@ -128,3 +133,12 @@ def test_metrics_stay_as_many_as_they_were(tmp_path: Path) -> None:
     names = ["loss 10.1.2.3", "loss 10.1.2.4", "bleu.de"]
     shown = anonymise_recording(with_training(run, [(1.0, name, 0.5) for name in names])).training
     assert shown.column("name").to_pylist() == ["loss <address>", "loss <address> 2", "bleu.de"]
+
+
+def test_the_pseudonym_of_a_host_is_not_taken_for_another_host(tmp_path: Path) -> None:
+    """Machines may be called as pseudonyms are."""
+    (tmp_path / "gpu.csv").write_text(log(30))
+    tags = (("hosts", "clara01, host-1"), ("note", "clara01.cluster.local before host-1, then <host-1>"))
+    found = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels(tags=tags)).recording()
+    shown = dict(anonymise_recording(found).run.tags)
+    assert shown == {"hosts": "host-1, host-2", "note": "host-1 before host-2, then <host-2>"}

@@ -20,7 +20,8 @@ from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.phases import LATE, UTILISATION
+from gpureport.analysis.job.late_starts import is_late_start, list_resting_leads
+from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.evidence import compare_with_limit
@@ -32,6 +33,7 @@ from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.recording import Recording
 
 _UNUSED = "unused"
 _UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
@@ -60,10 +62,10 @@ class _GapCost:
     evidence: tuple[Evidence, ...]
 
 
-def _skip_startup(job: Job, device: str) -> Interval:
+def _skip_startup(recording: Recording, job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
-    late = own.start - job.window.start <= LATE.value * 1e6
+    late = is_late_start(recording, job, own)
     return Interval(max(job.window.start, own.start) if late else job.window.start, job.window.end)
 
 
@@ -71,9 +73,10 @@ def _skip_startup(job: Job, device: str) -> Interval:
 class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5% or less and never exceeds 12%.
 
-    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of
-    low ones counts only if it is too long to be chance, given the samples around it, and is not an artefact of steps
-    about as long as the sampling interval. Low samples while the GPU waits for input are part of that wait. Rows that
+    Before the first work of a GPU, in a job that trains already, it need not reach 5%. A moment of little work, such as
+    a stray kernel, does not end a gap; a log gap does. With sparse samples, a run of low ones counts only if it is too
+    long to be chance, given the samples around it, and is not an artefact of steps about as long as the sampling
+    interval. Low samples while the GPU waits for input are part of that wait. Rows that
     repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
 
     Causes:
@@ -223,6 +226,12 @@ class IdleGap(Rule):
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
+        # before its first work a GPU is at rest at any utilisation that is no work
+        leads = list_resting_leads(context.recording, context.jobs, device)
+        earlier = [
+            run for lead in leads for run in idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), lead)
+        ]
+        runs = (*earlier, *(run for run in runs if all(run.start >= lead.end for lead in leads)))
         return [
             part
             for job in context.jobs
@@ -230,7 +239,7 @@ class IdleGap(Rule):
                 context,
                 series,
                 runs,
-                _skip_startup(job, device),
+                _skip_startup(context.recording, job, device),
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,

@@ -20,7 +20,7 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 from gpureport.recording_advice import RECORD
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Record the CPU as well to learn why: {RECORD}."
+_ADVICE = f"Try more loader workers, which is cheap, and record the CPU as well to learn why: {RECORD}."
 _TRY = (
     "Try more loader workers first: a loader that waits for storage or the network needs hardly any CPU. Then measure "
     "once without the other programs (find them with top): if the GPU is as little used, the CPU was not the cause."

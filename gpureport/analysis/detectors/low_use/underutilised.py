@@ -25,9 +25,10 @@ _CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
 _CAUSES = (_CORE, _IOWAIT)
 _OPEN = {_CORE: "one core", _IOWAIT: "storage"}
 _ADVICE = (
-    "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, torch.compile or CUDA "
-    "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
-    "step (.item(), prints), or share the GPU or use a smaller one."
+    "Neither GPU nor CPU is full. Try more loader workers first, which is cheap, then profile some steps. Give the "
+    "GPU more to do at once (larger batch, torch.compile or CUDA graphs), overlap what runs in turn (copies, logging, "
+    "evaluation), avoid synchronising with the GPU in every step (.item(), prints), or share the GPU or use a smaller "
+    "one."
 )
 _SERVING = (
     "Neither GPU nor CPU is full. If the GPU serves requests, a smaller or a shared GPU may do; else profile some "

@@ -92,7 +92,8 @@ def _require_one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[R
             raise fault
         return list(found)
     said = ", ".join(run.summary for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}")
+    every = f"; {name + '*'!r} reads all of them" if all(run.name == name for run in found) else ""
+    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}{every}")
 
 
 def _suggest_runs(name: str, runs: Iterable[RunInfo]) -> str:

@@ -8,6 +8,7 @@ from gpureport.report.charts.vector.class_patterns import define_patterns, find_
 from gpureport.report.charts.vector.vector_elements import (
     NARROW,
     TEXT,
+    WIDE_ONLY,
     HorizontalScale,
     draw_axis,
     draw_grid,
@@ -74,7 +75,7 @@ def _write_texts(part: TimeSegment, start: float, scale: HorizontalScale) -> Ite
     fits_narrow = next((text for text in texts if scale.holds_text(text, part.value, NARROW)), "")
     same = scale.width is not None or fits_wide == fits_narrow
     if fits_wide:
-        yield _write_text(part, start, scale, fits_wide, "" if same else ' class="wide-only"')
+        yield _write_text(part, start, scale, fits_wide, "" if same else WIDE_ONLY)
     if fits_narrow and not same:
         yield _write_text(part, start, scale, fits_narrow, ' class="narrow-only" display="none"')
 

@@ -17,8 +17,8 @@ from gpureport.report.charts.palette import GRID, MUTED, Colour
 from gpureport.report.charts.svg import FONT_FAMILY
 from gpureport.report.model.pictures import Tick
 
-WIDE, NARROW = 560.0, 320.0
-"""Least points that a figure is wide on a wide page and on a telephone."""
+WIDE, NARROW = 490.0, 320.0
+"""Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
 
 TEXT = 11.0
 """Size of text in figures."""
@@ -30,6 +30,9 @@ _REGULAR, _GAP = 0.56, 4.0
 """Mean width of a regular letter, as a part of its size, and least points between two labels of an axis."""
 
 AXIS_HEIGHT = 16.0
+
+WIDE_ONLY = ' class="wide-only"'
+"""Attribute of what a style sheet hides where a figure is narrow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +113,12 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     """Return the labels of an axis as a figure of its own."""
-    shown = _thin_ticks([tick for tick in ticks if scale.start <= tick.at <= scale.end], scale)
+    inside = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    shown = _thin_ticks(inside, scale, scale.width or WIDE)
+    narrow = _thin_ticks(shown, scale, scale.width or NARROW)
     texts = "".join(
-        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}">'
-        f"{escape(tick.text)}</text>"
+        f'<text x="{scale.position(tick.at)}" y="11" text-anchor="{_choose_anchor(tick, scale)}"'
+        f"{'' if tick in narrow else WIDE_ONLY}>{escape(tick.text)}</text>"
         for tick in shown
     )
     label = f"Axis: {', '.join(tick.text for tick in shown)}"
@@ -121,21 +126,19 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     return write_document([body], width=scale.width, height=AXIS_HEIGHT, label=label)
 
 
-def _thin_ticks(ticks: Sequence[Tick], scale: HorizontalScale) -> Sequence[Tick]:
-    """Return all ticks, or every second, third … on paper, where the labels of all would run into each other."""
-    if scale.width is None:
-        return ticks
+def _thin_ticks(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> Sequence[Tick]:
+    """Return all ticks, or every second, third … where the labels of all would run into each other."""
     strides = (ticks[::stride] for stride in range(1, len(ticks)))
-    return next((some for some in strides if not _run_together(some, scale)), ticks[:1])
+    return next((some for some in strides if not _run_together(some, scale, width)), ticks[:1])
 
 
-def _run_together(ticks: Sequence[Tick], scale: HorizontalScale) -> bool:
-    """Return whether the label of a tick reaches that of the next."""
+def _run_together(ticks: Sequence[Tick], scale: HorizontalScale, width: float) -> bool:
+    """Return whether the label of a tick reaches that of the next, in a figure of a width in points."""
     ends = []
     for tick in ticks:
-        width, at = len(tick.text) * TEXT * _REGULAR, scale.share(tick.at) * (scale.width or 0.0)
-        left = at - {"start": 0.0, "middle": width / 2, "end": width}[_choose_anchor(tick, scale)]
-        ends.append((left, left + width))
+        length, at = len(tick.text) * TEXT * _REGULAR, scale.share(tick.at) * width
+        left = at - {"start": 0.0, "middle": length / 2, "end": length}[_choose_anchor(tick, scale)]
+        ends.append((left, left + length))
     return any(left - right < _GAP for (_, right), (left, _) in pairwise(ends))
 
 

@@ -16,5 +16,5 @@ def advice_json(analyses: Sequence[Analysis]) -> dict[str, dict[str, str]]:
 
 
 def steps_json(steps: Sequence[AdvisedStep]) -> list[dict[str, Any]]:
-    """Return the steps of a finding: their names, and what is not known of each."""
-    return [{"name": step.name, "unknown": list(step.unknown)} for step in steps]
+    """Return the steps of a finding: their names, what is not known of each, and how far to go with it."""
+    return [{"name": step.name, "unknown": list(step.unknown), "suggestion": step.suggestion or None} for step in steps]

@@ -13,6 +13,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.chain.step_pairs import StepPair, pair_steps
 from gpureport.comparison.chain.step_summaries import StepSummary, summarize_steps
+from gpureport.comparison.gains.known_loss import measure_lost_ratio
 from gpureport.comparison.quality.quality_change import QualityChange
 from gpureport.comparison.quality.time_to_target import TimeToTarget, measure_time_to_target
 from gpureport.comparison.steps.remaining_loss import measure_remaining_loss
@@ -113,7 +114,7 @@ def _run(run: SampledRun, source: TrainingSource | None) -> dict[str, Any]:
         "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
         "measures": whole | {TRAINING_RATE: mean_training_rate([run], source)},
-        "lost_ratio": run.analysis.lost_ratio,
+        "lost_ratio": measure_lost_ratio(run.analysis),
         "sample_means": _sample_means(run.analysis),
         "steady": None
         if settled is None

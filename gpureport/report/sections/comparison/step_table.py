@@ -13,7 +13,7 @@ from gpureport.comparison.steps.step_figures import (
     WORK_RATE,
     measures,
 )
-from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.training_rate import mean_training_rate
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
@@ -21,7 +21,7 @@ from gpureport.report.sections.comparison.figure_formats import LABEL, join_note
 from gpureport.report.sections.comparison.step_columns import StepColumn, build_step_columns
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
-from gpureport.report.wording.comparison_reasons import describe_left_out
+from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
 from gpureport.report.wording.difference_wording import FigureFormat
 
 _MOST = 6
@@ -45,8 +45,12 @@ _PRIORITY = (
 _SAME = 0.005
 """Relative difference up to which two figures print alike."""
 
-_WITHOUT_CHANGE = {COST_PER_WORK, WORK_RATE}
-_NOTE = "Change from the row above with its 95% interval; grey: no clear change. Cost moves with GPU time."
+_WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "the rate of the whole job"}
+"""Figures that move with GPU time, in words."""
+
+_COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
+"""Verdicts on a change that has a colour."""
+
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
 
@@ -57,7 +61,7 @@ def build_step_table(comparison: Comparison) -> Table:
     Cost and the rate of the whole job move with GPU time, so their changes are left out.
     """
     columns = _choose_columns(comparison)
-    rows = []
+    rows, reasons = [], []
     # the quiet line says the number of runs where every step has the same
     is_uneven = len({len(step.analyses) for step in comparison.steps}) > 1
     for place, step in enumerate(comparison.steps):
@@ -67,13 +71,35 @@ def build_step_table(comparison: Comparison) -> Table:
             text=display.clean(step.label), small=display.plural(len(step.analyses), "run") if is_uneven else ""
         )
         rows.append(Row(head=head, cells=tuple(_cell(step, column, deltas) for column in columns)))
+        reasons += [
+            explain_family(delta.reason, where=f"{column.title} of {head.text}")
+            for column in columns
+            if (delta := deltas.get(column.metric)) and column.metric not in _WITHOUT_CHANGE
+        ]
+    many = list(filter(None, reasons))
     table = Table(
         columns=("Step", *(column.title for column in columns)),
         numeric=(True,) * len(columns),
         rows=tuple(rows),
-        notes=join_notes(_NOTE, note_prices(comparison.steps, {column.metric for column in columns})),
+        notes=join_notes(
+            _explain_changes(rows, columns),
+            *many[:1],
+            note_prices(comparison.steps, {each.metric for each in columns}),
+        ),
     )
     return quality_rows.add_quality_column(table, comparison, place=1)
+
+
+def _explain_changes(rows: Sequence[Row], columns: Sequence[StepColumn]) -> str:
+    """Return what the changes in the table are, what grey ones mean in this table, and which figures have none."""
+    changes = [cell.change for row in rows for cell in row.cells if cell.change]
+    interval = " with its 95% interval" if any(change.interval for change in changes) else ""
+    grey = dict.fromkeys(each.verdict for each in changes if each.verdict and each.verdict not in _COLOURED)
+    meaning = f"; grey: {' or '.join(grey)}" if grey else ""
+    moved = [words for metric, words in _WITHOUT_CHANGE.items() if metric in {column.metric for column in columns}]
+    verb = "move" if len(moved) > 1 else "moves"
+    moves = f" {display.raise_first(display.join_words(moved))} {verb} with GPU time." if moved else ""
+    return f"Change from the row above{interval}{meaning}.{moves}" if changes else moves.strip()
 
 
 def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:

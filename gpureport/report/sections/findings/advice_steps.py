@@ -1,6 +1,6 @@
 """The steps a finding is given, in words."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
@@ -21,16 +21,16 @@ def build_advice_steps(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
     for step in (step for finding in findings for step in finding.steps):
         if step.name not in chosen or len(step.unknown) < len(chosen[step.name].unknown):
             chosen[step.name] = step
-    return tuple(_line(STEPS[name], step.unknown) for name, step in chosen.items() if name in STEPS)
+    return tuple(_line(STEPS[name], step) for name, step in chosen.items() if name in STEPS)
 
 
-def _line(step: Step, unknown: Iterable[str]) -> AdviceStep:
+def _line(step: Step, advised: AdvisedStep) -> AdviceStep:
     return AdviceStep(
         name=step.name,
         title=step.title,
-        do=step.do,
+        do=f"{step.do} {advised.suggestion}".rstrip(),
         when=step.when,
-        unknown="; ".join(unknown),
+        unknown="; ".join(advised.unknown),
         risk=step.risk,
         check=step.check,
         source=step.source,

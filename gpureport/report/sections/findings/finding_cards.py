@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import Confidence, Evidence, Severity
 from gpureport.report.model.finding_card import EvidenceLine, FindingCard
@@ -144,7 +145,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         lost_seconds=group.lost,
         lost=finding_groups.lost(group, ratio),
         lost_ratio=ratio,
-        lost_at_least=bool(group.lost) and finding_groups.unknown_loss(group.findings),
+        lost_at_least=bool(group.lost) and known_loss.loses_unknown_time(group.findings),
         lost_cost=group.cost,
         summary=finding_groups.summary(group),
         evidence=tuple(evidence_line(evidence) for evidence in worst.evidence),

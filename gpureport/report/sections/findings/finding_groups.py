@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gpureport.comparison.gains import known_loss
 from gpureport.findings import Finding, Severity
 from gpureport.report.model.finding_card import Occurrence
 from gpureport.report.runs.report_run import ReportRun, format_time
@@ -94,14 +95,9 @@ def cause(finding: Finding) -> str:
     return display.shorten(display.clean(finding.cause or "").replace("_", " "), 80)
 
 
-def unknown_loss(findings: Sequence[Finding]) -> bool:
-    """Whether findings that lost GPU time do not say how much."""
-    return any(found.kind in terms.ALWAYS_LOSING_KINDS and found.lost_gpu_seconds is None for found in findings)
-
-
 def lost(group: Group, ratio: float | None) -> str:
     """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs."""
-    unknown = unknown_loss(group.findings)
+    unknown = known_loss.loses_unknown_time(group.findings)
     base = "the jobs' GPU time" if group.run.analysis.no_job_gpu_seconds else "the run"
     if not group.lost:
         return "loss not known" if unknown else "no direct loss"

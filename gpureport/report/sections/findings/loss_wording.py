@@ -3,18 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.gains import known_loss
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import finding_groups
 from gpureport.report.wording import display
 
-NOTABLE = 0.005
-"""Share of the GPU time from which a loss is worth naming."""
-
-NOTHING = 0.0005
-"""Share below which a part would print as less than 0.1%."""
-
-MOST = 0.5
-"""Share of the GPU time without utilisation above which what was lost is told of the observed time alone."""
+NOTABLE, NOTHING, MOST = known_loss.NOTABLE, known_loss.NOTHING, known_loss.MOST
 
 _NAMED = 3
 REASONS = {
@@ -32,7 +25,7 @@ REASONS = {
 
 def loss_bound(analyses: Sequence[Analysis]) -> str:
     """Return whether what is known of the loss is its upper or its lower end."""
-    unknown = any(finding_groups.unknown_loss(analysis.findings) for analysis in analyses)
+    unknown = any(known_loss.loses_unknown_time(analysis.findings) for analysis in analyses)
     return "at least" if unknown or gpu_time.excessive_short_pauses(analyses) is not None else "up to"
 
 

@@ -13,7 +13,8 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes, work_scale
-from gpureport.report.wording.comparison_reasons import describe_left_out
+from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
+from gpureport.report.wording.difference_wording import qualify_verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +156,15 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     return GainCell(
         text=text,
         interval=interval,
-        verdict=change.verdict.short,
+        verdict=_format_verdict(change),
         established=change.verdict.is_established,
     )
+
+
+def _format_verdict(change: RelativeChange) -> str:
+    """Return a verdict in words, which a note explains where it is unconfirmed."""
+    is_unconfirmed = change.verdict is Verdict.UNCONFIRMED
+    return change.verdict.short if is_unconfirmed else qualify_verdict(change.verdict, change.reason)
 
 
 def format_change(change: RelativeChange, *, times: bool) -> tuple[str, str]:
@@ -196,3 +203,5 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     verdicts = {change.verdict for gain in gains for column in columns if (change := _find_change(column, gain))}
     if Verdict.UNCONFIRMED in verdicts:
         yield _UNCONFIRMED
+    reasons = [change.reason for gain in gains for column in columns if (change := _find_change(column, gain))]
+    yield from list(filter(None, map(explain_family, reasons)))[:1]

@@ -32,14 +32,20 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def describe_unfinished_recordings(runs: Sequence[Run]) -> str:
-    """Return which recordings have no end, so that they may be a part of their job; empty where there are none."""
-    names = [display.clean(run.name) for run in runs if run.quality.unfinished]
-    if not names:
+    """Return which recordings have no end, so that they may be a part of their job; empty where there are none.
+
+    Beside other runs they need work of their own, or nothing tells how fast they were.
+    """
+    cut = [run for run in runs if run.quality.unfinished]
+    if not cut:
         return ""
-    named = numbered_labels.list_labels(names)
-    if len(names) == 1:
-        return f"{named} is unfinished: it is still recording, or its recorder was killed."
-    return f"{named} are unfinished: they are still recording, or their recorders were killed."
+    named = numbered_labels.list_labels([display.clean(run.name) for run in cut])
+    lacking = len(runs) > 1 and any(run.work is None for run in cut)
+    if len(cut) == 1:
+        todo = "; its work is not known: give one --work for each source, or leave it out" if lacking else ""
+        return f"{named} is unfinished: it is still recording, or its recorder was killed{todo}."
+    todo = "; their work is not known: give one --work for each source, or leave them out" if lacking else ""
+    return f"{named} are unfinished: they are still recording, or their recorders were killed{todo}."
 
 
 def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:

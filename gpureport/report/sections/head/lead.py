@@ -11,7 +11,7 @@ from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.findings import Confidence
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import quality_rows
+from gpureport.report.sections.comparison import quality_rows, repetition_hint
 from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
@@ -112,7 +112,9 @@ def _ask_for_repetition(comparison: Comparison) -> str:
     single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
     repeated = [display.clean(step.label) for step in comparison.steps if len(step.runs) > 1]
     if len(single) != 1 or len(repeated) != 1:
-        return REPEAT
+        runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+        hint = repetition_hint.suggest_repetitions(runs) if not repeated else ""
+        return hint or REPEAT
     return f"Repeat {single[0]} to confirm this; until then, a rule takes it to scatter as {repeated[0]} does."
 
 

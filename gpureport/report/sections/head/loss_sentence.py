@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Step
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.runs import gpu_time
@@ -11,8 +12,6 @@ from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 
-_SHORTEST, _FEWEST = 10.0, 5
-"""Seconds and samples below which no share is told."""
 _NAMED = 3
 LOSSES = {
     "waiting_for_input": "waiting for data",
@@ -49,7 +48,7 @@ class Findings:
     @property
     def too_short(self) -> bool:
         """Whether the last step is too short for a share of it to mean anything."""
-        return self.seconds < _SHORTEST or self.samples < _FEWEST
+        return known_loss.is_too_short(self.seconds, self.samples)
 
     @property
     def open(self) -> list[FindingCard]:

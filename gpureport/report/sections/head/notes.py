@@ -56,7 +56,7 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         (step_count_notes.describe_uncounted_steps(sampled), step_count_notes.describe_excluded_work(sampled)),
     )
     if are_single_runs(comparison):
-        yield from filter(None, (suggest_repetitions(comparison),))
+        yield from (line for line in (suggest_repetitions(comparison),) if line and line not in lead)
     known = comparison.primary == PER_WORK or all(run.work for run in runs)
     if not findings.too_short and not known:
         yield NO_WORK_GIVEN
@@ -81,5 +81,6 @@ def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
 
 
 def suggest_repetitions(comparison: Comparison) -> str:
-    """Return how to give runs as repetitions, where their folders look like it; else empty."""
-    return repetition_hint.suggest_by_folder([analysis.run for step in comparison.steps for analysis in step.analyses])
+    """Return how to give runs as repetitions, where their folders or params look like it; else empty."""
+    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
+    return repetition_hint.suggest_repetitions(runs)

@@ -5,8 +5,9 @@ from dataclasses import replace
 from math import fsum
 
 from gpureport.analysis.results import LOST_CLASSES, GpuTime
+from gpureport.comparison.gains.known_loss import measure_excessive_short_pauses
 from gpureport.report.model.pictures import SpentBar, TimeSpent
-from gpureport.report.runs.gpu_time import measure_excessive_short_pauses, seconds_by_cause, seconds_by_class
+from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.pictures.axes import place_time_ticks
 from gpureport.report.sections.pictures.class_names import (

@@ -92,7 +92,8 @@ def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
 def test_a_name_that_others_have_lists_them(meant: Meant) -> None:
     """With ids and states, so that one can be named."""
     with pytest.raises(
-        SourceError, match=r"2 runs are called 'twice'; name one by its id: 000004\w+ \(twice, FAILED\)"
+        SourceError,
+        match=r"2 runs are called 'twice'; name one by its id: 000004\w+ \(twice, FAILED\).*; 'twice\*' reads all",
     ):
         meant("twice")
 

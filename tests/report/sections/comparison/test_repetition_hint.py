@@ -1,6 +1,7 @@
 """How repetitions are given, said where the folders of single runs suggest it."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -53,4 +54,43 @@ def test_stores_of_a_tracker_suggest_nothing() -> None:
 
 def test_labelled_runs_are_steps_already() -> None:
     """Whoever names steps knows how."""
-    assert repetition_hint.suggest_by_folder(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv", step="one")) == ""
+    assert repetition_hint.suggest_repetitions(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv", step="one")) == ""
+    assert repetition_hint.suggest_repetitions(runs("a/1.csv", "a/2.csv", "b/1.csv", "b/2.csv")) != ""
+
+
+def with_params(*params: dict[str, str]) -> list[Run]:
+    """Return a run of a tracker for each set of params."""
+    return [
+        replace(run, params=tuple(sorted(each.items())))
+        for run, each in zip(runs(*(f"mlflow.db#{place}" for place in range(len(params)))), params, strict=True)
+    ]
+
+
+def test_runs_with_equal_params_are_shown_as_repetitions() -> None:
+    """Where one param tells which are equal, or two; a seed is what repetitions differ by."""
+    two = {"num_workers": "2", "lr": "0.1"}
+    eight = two | {"num_workers": "8"}
+    seeded = [each | {"seed": str(place)} for place, each in enumerate((two, two, eight, eight))]
+    for given in ((two, two, eight, eight), seeded):
+        assert repetition_hint.suggest_repetitions(with_params(*given)) == (
+            "Runs with the same num_workers have equal params: if they repeat a step, add --by param:num_workers, so "
+            "that repetitions count together."
+        )
+    groups = [{"a x": left, "b": right} for left in "12" for right in "12"]
+    assert "add --by 'param:a x,param:b', so" in repetition_hint.suggest_repetitions(with_params(*groups, *groups))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        [{"lr": "1"}] * 4,
+        [{"lr": value} for value in "1234"],
+        [{"lr": "1"}, {"lr": "1"}, {"lr": "2"}],
+        [{}, {}, {"lr": "1"}, {"lr": "1"}],
+        [dict(zip("abc", values, strict=True)) for values in product("12", repeat=3)] * 2,
+    ],
+    ids=["all alike", "none alike", "few", "not recorded", "three params"],
+)
+def test_other_params_suggest_nothing(params: list[dict[str, str]]) -> None:
+    """Where they make no groups, or none that one or two of them tell apart."""
+    assert repetition_hint.suggest_repetitions(with_params(*params)) == ""

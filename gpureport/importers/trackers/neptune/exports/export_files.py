@@ -22,8 +22,6 @@ _REGISTRY = {"models", "model_versions"}
 _MAGIC = b"PAR1"
 DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What reading a damaged file raises: a name of a column in it need not be text."""
-_SHOWN = 120
-"""Letters of a text of others that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +145,7 @@ def read_rows(file: parquet.ParquetFile, number: int, names: list[str]) -> pa.Ta
 
 def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
-    reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
+    reason = redact_start(str(error).splitlines()[0]) if str(error) else type(error).__name__
     return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
 
 

@@ -2,9 +2,16 @@
 
 from collections.abc import Collection, Mapping
 
+from gpureport.analysis.advice.step_choice import WORKERS
 from gpureport.analysis.signals.job_load import BESIDE_OTHERS
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS
 from gpureport.recording_advice import RECORD
-from gpureport.report.sections.findings.next_actions.action_words import PROFILE, UNKNOWN_GAIN, ActionWording
+from gpureport.report.sections.findings.next_actions.action_words import (
+    PROFILE,
+    TRY_WORKERS,
+    UNKNOWN_GAIN,
+    ActionWording,
+)
 from gpureport.report.sections.findings.next_actions.cause_wording import MEASURE_ALONE, WORDING_BY_CAUSE
 
 _BY_KIND: Mapping[str, ActionWording] = {
@@ -91,7 +98,7 @@ _BY_KIND: Mapping[str, ActionWording] = {
     ),
     "workers_headroom": ActionWording(
         title="Add loader workers",
-        how="Raise their number while cores and host memory are free.",
+        how="{workers} Go on while cores and host memory are free.",
         gain=UNKNOWN_GAIN,
     ),
     "host_memory_pressure": ActionWording(
@@ -150,11 +157,11 @@ _BY_KIND: Mapping[str, ActionWording] = {
 }
 
 BATCH_OR_SMALLER_GPU = ActionWording(
-    title="Use the free memory",
-    how="Raise the batch size step by step, or try a smaller GPU.",
+    title="Use the free memory or a smaller GPU",
+    how="Either keep this GPU and raise the batch size step by step, or keep the batch size and try a smaller GPU.",
     gain=UNKNOWN_GAIN,
 )
-"""For unused memory of a GPU that is larger than needed."""
+"""For unused memory of a GPU that is larger than needed: a larger batch may need that GPU."""
 
 NO_ACTION = {"power_cap"}
 """Kinds that ask for nothing: a GPU at its default power limit is as it should be."""
@@ -177,6 +184,9 @@ def find_wording(kind: str, cause: str | None, steps: Collection[str] = ()) -> A
     """
     if kind in NO_ACTION:
         return None
-    if cause == BESIDE_OTHERS and "loader_workers" not in steps:
+    may_want_workers = WORKERS in steps
+    if cause == BESIDE_OTHERS and not may_want_workers:
         return MEASURE_ALONE
+    if kind in LOW_USE_KINDS and cause is None and may_want_workers:
+        return TRY_WORKERS
     return WORDING_BY_CAUSE.get((kind, cause or ""), _BY_KIND.get(kind))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionWording:
-    """The words of an action; braces hold `gpus`, the GPUs concerned, and `index`, their numbers.
+    """The words of an action.
+
+    Braces hold `gpus`, the GPUs concerned, `index`, their numbers, and `workers`, how many loader workers to try.
 
     Attributes:
         title: what to do.
@@ -28,6 +30,12 @@ PROFILE = ActionWording(
     gain="Shows where the time goes",
 )
 """For GPUs that are little used for a cause that a log does not show."""
+TRY_WORKERS = ActionWording(
+    title="Try more loader workers",
+    how="{workers} That is a cheap trial while CPU cores are free. If it changes nothing, profile ten iterations.",
+    gain=UNKNOWN_GAIN,
+)
+"""For GPUs that are little used for no known reason, in a job that may want more workers."""
 FIND_HANG = ActionWording(
     title="Find the rank that hangs",
     how="When it hangs again, dump the stacks of all ranks and look for the one outside the collective.",

@@ -13,9 +13,10 @@ from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings.next_actions import (
     action_wording,
-    action_words,
+    group_wording,
     measurement_actions,
     startup_memory,
+    workers_trial,
 )
 from gpureport.report.sections.findings.next_actions.action_words import UNKNOWN_GAIN, ActionWording
 from gpureport.report.sections.findings.rows import range_wording, row_groups
@@ -82,9 +83,13 @@ def build_actions(
             several=len(runs) > 1,
         )
     ]
+    steps = [run for run in runs if run.step == step]
+    trial = workers_trial.find_trial(steps, [group for _, group in last])
+    if trial is not None:
+        rank = row_groups.SEVERITIES.index(Severity.WARNING)
+        candidates.append(_Candidate(action=trial, severity=rank, is_follow_up=False, score=0.0))
     candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
     actions = [each.action for each in candidates]
-    steps = [run for run in runs if run.step == step]
     measured = measurement_actions.build_measurement_actions(steps, [group for _, group in last], comparison)
     needed = any(each.is_needed for each in measured)
     chosen = [
@@ -97,7 +102,10 @@ def build_actions(
 
 def _unique(actions: Sequence[Action]) -> list[Action]:
     """Return the actions, of those with the same title the first."""
-    return list({action.title: action for action in reversed(actions)}.values())[::-1]
+    unique: dict[str, Action] = {}
+    for action in actions:
+        unique.setdefault(action.title, action)
+    return list(unique.values())
 
 
 def _stands_alone(group: RowGroup) -> bool:
@@ -108,17 +116,13 @@ def _propose(
     row: FindingRow, group: RowGroup, others: Sequence[RowGroup], *, stopped: RowGroup | None, several: bool
 ) -> Iterator[_Candidate]:
     """Yield what to do about findings of the last step; nothing where they ask for nothing."""
-    wording = (
-        action_words.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause, group.step_names)
-    )
-    if group.kind == "mem_headroom" and any(each.kind == "oversized_gpu" for each in others):
-        wording = action_wording.BATCH_OR_SMALLER_GPU
+    wording = group_wording.choose_wording(group, others, stopped)
     if wording is None or (group.severity is Severity.INFO and group.kind in _NOTES):
         return
-    if group.kind == "oversized_gpu" and any(each.kind == "mem_headroom" for each in others):
+    if group.kind == group_wording.OVERSIZED and group_wording.has_alternative(group, others):
         # the smaller GPU is named with the free memory
         return
-    if group.kind == "mem_headroom" and any(map(_waits_most_of_the_time, others)):
+    if group.kind == group_wording.ROOM and any(map(_waits_most_of_the_time, others)):
         # a larger batch needs its data just as slowly loaded
         return
     share = 0.0 if wording.gain else find_saving(group, [each for each in others if each is not group])
@@ -166,17 +170,14 @@ def _fill(  # noqa: PLR0913 - the parts of an action
     watts: float = 0.0,
     stopped: RowGroup | None = None,
 ) -> Action:
-    gpus = {gpu.id: gpu.index for run in group.runs.values() for gpu in run.run.gpus}
-    named = dict.fromkeys(device for finding in group.findings for device in finding.devices)
-    index = ",".join(str(gpus[device]) for device in named if gpus.get(device) is not None)
-    places = {"gpus": range_wording.name_gpus(stopped or group), "index": index or "0", "watts": _limit_power(watts)}
+    filled = group_wording.fill_wording(wording, group, stopped, _limit_power(watts))
     return Action(
-        title=wording.title.format(**places),
+        title=filled.title,
         gain=gain,
-        text=f"{why} {wording.how.format(**places)}".strip(),
+        text=f"{why} {filled.how}".strip(),
         certainty=f"Confidence {row.confidence}: in {row.runs}." if row.marks else f"Confidence {row.confidence}.",
         finding=row.id,
-        command=wording.command.format(**places),
+        command=filled.command,
     )
 
 

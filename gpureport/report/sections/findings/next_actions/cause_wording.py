@@ -20,8 +20,8 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ),
     ("low_util_cause_unknown", BESIDE_OTHERS): ActionWording(
         title="Try more loader workers",
-        how="A loader that waits for storage needs hardly any CPU. If more workers change nothing, measure without the "
-        "other programs.",
+        how="A loader that waits for storage needs hardly any CPU. {workers} If that changes nothing, measure without "
+        "the other programs.",
         gain=UNKNOWN_GAIN,
     ),
     ("startup_idle", "no work"): ActionWording(
@@ -31,7 +31,7 @@ WORDING_BY_CAUSE: Mapping[tuple[str, str], ActionWording | None] = {
     ("idle_gap", "checkpoint"): SAVE_IN_BACKGROUND,
     ("idle_gap", "epoch"): SHORTEN_EPOCH_PAUSES,
     ("idle_gap", "data"): ActionWording(
-        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free."
+        title="Load data ahead", how="Prefetch batches, and use more loader workers while cores are free. {workers}"
     ),
     ("idle_gap", "io"): ActionWording(
         title="Read data faster", how="Copy the data to a local disk or keep it in host memory."

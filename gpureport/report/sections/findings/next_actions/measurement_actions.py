@@ -14,6 +14,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.comparison import repetition_hint
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
 
@@ -80,6 +81,17 @@ def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:
 def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
     steps = comparison.steps
     if len(steps) < 2 or max(len(step.runs) for step in steps) > 1:  # noqa: PLR2004 - a comparison
+        return
+    hint = repetition_hint.suggest_repetitions([analysis.run for step in steps for analysis in step.analyses])
+    if hint:
+        yield Measurement(
+            action=Action(
+                title="Count repetitions together",
+                gain="Shows what is chance",
+                text=hint,
+                certainty="Here every run is a step of its own.",
+            )
+        )
         return
     yield Measurement(
         action=Action(

@@ -20,9 +20,12 @@ _WAITS = {
 }
 _SHORTEST = "{} under {} in all are not counted."
 _SLOWDOWNS = {"thermal_throttle", "hw_throttle"}
+_HEAT_LIMIT = "Heat slows this GPU from {} on."
+"""Of the limit of a slowed GPU: it is the driver's, whether the GPU was hotter or the driver itself told of heat."""
 _REPORTED = ": nvidia-smi"
 """What follows the name of a GPU in an origin, where nvidia-smi itself tells the limit."""
 
+_TEMPERATURE = "gpu_temperature_celsius"
 _EDGES = {"startup_idle", "tail_idle"}
 _COARSE_SECONDS = 2.0
 """Time between samples from which a sample a second would tell more."""
@@ -75,10 +78,12 @@ def _describe_limit(kind: str, entry: Evidence) -> str:
         return special.format(limit)
     if kind in _SLOWDOWNS and entry.statistic == "total":
         return _SHORTEST.format("Slowdowns", limit)
-    quantity = f"{terms.column_title(display.clean(entry.metric))}, {display.clean(entry.statistic)},"
-    first = (
-        f"{quantity[:1].upper()}{quantity[1:]} {_RELATIONS.get(entry.relation, 'is held against {}').format(limit)}."
-    )
+    words = (terms.column_title(display.clean(entry.metric)), display.clean(entry.statistic))
+    quantity = ", ".join(word for word in words if word)
+    relation = _RELATIONS.get(entry.relation, "is held against {}").format(limit)
+    first = f"{quantity[:1].upper()}{quantity[1:]}{',' if all(words) else ''} {relation}."
+    if kind in _SLOWDOWNS and entry.metric == _TEMPERATURE:
+        first = _HEAT_LIMIT.format(limit)
     source = display.clean_sentence(threshold.source).rstrip(".")
     gpu, _, rest = source.partition(_REPORTED)
     is_named = source.startswith("published")

@@ -8,7 +8,7 @@ from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.finding_rows import FindingRow, RunMark
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import advice_steps
-from gpureport.report.sections.findings.next_actions import action_wording, action_words
+from gpureport.report.sections.findings.next_actions import group_wording
 from gpureport.report.sections.findings.rows import finding_caveats, range_wording, row_groups
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.sections.pictures.signal_history import build_finding_history
@@ -68,7 +68,7 @@ def _row(
         extent=range_wording.describe_extent(group, several=several),
         summary=describe_findings(group, worst_first, several=several),
         cost=_describe_cost(group, several=several),
-        advice=_describe_advice(group, row_groups.find_stopped_gpus(group, groups)),
+        advice=_describe_advice(group, groups),
         caveats=finding_caveats.list_caveats(group),
         marks=tuple(_mark(group, position, run) for position, run in enumerate(runs)) if several else (),
         history=history,
@@ -138,16 +138,15 @@ def _describe_cost(group: RowGroup, *, several: bool) -> str:
     return ", ".join(parts)
 
 
-def _describe_advice(group: RowGroup, stopped: RowGroup | None) -> str:
+def _describe_advice(group: RowGroup, groups: Sequence[RowGroup]) -> str:
     """Return what to do and how; of a kind without such words its first step."""
-    wording = (
-        action_words.FIND_STOPPED if stopped else action_wording.find_wording(group.kind, group.cause, group.step_names)
-    )
+    stopped = row_groups.find_stopped_gpus(group, groups)
+    wording = group_wording.choose_wording(group, groups, stopped)
     if wording is None:
         steps = advice_steps.build_advice_steps(group.findings)
         return steps[0].do if steps else display.clean_sentence(group.worst.worst.recommendation)
-    title = wording.title.format(gpus=range_wording.name_gpus(stopped or group))
-    return f"{title}: {display.lower_first(wording.how)}"
+    filled = group_wording.fill_wording(wording, group, stopped)
+    return f"{filled.title}: {display.lower_first(filled.how)}"
 
 
 def _mark(group: RowGroup, position: int, run: ReportRun) -> RunMark:

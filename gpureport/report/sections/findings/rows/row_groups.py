@@ -78,6 +78,11 @@ class RowGroup:
         """Names of the steps that its findings are given."""
         return frozenset(step.name for finding in self.findings for step in finding.steps)
 
+    def find_suggestion(self, name: str) -> str:
+        """Return how far to go with a step, by the finding that lost most; empty where none says it."""
+        steps = (step for finding in (self.worst.worst, *self.findings) for step in finding.steps)
+        return next((step.suggestion for step in steps if step.name == name and step.suggestion), "")
+
     @property
     def roots(self) -> dict[Root | None, int]:
         """What its findings follow from, each with the number of runs; None where they stand for themselves."""

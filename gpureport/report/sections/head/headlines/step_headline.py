@@ -155,7 +155,9 @@ def describe_certainty(comparison: Comparison) -> str:
     if delta.verdict.is_established:
         return _describe_range(ratios, runs)
     size = relative_changes.format_percent_change((delta.after or 0.0) / delta.before)
-    return f"{size}, {describe_verdict(delta)} (95% interval {relative_changes.format_percent_range(ratios)}{runs})"
+    # brackets follow
+    verdict = describe_verdict(delta).replace(" (", ", ").rstrip(")")
+    return f"{size}, {verdict} (95% interval {relative_changes.format_percent_range(ratios)}{runs})"
 
 
 def _describe_range(ratios: tuple[float, float], runs: str) -> str:

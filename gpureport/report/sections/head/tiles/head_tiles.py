@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules import phrases
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.head import Tile
 from gpureport.report.model.pictures import SignalHistory
@@ -87,7 +88,7 @@ def _build_computing_tile(step: Step, findings: Findings) -> Tile:
     lost = sum(gpu_time.lost_seconds_by_class(step.analyses).values())
     whole = loss_wording.format_gpu_time(held, len(step.analyses))
     share = display.percent(lost / held)
-    if gpu_time.measure_excessive_short_pauses(seconds) is not None:
+    if known_loss.measure_excessive_short_pauses(seconds) is not None:
         share = f"at least {share}" if lost / held >= loss_wording.NOTABLE else "not known"
     return Tile(
         label=label,

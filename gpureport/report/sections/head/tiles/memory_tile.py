@@ -9,6 +9,7 @@ from gpureport.recording import Device
 from gpureport.report.model.head import Tile
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_plain_change
+from gpureport.report.wording.scales import split_common_unit
 
 _METRIC = "gpu_memory_used_bytes"
 LABEL = "Peak memory"
@@ -21,10 +22,7 @@ def build_memory_tile(comparison: Comparison) -> Tile:
     before = None if first is last else first.value(_METRIC)
     if peak is None:
         return Tile(label=LABEL, value=display.NOT_RECORDED, context="Memory was not recorded")
-    texts = ["" if value is None else display.memory(value) for value in (before, peak)]
-    units = {text.partition(display.GAP)[2] for text in texts if text}
-    unit = units.pop() if len(units) == 1 else ""
-    texts = [text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts]
+    texts, unit = split_common_unit(["" if value is None else display.memory(value) for value in (before, peak)])
     return Tile(
         label=LABEL,
         before=texts[0],

@@ -18,6 +18,7 @@ from gpureport.report.sections.pictures.spent_units import choose_unit_per_work
 from gpureport.report.wording import display, work_scale
 from gpureport.report.wording.changes import build_change, build_plain_change
 from gpureport.report.wording.relative_changes import format_percent_change
+from gpureport.report.wording.scales import split_common_unit
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
@@ -130,10 +131,13 @@ def _build_use_tile(comparison: Comparison) -> Tile:
 def _build_time_tile(comparison: Comparison) -> Tile:
     first, last = comparison.steps[0], comparison.steps[-1]
     held = [gpu_time.job_gpu_seconds(step.analyses) / len(step.analyses) for step in (first, last)]
+    shown = [display.gpu_time(seconds) if seconds else "" for seconds in held]
+    texts, unit = split_common_unit(shown) if shown[1] else (shown, "")
     return Tile(
         label="GPU time a run",
-        before=display.gpu_time(held[0]) if held[0] and first is not last else "",
-        value=display.gpu_time(held[1]) if held[1] else display.NOT_RECORDED,
+        before="" if first is last else texts[0],
+        value=texts[1] or display.NOT_RECORDED,
+        unit=unit,
         change=build_plain_change(*held) if held[1] and first is not last else None,
         context="Runs may differ in work",
     )

@@ -3,8 +3,10 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
+from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding, NotJudged, Severity
 from gpureport.recording import Recording, Work
@@ -138,11 +140,84 @@ def test_beside_other_programs_what_costs_least_is_tried_first() -> None:
     assert "measure without the other programs" in workers.text
 
 
+@pytest.mark.parametrize("kind", ["low_util_cause_unknown", "underutilised"])
+def test_low_use_without_a_known_cause_gets_a_cheap_trial_first(kind: str) -> None:
+    """More workers, how many, and what comes next; the CPU is to be recorded where it was not."""
+    step = AdvisedStep(name="loader_workers", suggestion="Try 5 instead of 2.")
+    room = _finding("mem_headroom", severity=Severity.INFO)
+    first, *others = _single(replace(_finding(kind), steps=(step,)), room)
+    assert (first.title, first.gain) == ("Try more loader workers", "Gain not known")
+    assert "Try 5 instead of 2. That is a cheap trial" in first.text
+    assert first.text.endswith("If it changes nothing, profile ten iterations.")
+    assert ("Record the CPU beside the GPU" in _titles(tuple(others))) == (kind == "low_util_cause_unknown")
+
+
+def test_workers_without_a_known_number_are_to_be_doubled() -> None:
+    """In every action that names them."""
+    (room,) = _single(_finding("workers_headroom", severity=Severity.INFO))
+    assert "Double their number. Go on while cores and host memory are free." in room.text
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_word_to_fill_is_left_in_a_row(folder: str) -> None:
+    """Rows of findings say the same as actions do."""
+    assert not [row.advice for row in _report(folder).rows if "{" in row.advice]
+
+
+def _paused(level: float, *, steps: int = 600, **params: str) -> tuple[Action, ...]:
+    """Return the actions for a run of one GPU that computes for a share of every sample."""
+    run = replace(examples.run("a", gpus=1, seconds=steps - 1, work=WORK), params=tuple(params.items()))
+    recording = examples.recording(run, [np.asarray(level + 0.02 * (np.arange(steps) % 3 - 1), dtype=np.float64)])
+    return _actions((recording, analyze(recording)))
+
+
+def test_short_pauses_without_a_finding_get_the_same_trial() -> None:
+    """The log shows no cause, which is said; a GPU that is used well, or a run too short to tell, gets none."""
+    (first,) = _paused(0.68)
+    assert (first.title, first.gain, first.finding) == ("Try more loader workers", "Gain not known", "")
+    assert "computed 68% of 9 min 59 s; the log doesn't show why. Double their number." in first.text.replace(
+        display.GAP, " "
+    )
+    assert "Try more loader workers" not in _titles(_paused(0.80))
+    assert "Try more loader workers" not in _titles(_paused(0.68, steps=50))
+
+
+def test_short_pauses_beside_a_worker_a_core_are_profiled() -> None:
+    """More workers would only slow one another down."""
+    assert _titles(_paused(0.68, num_workers="16", cpu_count="16")) == ["Profile ten iterations"]
+
+
+def test_an_action_of_two_findings_stands_where_the_graver_one_does() -> None:
+    """Not where the last one of its title does."""
+    unclear, room = _finding("low_util_cause_unknown"), _finding("mem_headroom", severity=Severity.INFO)
+    assert _titles(_single(unclear, room)) == ["Record the CPU beside the GPU", "Use the free memory"]
+
+
 @pytest.mark.parametrize(("end", "is_advised"), [(100, True), (500, False)])
 def test_no_larger_batch_while_gpus_wait_most_of_the_time(end: float, *, is_advised: bool) -> None:
     """It would wait for its data as well."""
     wait, room = _finding("cpu_bound", 0, end), _finding("mem_headroom", severity=Severity.INFO)
     assert ("Use the free memory" in _titles(_single(wait, room))) == is_advised
+
+
+def test_a_larger_batch_and_a_smaller_gpu_are_alternatives() -> None:
+    """One action, and the same words beside both findings; each alone asks for itself."""
+    room, large = (_finding(kind, severity=Severity.INFO) for kind in ("mem_headroom", "oversized_gpu"))
+    report = build(
+        [examples.pair(examples.run("a", gpus=1, work=WORK), (room, large))],
+        title=None,
+        command="",
+        gpu_hour_price=None,
+        version="0",
+    )
+    assert _titles(report.actions) == ["Use the free memory or a smaller GPU"]
+    either = "Either keep this GPU and raise the batch size step by step, or keep the batch size and try a smaller GPU."
+    assert report.actions[0].text.endswith(either)
+    assert {row.advice for row in report.rows} == {
+        f"Use the free memory or a smaller GPU: {display.lower_first(either)}"
+    }
+    assert _titles(_single(room)) == ["Use the free memory"]
+    assert _titles(_single(large)) == ["Try a smaller GPU"]
 
 
 def test_single_runs_a_step_are_to_be_repeated() -> None:

@@ -140,6 +140,16 @@ def test_what_follows_from_another_names_its_root() -> None:
     assert f"It explains: {follower.title}." in root.caveats
 
 
+def test_limits_are_told_as_sentences() -> None:
+    """That of heat as the driver's, which slows the GPU; a figure without a statistic has no empty place for it."""
+    (heat,) = (row for row in _report("thermal_throttle").rows if row.kind == "thermal_throttle")
+    assert "Heat slows this GPU from 88 °C on. The limit is the one nvidia-smi reports for the A10G." in map(
+        _plain, heat.caveats
+    )
+    (gap,) = _chain((examples.idle_gap("gpu:0", 120, 160),)).rows
+    assert [caveat for caveat in gap.caveats if ", ," in caveat] == []
+
+
 def test_lost_time_costs_money() -> None:
     """At the price of a GPU-hour, where one is given."""
     runs = [examples.pair(examples.run("a", gpus=1), (examples.idle_gap("gpu:0", 0, 360),))]

@@ -17,3 +17,12 @@ def test_utilisation_and_its_change_are_of_the_same_time() -> None:
     assert (tile.before, tile.value) == (f"{change.before:.0%}", f"{change.after:.0%}")
     assert tile.change is not None
     assert GAP in tile.change.text
+
+
+def test_a_unit_of_both_ends_is_said_once() -> None:
+    """Behind them, as in every other tile."""
+    comparison = compared(sampled("a", step="base", util=level(40)), sampled("b", step="workers", util=level(80)))
+    tile = build_step_tiles(comparison)[1]
+    assert tile.label == "GPU time a run"
+    assert tile.unit.startswith("GPU-")
+    assert [text for text in (tile.before, tile.value) if not text or "GPU" in text] == []

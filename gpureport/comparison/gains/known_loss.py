@@ -1,0 +1,75 @@
+"""Whether it is known how much GPU time was lost, and from which share of it something is said."""
+
+from collections.abc import Iterable, Mapping
+from math import fsum
+
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.results import LOST_CLASSES, Analysis
+from gpureport.analysis.signals.low_use import BELOW
+from gpureport.findings import Finding
+
+SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
+"""Seconds and samples of a GPU below which no share of its time means anything (pragmatic)."""
+
+NOTABLE = 0.005
+"""Share of the GPU time from which a loss is worth naming."""
+
+NOTHING = 0.0005
+"""Share below which a part would print as less than 0.1%."""
+
+MOST = 0.5
+"""Share of the GPU time without utilisation above which what was lost is known of the observed time alone."""
+
+_UTILISATION = "gpu_utilization_ratio"
+ALWAYS_LOSING_KINDS = frozenset(kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time)
+"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
+
+
+def is_too_short(seconds: float, samples: int) -> bool:
+    """Return whether a recording is too short for a share of it to mean anything."""
+    return seconds < SHORTEST_SECONDS or samples < FEWEST_SAMPLES
+
+
+def loses_unknown_time(findings: Iterable[Finding]) -> bool:
+    """Return whether findings that lost GPU time do not say how much."""
+    return any(found.kind in ALWAYS_LOSING_KINDS and found.lost_gpu_seconds is None for found in findings)
+
+
+def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
+    """Return which share of the observed time of jobs short pauses took; None where it is no more than usual.
+
+    A pause counts as work, since a check that would call it lost found nothing or could not assess it. Where pauses
+    take more time than calls for no change, all of them may have been lost, so that "hardly any" cannot be said.
+
+    Args:
+        seconds: GPU-seconds of each class.
+    """
+    observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
+    ratio = seconds.get("short_pauses", 0.0) / observed if observed else 0.0
+    return ratio if ratio > 1 - BELOW.value else None
+
+
+def measure_lost_ratio(analysis: Analysis) -> float | None:
+    """Return which share of the GPU time of jobs was lost, as far as a report says it.
+
+    Returns:
+        None where the recording is too short, most of the time holds no utilisation, or hardly any loss is known and
+        some other amount was lost, or may have been.
+    """
+    held = analysis.job_gpu_seconds
+    seconds: dict[str, float] = {}
+    for gpu in analysis.gpu_time:
+        for name, amount in gpu.seconds:
+            seconds[name] = seconds.get(name, 0.0) + amount
+    if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST * held:
+        return None
+    ratio = fsum(seconds.get(name, 0.0) for name in LOST_CLASSES) / held
+    is_unknown = loses_unknown_time(analysis.findings) or measure_excessive_short_pauses(seconds) is not None
+    return None if ratio < NOTABLE and is_unknown else ratio
+
+
+def is_recording_too_short(analysis: Analysis) -> bool:
+    """Return whether a run is too short, or has too few samples with a utilisation, for a share of its GPU time."""
+    summaries = [each.metric(_UTILISATION) for each in (analysis.whole_statistics or analysis.statistics)]
+    samples = max((summary.samples for summary in summaries if summary is not None), default=0)
+    return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, samples)

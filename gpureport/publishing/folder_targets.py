@@ -1,0 +1,47 @@
+"""Which folder a target names: one of this machine, or of a bucket."""
+
+import re
+
+from gpureport.errors import SettingsError, SourceError
+from gpureport.places import Place, parse_place
+
+# of two letters at least: a drive of Windows has one
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_STORES = ("http", "https", "sqlite", "databricks")
+"""Schemes of stores of MLflow, which are URLs of nothing else that takes a file."""
+
+
+def parse_folder(target: str) -> Place:
+    """Return the folder that a target names.
+
+    A word and a colon are what a tracker or a bucket begins with, and never silently the name of a new folder.
+
+    Raises:
+        SettingsError: when it begins with a scheme that is not known.
+        SourceError: when it is a run or a store of Neptune.
+    """
+    match = _SCHEME.match(target)
+    if match is None:
+        _refuse_run(target)
+        return parse_place(target)
+    scheme = match[1].lower()
+    if scheme == "neptune":
+        raise _build_neptune_error(target)
+    if scheme in _STORES:
+        raise SettingsError(target, f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow")
+    if not target[match.end() :].startswith("//"):
+        hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
+        raise SettingsError(target, f"{match[0]} is not known as the beginning of a target", hint)
+    return parse_place(target)
+
+
+def _refuse_run(target: str) -> None:
+    if "#" in target:
+        from gpureport.importers import names_run  # noqa: PLC0415 - loads numpy and pyarrow
+
+        if names_run(target):
+            raise _build_neptune_error(target)
+
+
+def _build_neptune_error(target: str) -> SourceError:
+    return SourceError(target, "nothing can be published to Neptune", "give a folder, or mlflow:STORE#RUN")

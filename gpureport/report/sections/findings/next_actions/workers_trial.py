@@ -1,0 +1,58 @@
+"""What to try where GPUs lose much time in short pauses, and no finding says why."""
+
+from collections.abc import Sequence
+
+from gpureport.analysis.advice import step_choice
+from gpureport.analysis.advice.run_facts import gather_facts
+from gpureport.analysis.signals.low_use import LOW_USE_KINDS
+from gpureport.analysis.signals.waiting_gpus import WAIT_KINDS
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, recorded_seconds
+from gpureport.findings import AdvisedStep
+from gpureport.report.model.head import Action
+from gpureport.report.runs import gpu_time
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.findings.next_actions.action_words import PROFILE, TRY_WORKERS
+from gpureport.report.sections.findings.rows.row_groups import RowGroup
+from gpureport.report.sections.head import low_use_sentences
+
+_PAUSES = "short_pauses"
+_MUCH = 0.1
+"""Share of the GPU time in short pauses from which they are worth a trial, as of a run that is not called healthy."""
+_EXPLAINED = {*WAIT_KINDS, *LOW_USE_KINDS, "hollow_util", "imbalance", "workers_headroom"}
+"""Kinds with advice of their own on what GPUs wait for."""
+
+
+def find_trial(runs: Sequence[ReportRun], groups: Sequence[RowGroup]) -> Action | None:
+    """Return to try more loader workers, or to profile where these are ruled out; None where nothing calls for it.
+
+    Args:
+        runs: the runs of the last step.
+        groups: the findings of these runs.
+    """
+    analyses = [run.analysis for run in runs]
+    held = gpu_time.job_gpu_seconds(analyses)
+    pauses = gpu_time.seconds_by_class(time for each in analyses for time in each.gpu_time).get(_PAUSES, 0.0)
+    if (
+        not held
+        or pauses / held < _MUCH
+        or recorded_seconds(analyses) < SHORTEST_SECONDS
+        or not low_use_sentences.is_low(analyses)
+        or any(group.kind in _EXPLAINED for group in groups)
+    ):
+        return None
+    trial = _choose_trial(runs[-1])
+    wording = PROFILE if trial is None else TRY_WORKERS
+    how = wording.how.format(workers="" if trial is None else trial.suggestion)
+    return Action(
+        title=wording.title,
+        gain=wording.gain,
+        text=f"{low_use_sentences.describe_computing(analyses, with_length=True)}; the log doesn't show why. {how}",
+        certainty="No check found a cause.",
+    )
+
+
+def _choose_trial(run: ReportRun) -> AdvisedStep | None:
+    """Return more loader workers as a step for a run; None where the run rules them out."""
+    analysis = run.analysis
+    missing = {entry.kind for entry in analysis.not_judged}
+    return step_choice.choose_workers_trial(gather_facts(analysis.run, analysis.statistics, analysis.findings, missing))

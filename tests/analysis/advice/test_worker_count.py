@@ -1,0 +1,78 @@
+"""How many loader workers are suggested, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpureport.analysis.advice.run_facts import RunFacts
+from gpureport.analysis.advice.step_choice import choose_steps, choose_workers_trial
+from gpureport.analysis.advice.worker_count import suggest_workers
+from gpureport.analysis.job.job_params import read_params
+from gpureport.findings import Evidence
+from tests.builders import finding
+
+HALF = "the GPU can take 2.1 times as much data at most."
+
+
+def facts(params: str = "", *, used: float | None = 0.47, gpus: int = 1) -> RunFacts:
+    """Return what a run tells whose params are written as on a command line."""
+    pairs = [(name, value) for name, _, value in (word.partition("=") for word in params.split())]
+    return RunFacts(gpus=gpus, gpus_a_machine=gpus, gpu_used=used, setup=read_params(pairs))
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ("num_workers=2 cpu_count=16", f"Try 5 instead of 2: at 47% busy, {HALF}"),
+        ("num_workers=4 cpu_count=8", f"Try 8 instead of 4, one a core: at 47% busy, {HALF}"),
+        ("num_workers=0 cpu_count=16", f"Try 2 instead of 0: at 47% busy, {HALF}"),
+        ("num_workers=2", "Try 4 instead of 2."),
+        ("num_workers=0", "Try 2 instead of 0."),
+        ("cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
+        ("num_workers=-1 cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
+        ("cpus_per_task=6", "Double their number, to at most 6: each process has 6 cores."),
+        ("", "Double their number."),
+    ],
+)
+def test_the_number_rests_on_what_is_known(params: str, expected: str) -> None:
+    """Workers, cores and the use of the GPU give one; without them it is twice as many, no more than cores."""
+    assert suggest_workers(facts(params)) == expected
+
+
+def test_cores_are_shared_by_the_gpus_of_a_machine() -> None:
+    """Each has a process with workers of its own."""
+    assert suggest_workers(facts("cpu_count=16", gpus=2)) == (
+        "Double their number, to at most 8 for each GPU: the machine has 16 cores for 2 GPUs."
+    )
+    assert suggest_workers(facts("num_workers=2 cpu_count=16", gpus=4)).startswith("Try 4 instead of 2, one a core")
+    assert suggest_workers(facts("num_workers=4 cpu_count=16", gpus=4)) == (
+        "Add one at a time: the machine has 16 cores for 4 GPUs, so there is one for each of the 4 workers already."
+    )
+
+
+def test_without_the_use_of_the_gpu_the_number_doubles() -> None:
+    """No share of waiting, no number by it."""
+    assert suggest_workers(facts("num_workers=2 cpu_count=16", used=None)) == "Try 4 instead of 2."
+    assert suggest_workers(facts("num_workers=3 cpu_count=4", used=None)) == "Try 4 instead of 3."
+
+
+def test_a_finding_says_how_busy_the_gpu_was_while_it_waited() -> None:
+    """One of another loss, such as gaps between epochs, says nothing of it."""
+    known = facts("num_workers=2 cpu_count=16")
+    used = Evidence(metric="gpu_utilization_ratio", statistic="mean", observed=0.25, unit="1")
+    wait = replace(finding("io_bound", (0, 100)), evidence=(used,))
+    assert suggest_workers(known, wait) == (
+        "Try 8 instead of 2: at 25% busy, the GPU can take 4.0 times as much data at most."
+    )
+    assert suggest_workers(known, finding("idle_gap", (0, 100), cause="data")) == "Try 4 instead of 2."
+
+
+def test_the_step_of_a_finding_and_of_a_trial_hold_it() -> None:
+    """Steps without a number hold none; workers that match the cores are no trial."""
+    chosen = {one.name: one.suggestion for one in choose_steps(finding("io_bound", (0, 9)), facts("num_workers=2"))}
+    assert chosen["loader_workers"] == "Try 4 instead of 2."
+    assert set(chosen.values()) == {"", "Try 4 instead of 2."}
+    trial = choose_workers_trial(facts("num_workers=2"))
+    assert trial is not None
+    assert trial.suggestion == "Try 4 instead of 2."
+    assert choose_workers_trial(facts("num_workers=16 cpu_count=16")) is None
