@@ -59,10 +59,10 @@ class Underutilised(LowUseRule):
                 AdvicePath(causes=("requests or input",), steps=("profile_step",)),
                 AdvicePath(
                     steps=(
+                        "loader_workers",
                         "parallelise_code",
                         "larger_batch",
                         "fewer_waits",
-                        "loader_workers",
                         "compile",
                         "cuda_graphs",
                         "explore_framework",
