@@ -27,7 +27,7 @@ def test_runs_of_one_name_are_told_apart_by_where_they_lie() -> None:
     ("source", "expected"),
     [
         (None, "abcdef01"),
-        ("/work/night/logs/7/gpu.csv", "7/gpu.csv"),
+        ("/data/night/logs/7/gpu.csv", "7/gpu.csv"),
         ("/data/exports/data#OPT-12", "data#OPT-12"),
         ("mlflow:http://localhost:5000#84fcdd07475c", "localhost:5000#84fcdd07"),
         ("-", "-"),
