@@ -20,7 +20,7 @@ from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.detectors.idle.input_wait_overlap import GapCandidate
 from gpureport.analysis.job import job_events, training_signs
 from gpureport.analysis.job.job_events import JobEvents
-from gpureport.analysis.job.late_starts import is_late_start, list_resting_leads
+from gpureport.analysis.job.late_starts import list_resting_leads, was_starting_up
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
@@ -33,7 +33,6 @@ from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
-from gpureport.recording import Recording
 
 _UNUSED = "unused"
 _UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
@@ -62,11 +61,16 @@ class _GapCost:
     evidence: tuple[Evidence, ...]
 
 
-def _skip_startup(recording: Recording, job: Job, device: str) -> Interval:
+def _skip_startup(context: Context, job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
-    late = is_late_start(recording, job, own)
-    return Interval(max(job.window.start, own.start) if late else job.window.start, job.window.end)
+    skipped = was_starting_up(context, job, own)
+    return Interval(max(job.window.start, own.start) if skipped else job.window.start, job.window.end)
+
+
+def _touches(run: IdleRun, stretches: Sequence[Interval]) -> bool:
+    """Return whether an idle run shares time with any of some stretches."""
+    return any(run.start < stretch.end and run.end > stretch.start for stretch in stretches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,12 +230,14 @@ class IdleGap(Rule):
         shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
         limits = idle_runs.Limits(idle=self.idle.value + 1e-6, still=self.still.value + 1e-6, shortest_seconds=shortest)
         runs = idle_runs.find_idle_runs(series, limits, window)
-        # before its first work a GPU is at rest at any utilisation that is no work
-        leads = list_resting_leads(context.recording, context.jobs, device)
-        earlier = [
-            run for lead in leads for run in idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), lead)
-        ]
-        runs = (*earlier, *(run for run in runs if all(run.start >= lead.end for lead in leads)))
+        leads = list_resting_leads(context, device)
+        if leads:
+            # before its first work a GPU is at rest at any utilisation that is no work
+            at_rest = idle_runs.find_idle_runs(series, replace(limits, idle=limits.still), window)
+            runs = (
+                *(run for run in runs if not _touches(run, leads)),
+                *(run for run in at_rest if _touches(run, leads)),
+            )
         return [
             part
             for job in context.jobs
@@ -239,7 +245,7 @@ class IdleGap(Rule):
                 context,
                 series,
                 runs,
-                _skip_startup(context.recording, job, device),
+                _skip_startup(context, job, device),
                 shortest=shortest,
                 resting=rest_to_work_power.RESTING_LEVEL.value,
                 coarse=series.interval > self.coarse.value,

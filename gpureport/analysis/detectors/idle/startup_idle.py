@@ -16,7 +16,7 @@ from gpureport.analysis.detectors.idle.stretch_figures import (
     measure_no_job_seconds,
     measure_resting_seconds,
 )
-from gpureport.analysis.job.late_starts import is_late_start
+from gpureport.analysis.job.late_starts import was_starting_up
 from gpureport.analysis.job.phases import ACTIVE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
@@ -116,7 +116,7 @@ class StartupIdle(Rule):
         window, last = job.window, job is context.jobs[-1]
         yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start), ())
         for device, own in job.active.items():
-            if is_late_start(context.recording, job, own):
+            if was_starting_up(context, job, own):
                 yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
         # the end of the log counts whether or not a job held the GPUs
         end = context.whole.end if last else job.interval.end
