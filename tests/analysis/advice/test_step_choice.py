@@ -179,8 +179,8 @@ def test_precision_that_is_known(*, reduced: bool, place: int | None) -> None:
 def test_workers_count_for_each_process() -> None:
     """Four GPUs with four workers each have no core of sixteen to spare, one GPU with four has."""
     told = _told("num_workers=4 cpu_count=16", IDLE)
-    assert _names(told, "io_bound", None)[0] == "loader_workers"
-    assert _names(replace(told, gpus_a_machine=4), "io_bound", None)[0] != "loader_workers"
+    assert _names(told, "underutilised", None)[0] == "loader_workers"
+    assert "loader_workers" not in _names(replace(told, gpus_a_machine=4), "underutilised", None)
 
 
 def test_without_params_the_advice_is_that_of_the_rule() -> None:

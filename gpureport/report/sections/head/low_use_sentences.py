@@ -14,6 +14,8 @@ from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
+_OUTSIDE = ("startup", "tail")
+"""Classes of the GPU time before the first work of a job and after its last."""
 _LOW = 0.25
 """Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
 _OFTEN = 0.2
@@ -30,6 +32,28 @@ def is_low(analyses: Sequence[Analysis]) -> bool:
     return mean is not None and mean < BELOW.value
 
 
+def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
+    """Return whether GPUs were little used between start-up and tail, at whatever their utilisation was in these.
+
+    All work of a run is taken to lie between them, so that no use is called low that may not be.
+    """
+    summaries = [
+        summary
+        for analysis in analyses
+        for gpu in analysis.statistics
+        if (summary := gpu.metric(UTILISATION)) is not None
+    ]
+    worked = fsum(summary.mean * summary.seconds for summary in summaries)
+    seconds = fsum(summary.seconds for summary in summaries) - _measure_outside_seconds(analyses)
+    return seconds > 0 and worked < BELOW.value * seconds
+
+
+def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the GPU-seconds of start-up and tail."""
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return fsum(seconds.get(name, 0.0) for name in _OUTSIDE)
+
+
 def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
     """Return the share of the GPU time of jobs in which GPUs computed; 0 without any."""
     held = gpu_time.job_gpu_seconds(analyses)
@@ -44,15 +68,26 @@ def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = Fals
         analyses: the runs.
         with_length: whether the length of a single GPU's time is said.
     """
-    share = display.percent(measure_computing_ratio(analyses))
+    return _describe_share(
+        analyses, measure_computing_ratio(analyses), gpu_time.job_gpu_seconds(analyses) if with_length else None
+    )
+
+
+def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
+    """Return the same without start-up and tail, where they take time: `Mid-job, the GPU computed 11% of 3 h`."""
+    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
+    if outside < loss_wording.NOTABLE * held or outside >= held:
+        return describe_computing(analyses, with_length=True)
+    inside = held - outside
+    share = measure_computing_ratio(analyses) * held / inside
+    return f"Mid-job, {display.lower_first(_describe_share(analyses, share, inside))}"
+
+
+def _describe_share(analyses: Sequence[Analysis], ratio: float, seconds: float | None) -> str:
     gpus = max(len(analysis.run.gpus) for analysis in analyses)
     who = "The GPU" if gpus == 1 else "Both GPUs" if gpus == 2 else f"All {gpus} GPUs"  # noqa: PLR2004 - both means two
-    of = (
-        format_length(gpu_time.job_gpu_seconds(analyses))
-        if with_length and gpus == 1 and len(analyses) == 1
-        else "the time"
-    )
-    return f"{who} computed {share} of {of}"
+    of = format_length(seconds) if seconds is not None and gpus == 1 and len(analyses) == 1 else "the time"
+    return f"{who} computed {display.percent(ratio)} of {of}"
 
 
 def often_low_sentence(analyses: Sequence[Analysis], *, where: str = "") -> str:
