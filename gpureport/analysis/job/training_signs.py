@@ -6,6 +6,7 @@ from gpureport import columns
 from gpureport.analysis.job.job_events import JobEvents, split_words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognise_metric
+from gpureport.work_counting import select_step_points
 
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
@@ -37,11 +38,8 @@ def is_training_name(name: str) -> bool:
 
 
 def counts_steps(recording: Recording) -> bool:
-    """Return whether the steps of the training metrics rise with time, as comparisons count work by."""
+    """Return whether the steps of the training metrics count the work, as comparisons take it."""
     training = recording.training
     known = columns.valid(training.column("timestamp")) & columns.valid(training.column("step"))
-    times, steps = (columns.integers(training.column(name))[known] for name in ("timestamp", "step"))
-    if not len(times):
-        return False
-    first, last = int(times.min()), int(times.max())
-    return first < last and steps[times == last].max() > steps[times == first].max()
+    times, steps = columns.integers(training.column("timestamp")), columns.floats(training.column("step"))
+    return select_step_points(times[known], steps[known]) is not None
