@@ -42,8 +42,19 @@ STRAY_KERNEL = Threshold(
     value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
 )
 """Utilisation below which a lone sample at the power of rest may be no work."""
-_UTILISATION_WINDOW = 1.0
-"""Seconds that a utilisation value covers at most (NVML)."""
+UTILISATION_WINDOW = Threshold(
+    value=1.0, unit="s", provenance=Provenance.VENDOR, source="NVML: a utilisation value covers at most 1 s"
+)
+"""Longest time that one utilisation value is a mean over."""
+
+WORKING_AT_START = Threshold(
+    value=1.0,
+    unit="s",
+    provenance=Provenance.PRAGMATIC,
+    source="longer than one kernel can fill; of 140 recorded and generated logs it moves the start of one, by 15 s, as "
+    "do 0.5 and 2 s, and two and five samples instead of three",
+)
+"""Time over which the first samples of a log must be active for its GPU to have been at work before."""
 _FEW_BURSTS = 3
 """Active samples before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
@@ -149,7 +160,7 @@ def _is_begun(times: IntArray, active: BoolArray) -> bool:
     """Return whether a GPU was at work when its log began: no kernel of a start-up fills its first samples."""
     rests = np.flatnonzero(~active)
     leading = int(rests[0]) if len(rests) else len(active)
-    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= _UTILISATION_WINDOW * 1e6
+    return leading >= _FEW_BURSTS and times[leading - 1] - times[0] >= WORKING_AT_START.value * 1e6
 
 
 def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:

@@ -7,9 +7,9 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.signals.low_use import BELOW
+from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.findings import loss_wording
 from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
@@ -76,7 +76,7 @@ def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = Fals
 def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
     """Return the same without start-up and tail, where they take time: `Mid-job, the GPU computed 11% of 3 h`."""
     held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
-    if outside < loss_wording.NOTABLE * held or outside >= held:
+    if outside < known_loss.NOTABLE_RATIO * held or outside >= held:
         return describe_computing(analyses, with_length=True)
     inside = held - outside
     share = measure_computing_ratio(analyses) * held / inside
@@ -147,7 +147,7 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     name = display.lower_first(terms.CLASSES[_PAUSES])
-    took = f"; {name} took {display.percent(pauses)}" if pauses >= loss_wording.NOTHING else ""
+    took = f"; {name} took {display.percent(pauses)}" if pauses >= known_loss.NEGLIGIBLE_RATIO else ""
     runs = f" of {len(analyses)} runs" if len(analyses) > 1 else ""
     if below and _is_mean_told(analyses):
         return f"Utilisation was {display.join_words(below)}{took}."
