@@ -45,7 +45,7 @@ def suggest_workers(facts: RunFacts, finding: Finding | None = None) -> str:
     now = round(setting.value)
     doubled = 2 * now or _FEWEST
     if cores is None:
-        return f"Try {doubled} instead of {now}, to at most one a core."
+        return f"Try {doubled} instead of {now}, but no more than one a core."
     used = _find_use(facts, finding)
     if used is None:
         return f"Try {min(doubled, cores.most_workers)} instead of {now}."

@@ -26,9 +26,9 @@ def facts(params: str = "", *, used: float | None = 0.47, gpus: int = 1) -> RunF
         ("num_workers=2 cpu_count=16", f"Try 5 instead of 2: at 47% busy, {HALF}"),
         ("num_workers=4 cpu_count=8", f"Try 8 instead of 4, one a core: at 47% busy, {HALF}"),
         ("num_workers=0 cpu_count=16", f"Try 2 instead of 0: at 47% busy, {HALF}"),
-        ("num_workers=2", "Try 4 instead of 2, to at most one a core."),
-        ("num_workers=14", "Try 28 instead of 14, to at most one a core."),
-        ("num_workers=0", "Try 2 instead of 0, to at most one a core."),
+        ("num_workers=2", "Try 4 instead of 2, but no more than one a core."),
+        ("num_workers=14", "Try 28 instead of 14, but no more than one a core."),
+        ("num_workers=0", "Try 2 instead of 0, but no more than one a core."),
         ("cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
         ("num_workers=-1 cpu_count=16", "Double their number, to at most 16: the machine has 16 cores for 1 GPU."),
         ("cpus_per_task=6", "Double their number, to at most 6: each process has 6 cores."),
@@ -87,7 +87,7 @@ def test_a_finding_says_how_busy_the_gpu_was_while_it_waited() -> None:
 def test_the_step_of_a_finding_and_of_a_trial_hold_it() -> None:
     """Steps without a number hold none; workers that match the cores are no trial."""
     chosen = {one.name: one.suggestion for one in choose_steps(finding("io_bound", (0, 9)), facts("num_workers=2"))}
-    said = "Try 4 instead of 2, to at most one a core."
+    said = "Try 4 instead of 2, but no more than one a core."
     assert chosen["loader_workers"] == said
     assert set(chosen.values()) == {"", said}
     trial = choose_workers_trial(facts("num_workers=2"))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import fsum
 
+from gpureport.analysis.engine.attribution import OUTSIDE
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules import phrases
@@ -14,8 +15,6 @@ from gpureport.report.sections.head.headlines.finding_facts import format_length
 from gpureport.report.wording import display, terms
 
 _PAUSES = "short_pauses"
-_OUTSIDE = ("startup", "tail")
-"""Classes of the GPU time before the first work of a job and after its last."""
 _LOW = 0.25
 """Utilisation that is often said to be the sign of waste (neptune.ai blog)."""
 _OFTEN = 0.2
@@ -49,9 +48,10 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_outside_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the GPU-seconds of start-up and tail."""
-    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return fsum(seconds.get(name, 0.0) for name in _OUTSIDE)
+    """Return the GPU-seconds of start-up and tail, those too short for a finding included."""
+    times = [time for analysis in analyses for time in analysis.gpu_time]
+    seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
+    return fsum((*(seconds.get(name, 0.0) for name in ("startup", "tail")), idle.get(OUTSIDE, 0.0)))
 
 
 def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
@@ -59,6 +59,12 @@ def measure_computing_ratio(analyses: Sequence[Analysis]) -> float:
     held = gpu_time.job_gpu_seconds(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     return seconds.get("computing", 0.0) / held if held else 0.0
+
+
+def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
+    """Return the same share of the time between start-up and tail."""
+    held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
+    return measure_computing_ratio(analyses) * held / (held - outside) if held > outside else 0.0
 
 
 def describe_computing(analyses: Sequence[Analysis], *, with_length: bool = False) -> str:
@@ -78,9 +84,8 @@ def describe_computing_mid_job(analyses: Sequence[Analysis]) -> str:
     held, outside = gpu_time.job_gpu_seconds(analyses), _measure_outside_seconds(analyses)
     if outside < known_loss.NOTABLE_RATIO * held or outside >= held:
         return describe_computing(analyses, with_length=True)
-    inside = held - outside
-    share = measure_computing_ratio(analyses) * held / inside
-    return f"Mid-job, {display.lower_first(_describe_share(analyses, share, inside))}"
+    share = _describe_share(analyses, measure_computing_ratio_mid_job(analyses), held - outside)
+    return f"Mid-job, {display.lower_first(share)}"
 
 
 def _describe_share(analyses: Sequence[Analysis], ratio: float, seconds: float | None) -> str:

@@ -65,6 +65,17 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     assert f"Mean utilisation 65%: {levels}" in [note.replace(GAP, " ") for note in content.verdict.notes]
 
 
+@pytest.mark.parametrize(
+    ("used", "is_low"), [([70.0, 60.0, 66.0, 64.0], True), ([74.0, 70.0, 73.0, 71.0], False)], ids=["low", "used well"]
+)
+def test_start_up_is_no_low_use(used: list[float], *, is_low: bool) -> None:
+    """Nine seconds of it are too short for a finding, and let the mean of a minute fall below 70%."""
+    run = builders.recording(util=np.concatenate([np.zeros(9), np.tile(used, 15)]))
+    said = sentence(report((run, analyze(run))))
+    assert said.startswith("Mid-job, the GPU computed 65% of") == is_low
+    assert said.endswith("; the log doesn't show why.") == is_low
+
+
 def test_a_mean_that_a_finding_tells_stands_once() -> None:
     """Its figure ends with the first and the last sample, so that a second one could be rounded otherwise."""
     run = builders.recording(util=np.tile([60.0, 20.0], 60), cpu=np.full(120, 99.0))
