@@ -19,6 +19,8 @@ from gpureport.findings import Finding
 
 DOUBLE = "Double their number, to at most one a core."
 """What to try where nothing is known."""
+ONE_MORE = "Add one at a time."
+"""What to try where no number is suggested."""
 _WAITS = (*waiting_gpus.WAIT_KINDS, *LOW_USE_KINDS, "workers_headroom")
 """Kinds whose time the GPU may wait for a loader throughout."""
 _FEWEST = 2

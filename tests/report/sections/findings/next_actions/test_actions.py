@@ -103,6 +103,15 @@ def test_no_saving_is_promised_from_a_share_that_overlaps_another() -> None:
     assert {action.gain for action in _single(*together)} == {"Gain not known"}
 
 
+def test_no_workers_are_advised_beyond_what_the_steps_say() -> None:
+    """Where the step is ruled out, as by a worker a core, none; where it has no number, one at a time."""
+    gap, ahead = replace(_finding("idle_gap"), cause="data"), AdvisedStep(name="prefetch")
+    (ruled_out,) = _single(replace(gap, steps=(ahead,)))
+    assert (ruled_out.title, "more loader workers" in ruled_out.text) == ("Load data ahead", False)
+    (unnumbered,) = _single(replace(gap, steps=(ahead, AdvisedStep(name="loader_workers"))))
+    assert unnumbered.text.endswith("use more loader workers while cores are free. Add one at a time.")
+
+
 def test_what_follows_from_another_is_not_advised() -> None:
     """Its root is."""
     heat = examples.throttling("gpu:0", 100, 200)
