@@ -113,10 +113,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs)."""
+    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs).
+
+    `is_common` says that it was stated once for several runs, of which each is to have done as much.
+    """
 
     amount: float
     unit: str
+    is_common: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
