@@ -22,7 +22,12 @@ def lay_out(*params: Params, work: Work = COMMON, training: Points | None = None
     """Return a run for each set of params, each its own step."""
     return [
         sampled(
-            f"r{place}", step=str(place), util=level(80, 300, place), work=work, params=each.items(), training=training
+            f"r{place}",
+            step=str(place),
+            util=level(80, 300, place),
+            work=work,
+            params=tuple(each.items()),
+            training=training or [],
         )
         for place, each in enumerate(params)
     ]
