@@ -96,19 +96,31 @@ def _hide_after(label: re.Pattern[str], text: str, judge: Judge) -> str:
 
 def _is_headed_secret(name: str, value: str) -> bool:
     last = _BEFORE_LAST_WORD.split(name)[-1]
-    is_rate = _RATE.match(name) is not None
-    is_phrase = len(last) < len(name) and not is_rate
-    if not is_secret(name if is_phrase else last, value):
+    before = name.removesuffix(last)
+    if not is_secret(last, value):
         return False
     if is_plainly_secret(last) or last.lower() in _WHOLE_LINE:
         return True
-    if last.lower() == _BARE and not is_phrase:
-        return hide_random(value) != value
-    has_digit = any(map(str.isdigit, value))
-    if is_phrase and is_plainly_secret(name):
-        return has_digit and not is_setting(value)
-    is_number = is_setting(value) and (is_rate or not value.isdigit() or len(value) <= _LONGEST_COUNT)
-    return len(value) >= _SHORTEST and (has_digit or len(value) > _LONGEST_WORD) and not is_number
+    if last.lower() == _BARE:
+        return _opens_something(before, value)
+    is_word = len(value) <= _LONGEST_WORD and not any(map(str.isdigit, value))
+    is_number = is_setting(value) if _RATE.match(before) else _is_count(value)
+    return len(value) >= _SHORTEST and not is_word and not is_number
+
+
+def _opens_something(before: str, value: str) -> bool:
+    """Return whether the value of a key is a secret, by the word before: `API key`, unlike `missing key`."""
+    if hide_random(value) != value:
+        return True
+    if not before or _RATE.match(before):
+        return False
+    is_long = len(value) >= _SHORTEST or is_plainly_secret(f"{before}{_BARE}")
+    return is_long and any(map(str.isdigit, value)) and not _is_count(value)
+
+
+def _is_count(value: str) -> bool:
+    """Return whether a value is a number, and none of so many digits that it is rather a secret."""
+    return is_setting(value) and not (value.isdigit() and len(value) > _LONGEST_COUNT)
 
 
 def _hide_json_value(found: re.Match[str]) -> str:

@@ -45,7 +45,13 @@ def test_ways_a_text_holds_a_secret(text: str) -> None:
         *("map:0.5@iou50", "precision:macro@k", "val_mAP50:95@car", "hits:10@test", "acc:mean@fold3", "cuda:0@node-7"),
         *("API key: required", "Invalid API key: check line 4", "public key: run_2024", "cache key: step_20240101"),
         *("FLOPs per token: 123456789012", "flops/token: 123456789012", "tokens: 300000000000", "ssh key: 4096"),
-        *("private key: 2048 bits", "token: 12345678", "access key: missing"),
+        *(
+            "secret santa: 2024-12-24",
+            "access point: lab-12-west",
+            "private key: 2048 bits",
+            "token: 12345678",
+            "access key: missing",
+        ),
         *("key: mean", "2026-03-14T09:00:00.1@gpu0"),
         *("GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]", "a == b", "x => y"),
     ],
@@ -64,6 +70,8 @@ def test_sentences_stay(text: str) -> None:
         *(("wandb key: local-12ab34cd56ef", "local-12ab34cd56ef"), ("my API key: hunter2", "hunter2")),
         *(("licence key: ABCD-1234-EFGH-5678", "ABCD-1234-EFGH-5678"), ("License Key: AB12-CD34", "AB12-CD34")),
         *(("token: 123456789012", "123456789012"), ("wandb key: 123456789012", "123456789012")),
+        *(("api key: " + "abcdef" * 6, "abcdef"), ("wandb key: " + "abcdef" * 6, "abcdef")),
+        *(("access token: hunter2x9", "hunter2x9"), ("admin password: hunter", "hunter")),
         *(("per token: hunter2x9", "hunter2x9"), ("a/token: hunter2x9", "hunter2x9")),
     ],
 )
