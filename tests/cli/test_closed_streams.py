@@ -78,7 +78,7 @@ def test_too_little_memory_is_said(
 def test_a_run_of_a_fleet_without_memory_is_named() -> None:
     """It is no bug there either."""
     for error, words in _SHORTAGES:
-        assert describe_failure("run", error).partition(";")[0] == words.partition(";")[0]
+        assert describe_failure("run", error).startswith(words)
 
 
 @pytest.mark.parametrize("option", ["--config", "--map", "--policy"])

@@ -9,18 +9,15 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import Importer, Input, TrainingFile
-from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS
 from gpureport.importers.reading.piped_sources import spool
 from gpureport.importers.reading.sources import find_tracker, read_head, recognise
-from gpureport.importers.trackers.mlflow.local.experiment_folders import holds_artifacts, keeps_artifacts
 from gpureport.limits import DEEPEST_FOLDER
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.redaction import redact_start
 from gpureport.regular_files import is_folder, path_exists
 
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
-_NEPTUNE = ".neptune"
-"""Folder in which Neptune's client keeps runs, where it was started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +57,8 @@ def _find_host_recording(folder: Path) -> Iterator[Input]:
 def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
     """Yield the logs in a folder and below.
 
-    A link back to a folder above is not followed. What a run of MLflow keeps as artifacts is left out: it is read with
-    the run, or when it is named.
+    A link back to a folder above is not followed. The files that a tracker keeps of a run are left out: they are
+    read with the run, or when they are named.
     """
     above |= {folder.resolve()}
     if len(above) > DEEPEST_FOLDER + 1:
@@ -70,7 +67,7 @@ def _find_logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[I
     yield from list(_recognise(folder, IMPORTERS)) or _find_host_recording(folder)
     below = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
     for path in below:
-        if not keeps_artifacts(path) and path.resolve() not in above:
+        if path.resolve() not in above and not any(tracker.keeps_files(path) for tracker in TRACKERS):
             yield from _find_logs(path, above)
 
 
@@ -97,12 +94,8 @@ def find_logs_in_folder(source: Path) -> list[Input]:
     if hosts:
         what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
         raise SourceError(str(source), what, RECORDS_ONE)
-    if holds_artifacts(source):
-        what = "MLflow keeps the artifacts of its runs in it"
-        raise SourceError(str(source), what, "give the database or the server of these runs, mlflow:STORE")
-    if (source / _NEPTUNE).is_dir():
-        what = "the folder holds runs of Neptune's client and no log"
-        raise SourceError(str(source), what, f"give {source / _NEPTUNE}")
+    for tracker in TRACKERS:
+        tracker.refuse_folder(source)
     if (store := find_store(source)) is not None:
         raise SourceError(str(source), f"the folder holds a store of {store.title} and no log", f"give {store.path}")
     raise SourceError(str(source), "the folder holds no log of a known kind", RECORDS_ONE)

@@ -3,7 +3,7 @@
 import pytest
 
 from gpureport.fleet.fleet_report import RunName
-from gpureport.fleet.page.run_names import describe_source, name_runs
+from gpureport.fleet.page.run_names import name_runs
 
 
 def run(key: str, name: str, source: str | None = None) -> RunName:
@@ -24,15 +24,18 @@ def test_runs_of_one_name_are_told_apart_by_where_they_lie() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    ("sources", "expected"),
     [
-        (None, "abcdef01"),
-        ("/data/night/logs/7/gpu.csv", "7/gpu.csv"),
-        ("/data/exports/data#OPT-12", "data#OPT-12"),
-        ("mlflow:http://localhost:5000#84fcdd07475c", "localhost:5000#84fcdd07"),
-        ("-", "-"),
+        ((None, None), ("00000000", "11111111")),
+        (("/data/a/7/gpu.csv", "/data/b/7/gpu.csv"), ("a/7", "b/7")),
+        (("/data/night/7/gpu.csv", "/data/night/8/gpu.csv"), ("night/7", "night/8")),
+        (("/data/run#3/night/gpu.csv", "/data/run#4/night/gpu.csv"), ("run#3/night", "run#4/night")),
+        (("/data/a#1/log.csv", "mlflow:http://localhost:5000#84fcdd07475c"), ("log", "localhost:5000#84fcdd07")),
+        (("neptune:/data/exports/data#OPT-12", None), ("data#OPT-12", "11111111")),
+        (("-", "/data/x.csv"), ("-", "x")),
     ],
 )
-def test_a_source_is_the_end_of_its_path(source: str | None, expected: str) -> None:
-    """With the beginning of the id of a tracker."""
-    assert describe_source(run("abcdef0123456789", "x", source)) == expected
+def test_sources_tell_runs_apart(sources: tuple[str | None, ...], expected: tuple[str, ...]) -> None:
+    """Logs by as much of their paths as they need, runs of a tracker by the beginnings of their ids."""
+    runs = [run(str(place) * 16, "x", source) for place, source in enumerate(sources)]
+    assert name_runs(runs) == [f"x ({each})" for each in expected]

@@ -74,7 +74,7 @@ def _count_runs(path: Path) -> int:
     return 0
 
 
-def holds_artifacts(folder: Path) -> bool:
+def _holds_artifacts(folder: Path) -> bool:
     """Return whether MLflow keeps the artifacts of runs in a folder, whose runs are listed by a database elsewhere."""
     try:
         runs = (run for each in folder.iterdir() if each.name.isdigit() and each.is_dir() for run in each.iterdir())
@@ -82,6 +82,21 @@ def holds_artifacts(folder: Path) -> bool:
     except OSError:
         # not there, or of nobody's concern until it is opened
         return False
+
+
+def refuse_artifacts(folder: Path, wanted: str) -> None:
+    """Refuse the folder in which MLflow keeps the artifacts of runs that a database lists.
+
+    Args:
+        folder: the folder.
+        wanted: what the locator should look like.
+
+    Raises:
+        SourceError: when a folder in it is that of a run.
+    """
+    if _holds_artifacts(folder):
+        what = "MLflow keeps the artifacts of its runs in it"
+        raise SourceError(str(folder), what, f"give the database or the server of these runs, {wanted}")
 
 
 def keeps_artifacts(folder: Path) -> bool:

@@ -20,6 +20,8 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?"
 _REGISTRY = {"models", "model_versions"}
 """Folders of the model registry, which holds no runs."""
 _MAGIC = b"PAR1"
+_SHOWN = 120
+"""Letters of why a file cannot be read that a message shows."""
 DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What reading a damaged file raises: a name of a column in it need not be text."""
 
@@ -145,7 +147,7 @@ def read_rows(file: parquet.ParquetFile, number: int, names: list[str]) -> pa.Ta
 
 def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
-    reason = redact_start(str(error).splitlines()[0]) if str(error) else type(error).__name__
+    reason = redact_start(str(error).splitlines()[0], _SHOWN) if str(error) else type(error).__name__
     return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
 
 
