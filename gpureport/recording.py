@@ -120,7 +120,7 @@ class Work:
 
     amount: float
     unit: str
-    is_common: bool = field(default=False, repr=False)
+    is_common: bool = field(default=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -228,6 +228,20 @@ def test_one_amount_for_runs_of_other_lengths_is_doubted(
     assert json.loads(gpureport("compare", *sources, *each, "--format", "json").out)["warnings"] == []
 
 
+def test_work_that_is_stated_of_a_stored_run_alone_is_believed(gpureport: Program, two: Path) -> None:
+    """It was said of several when the run was stored; the amount is the same."""
+    for name, steps in (("before", "200"), ("after", "700")):
+        assert gpureport("ingest", f"{name}.csv", "--param", f"steps={steps}").code == 0
+    work = ("--work", "5000:images")
+    for _ in range(2):
+        assert gpureport("ingest", "before.csv", "after.csv", *work).code == 0
+        assert "One --work" in gpureport("compare", "before", "after").out
+        for name in ("before", "after"):
+            assert gpureport("ingest", f"{name}.csv", *work).code == 0
+        assert "One --work" not in gpureport("compare", "before", "after").out
+    assert (two / ".gpureport").is_dir()
+
+
 @pytest.mark.parametrize(
     "content",
     [
