@@ -62,10 +62,11 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
         hint = "write [[policy]] limit = 'problem', or --fail-on problem"
         raise SettingsError(rules.stated_at, "no rule is set", hint)
     found, missing = _read(source, options)
-    analysed = analyze_runs(_name_runs(found, options), analysis, fewest_runs=0)
+    baseline = gates.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
+    stated = [recording.run for recording in (*found, *baseline.recordings)]
+    named, baseline = _name_runs(found, baseline, options)
+    analysed = analyze_runs(named, analysis, fewest_runs=0)
     missing += [build_missing_check(one.where, one.what) for _, one in analysed.faults]
-    baseline = rules.baseline if rules.policy.needs_baseline else None
-    stated = [recording.run for recording in found]
     against = gates.compare_with_baseline(baseline, analysed, analysis, options, stated=stated)
     verdict = gates.judge_runs(rules, analysed, missing, against, options.tracker.throughput)
     gates.write_results(gate, rules, verdict.checks, "check", [f"gpureport check {verdict.line}"])
@@ -96,11 +97,15 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
     return found, missing
 
 
-def _name_runs(found: "list[Recording]", options: SourceOptions) -> "list[Recording]":
-    """Return the runs with the names that are shown."""
+def _name_runs(
+    found: "list[Recording]", baseline: gates.Baseline, options: SourceOptions
+) -> "tuple[list[Recording], gates.Baseline]":
+    """Return the runs and the baseline with the names that are shown."""
     if options.anonymise:
-        found = named_runs.hide_names(found)
-    return found if options.labels.name else named_runs.make_run_names_distinct(found)
+        # in one call, so that a machine has the same name on both sides
+        hidden = named_runs.hide_names([*found, *baseline.recordings])
+        found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
+    return found if options.labels.name else named_runs.make_run_names_distinct(found), baseline
 
 
 def _read_stored(options: SourceOptions, name: str) -> "list[Recording]":

@@ -94,9 +94,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     tonight.leave_out(fresh.faults)
     parts = [*measure_runs(tonight, fresh, options.tracker.throughput), *tonight.parts]
     verdict = record = None
-    against = gates.compare_with_baseline(
-        rules.baseline if source else None, fresh, analysis, options, is_recorded=True
-    )
+    baseline = gates.read_baseline(rules.baseline if source and fresh.runs else None, options, is_recorded=True)
+    against = gates.compare_with_baseline(baseline, fresh, analysis, options, is_recorded=True)
     if source:
         draft = _night(date, label, parts, now)
         verdict = gates.judge_runs(rules, fresh, tonight.missing, against, options.tracker.throughput)

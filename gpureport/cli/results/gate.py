@@ -12,7 +12,7 @@ from gpureport.cli.options.analysis_options import AnalysisOptions
 from gpureport.cli.options.gate_options import GateOptions
 from gpureport.cli.options.source_options import SourceOptions
 from gpureport.cli.results import limit_checks
-from gpureport.cli.runs import baseline_runs, named_runs, run_sampling
+from gpureport.cli.runs import baseline_runs, run_sampling
 from gpureport.cli.runs.analyses import AnalysedRuns, analyze_runs
 from gpureport.errors import SourceError, StoreError, find_refusal
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.findings import Check
     from gpureport.places import Place
-    from gpureport.recording import Run
+    from gpureport.recording import Recording, Run
 
 _REPEATED = 20
 """Runs of the store, the newest, that noise is measured from."""
@@ -42,6 +42,19 @@ class GateRules:
     policy: "Policy"
     baseline: str | None
     stated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What runs are set against.
+
+    Attributes:
+        recordings: its runs.
+        reason: why there are none; empty where there are some, or no baseline is asked for.
+    """
+
+    recordings: "Sequence[Recording]" = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +95,27 @@ def read_rules(options: GateOptions, config: Path | None) -> GateRules:
     )
 
 
+def read_baseline(name: str | None, options: SourceOptions, *, is_recorded: bool = False) -> Baseline:
+    """Return the runs of a baseline with their own names, or why there are none: it is missing or not readable.
+
+    Args:
+        name: the baseline; None where none is asked for.
+        options: name the store.
+        is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
+
+    Raises:
+        StoreError: when the system does not let the baseline be read, and the answer is kept.
+    """
+    if name is None:
+        return Baseline()
+    try:
+        return Baseline(recordings=baseline_runs.read_baseline_runs(name, replace(options, anonymise=False)))
+    except (InternalError, SourceError, StoreError) as error:
+        return Baseline(reason=_explain_failure(error, is_recorded=is_recorded))
+
+
 def compare_with_baseline(  # noqa: PLR0913 - each option by name
-    name: str | None,
+    baseline: Baseline,
     analysed: AnalysedRuns,
     analysis: AnalysisOptions,
     options: SourceOptions,
@@ -94,33 +126,46 @@ def compare_with_baseline(  # noqa: PLR0913 - each option by name
     """Return each step set against a baseline, or why it cannot be: it is missing, damaged or not readable.
 
     Args:
-        name: the baseline.
+        baseline: its runs; where names are hidden, hidden together with those analysed.
         analysed: the runs.
         analysis: how runs are analysed.
         options: name the store.
-        stated: the runs with the steps and params that tell their repetitions, where those analysed hide names.
+        stated: all runs with the steps and params that tell their repetitions, where those analysed hide names.
         is_recorded: whether the answer is kept for good, so that a disk which fails now must not decide it.
 
     Raises:
-        StoreError: when the system does not let the baseline be read, and the answer is kept.
+        StoreError: when the system does not let the store be read, and the answer is kept.
     """
-    if name is None or not analysed.runs:
-        return AgainstBaseline()
+    if baseline.reason or not baseline.recordings or not analysed.runs:
+        return AgainstBaseline(reason=baseline.reason)
     try:
-        return _compare_steps(name, analysed, analysis, options, stated)
-    except InternalError as error:
+        return _compare_steps(baseline.recordings, analysed, analysis, options, stated)
+    except (InternalError, SourceError, StoreError) as error:
+        return AgainstBaseline(reason=_explain_failure(error, is_recorded=is_recorded))
+
+
+def _explain_failure(error: InternalError | SourceError | StoreError, *, is_recorded: bool) -> str:
+    """Return why there is no comparison.
+
+    Raises:
+        StoreError: when the system is why, and the answer is kept.
+    """
+    if isinstance(error, InternalError):
         report_internal_error(error)
-        return AgainstBaseline(reason=f"{error.where}: {error.what}")
-    except (SourceError, StoreError) as error:
-        refusal = find_refusal(error) if is_recorded else None
-        if refusal is not None:
-            what = f"cannot be read ({refusal.strerror})"
-            raise StoreError(error.where, what, "check its permissions and the disk") from error
-        return AgainstBaseline(reason=f"{error.where}: {error.what}; {error.hint}")
+        return f"{error.where}: {error.what}"
+    refusal = find_refusal(error) if is_recorded else None
+    if refusal is not None:
+        what = f"cannot be read ({refusal.strerror})"
+        raise StoreError(error.where, what, "check its permissions and the disk") from error
+    return f"{error.where}: {error.what}; {error.hint}"
 
 
 def _compare_steps(
-    name: str, analysed: AnalysedRuns, analysis: AnalysisOptions, options: SourceOptions, stated: "Sequence[Run]"
+    found: "Sequence[Recording]",
+    analysed: AnalysedRuns,
+    analysis: AnalysisOptions,
+    options: SourceOptions,
+    stated: "Sequence[Run]",
 ) -> AgainstBaseline:
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.checks import baseline_changes  # noqa: PLC0415 - loads numpy
@@ -129,12 +174,10 @@ def _compare_steps(
     from gpureport.comparison.verdicts.calibration import repetition_key  # noqa: PLC0415 - as above
 
     key = options.tracker.throughput
-    found = baseline_runs.read_baseline_runs(name, replace(options, anonymise=False))
     latest_runs = run_sampling.sample_runs(analysed.runs, key)
-    known = stated or [run.analysis.run for run in latest_runs]
-    keys = {repetition_key(run) for run in (*known, *(recording.run for recording in found))}
-    shown = named_runs.hide_names(found) if options.anonymise else found
-    before = run_sampling.sample_runs(analyze_runs(shown, analysis).runs, key)
+    known = stated or [*(run.analysis.run for run in latest_runs), *(recording.run for recording in found)]
+    keys = {repetition_key(run) for run in known}
+    before = run_sampling.sample_runs(analyze_runs(found, analysis).runs, key)
     checked = {run.analysis.run.id for run in latest_runs}
     repeated = measure_noise(options, analysis, keys, _REPEATED, without=checked)
     groups: dict[str, list[SampledRun]] = {}

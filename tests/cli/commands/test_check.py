@@ -85,6 +85,19 @@ def test_hidden_names_change_no_verdict(gpureport: Program) -> None:
     assert (hidden.code, "clara01" in shown.out, "clara01" in hidden.out) == (shown.code, True, False)
 
 
+def test_a_machine_has_one_hidden_name_on_both_sides(gpureport: Program, tmp_path: Path) -> None:
+    """A node that idled before as it does now is not new, though another node came first before."""
+    for folder, nodes in (("before", ("clara01", "dora9")), ("after", ("dora9", "emil5"))):
+        (tmp_path / folder).mkdir()
+        for node in nodes:
+            idle = range(300, 420) if node == "dora9" else ()
+            lines = [row(second, util=0 if second in idle else 90 + second % 5) for second in range(900)]
+            (tmp_path / folder / f"{node}.csv").write_text("\n".join([HEADER, *lines, ""]))
+    command = ("check", "after", "--as-one-run", "--baseline", "before", "--fail-on", "new warning")
+    shown, hidden = (gpureport(*command, *option) for option in ([], ["--anonymise"]))
+    assert (shown.code, hidden.code, "dora9" in hidden.out) == (0, 0, False)
+
+
 def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> None:
     """A baseline, or a repetition that noise is told from, that cannot be read lets no change be judged."""
     for name in ("base", "same"):
