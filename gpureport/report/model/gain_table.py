@@ -12,13 +12,17 @@ class GainCell:
     Attributes:
         text: the figure.
         interval: its 95% interval; empty without one.
-        verdict: what may be said of it; empty of a figure that is no change.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed`; empty of a figure that is no
+            change.
+        comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
+            would show a change; None where it is not why.
         established: whether the verdict is that it got better or worse, so that it may have a colour.
     """
 
     text: str
     interval: str = ""
     verdict: str = ""
+    comparisons: int | None = None
     established: bool = False
 
 

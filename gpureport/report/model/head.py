@@ -11,8 +11,11 @@ class Change:
     Attributes:
         text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
-        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, in brackets
-            why; empty for a figure without direction, whose change is told without judgement.
+        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, against
+            several `unconfirmed (one run on one side)`; empty for a figure without direction, whose change is told
+            without judgement.
+        comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
+            would show a change; None where it is not why.
         arrow: `up` or `down`; empty where the figure stayed the same.
         since: which step it is measured from, where it is not the one before; empty where it is.
     """
@@ -20,6 +23,7 @@ class Change:
     text: str
     interval: str = ""
     verdict: str = ""
+    comparisons: int | None = None
     arrow: str = ""
     since: str = ""
 

@@ -31,7 +31,7 @@ _REASONS = {
     ReasonKind.FEW_BATCHES: f"Too little is left between gaps for {{least:.0f}} batches: {_REPEAT}.",
     ReasonKind.SAME_RECORDING: "The same recording stands on both sides.",
     ReasonKind.MANY_COMPARISONS: (
-        "A single comparison would show it, but not one of {amount:.0f}: among so many, some differ by chance."
+        "The interval alone would show a change, but among {amount:.0f} comparisons some differ by chance."
     ),
     ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
     ReasonKind.WITHIN_STORE_NOISE: "It is no larger than what repeating a run of this store changed.",
@@ -127,17 +127,17 @@ def describe_reason(reason: Reason | None) -> str:
     )
 
 
-def explain_family(reason: Reason | None) -> str:
-    """Return why an interval that excludes no change shows none, below a table that says so; empty where it is not so.
+def count_family(reason: Reason | None) -> int | None:
+    """Return how many comparisons keep an interval that excludes no change from showing one; None where none do.
 
     The interval is that of a single comparison, while the verdict allows for all of them (Holm).
     """
-    if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
-        return ""
-    return (
-        f"One of {reason.amount:.0f} comparisons: its interval alone would show a change, but among so many, some "
-        "differ by chance."
-    )
+    return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
+
+
+def describe_family(comparisons: int | None) -> str:
+    """Return of how many comparisons a change is one, to stand beside its interval; empty for None."""
+    return "" if comparisons is None else f"one of {comparisons} comparisons"
 
 
 def _short_steady_state(reason: Reason) -> str:

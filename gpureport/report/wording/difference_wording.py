@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 from gpureport.report.wording.ranges import drop_equal_ends
@@ -93,15 +93,15 @@ def format_interval(delta: Delta, shown: FigureFormat) -> str:
 
 def describe_verdict(delta: Delta) -> str:
     """Return a verdict in words: one run against several is unconfirmed as well, though not one run each."""
-    several = delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1
-    return "unconfirmed (one run on one side)" if several else qualify_verdict(delta.verdict, delta.reason)
+    missing = _describe_missing_runs(delta)
+    return f"{delta.verdict.short} ({missing})" if missing else delta.verdict.value
 
 
-def qualify_verdict(verdict: Verdict, reason: Reason | None) -> str:
-    """Return a verdict in words, in brackets why nothing is claimed although the interval beside it excludes zero."""
-    if reason is None or reason.kind is not ReasonKind.MANY_COMPARISONS:
-        return verdict.value
-    return f"{verdict.value} (one of {reason.amount:.0f} comparisons)"
+def _describe_missing_runs(delta: Delta) -> str:
+    """Return where a repetition is missing; empty where a change is not unconfirmed."""
+    if delta.verdict is not Verdict.UNCONFIRMED:
+        return ""
+    return "one run on one side" if max(delta.runs) > 1 else "one run each"
 
 
 def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
@@ -120,7 +120,7 @@ def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
         why = f" {describe_reason(delta.reason)}" if is_told else ""
         return f"{start}there is no clear change in {noun}: {before} and {after}{sure}.{why}"
     # brackets follow
-    verdict = describe_verdict(delta).replace(" (", ", ").rstrip(")")
+    verdict = ", ".join(filter(None, (delta.verdict.short, _describe_missing_runs(delta))))
     return f"{start}{noun} went from {before} to {after}: {verdict}{sure}."
 
 

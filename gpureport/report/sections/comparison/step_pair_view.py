@@ -78,8 +78,7 @@ def _list_verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fa
     named: set[str] = set()
     for shown, delta in figures:
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
-        verdict = delta.verdict.value if reason else difference_wording.describe_verdict(delta)
-        name, verdict = shown.for_delta(delta).title, verdict.capitalize()
+        name, verdict = shown.for_delta(delta).title, difference_wording.describe_verdict(delta).capitalize()
         precision = list(difference_wording.describe_precision(delta, shown))
         if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
             if reason in first:

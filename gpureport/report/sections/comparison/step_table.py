@@ -1,7 +1,6 @@
 """The steps of an optimization, each row against the row above."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import isclose
 
 from gpureport.comparison.quality.time_to_target import measure_run_time_to_target
@@ -16,7 +15,6 @@ from gpureport.comparison.steps.step_figures import (
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.steps.training_rate import mean_training_rate
-from gpureport.report.model.head import Change
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import figure_formats, quality_rows
 from gpureport.report.sections.comparison.figure_formats import LABEL, join_notes, note_prices, select_formats
@@ -53,7 +51,6 @@ _WITHOUT_CHANGE = {COST_PER_WORK: "cost", WORK_RATE: "throughput of the whole jo
 _COLOURED = {Verdict.BETTER.value, Verdict.WORSE.value}
 """Verdicts on a change that has a colour."""
 
-_CLAUSE = " (one of "
 _STEP = 32
 """Most characters of the name of a step, which two settings may make up."""
 
@@ -102,20 +99,12 @@ def _cell(step: Step, column: StepColumn, deltas: Mapping[str, Delta]) -> Cell:
     delta = None if column.metric in _WITHOUT_CHANGE else deltas.get(column.metric)
     # the change of what had settled must not stand below a figure of the whole recording
     is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
-    change = _move_clause(build_change(delta)) if is_of_this else None
+    change = build_change(delta) if is_of_this else None
     return Cell(
         text=display.NOT_RECORDED if value is None else column.format(value),
         value=value,
         change=change if change and change.arrow else None,
     )
-
-
-def _move_clause(change: Change | None) -> Change | None:
-    """Return a change whose clause on many comparisons stands beside its interval, as this table shows no verdict."""
-    if change is None or _CLAUSE not in change.verdict:
-        return change
-    verdict, _, clause = change.verdict.partition(" (")
-    return replace(change, verdict=verdict, interval=f"{change.interval}, {clause.rstrip(')')}")
 
 
 def _choose_columns(comparison: Comparison) -> list[StepColumn]:

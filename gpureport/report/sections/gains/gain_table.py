@@ -13,8 +13,7 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, figure_names, relative_changes, work_scale
-from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
-from gpureport.report.wording.difference_wording import qualify_verdict
+from gpureport.report.wording.comparison_reasons import count_family, describe_left_out, describe_reason
 from gpureport.report.wording.ranges import drop_equal_ends
 
 
@@ -154,15 +153,10 @@ def _format_change(change: RelativeChange | None, column: _Column) -> GainCell:
     return GainCell(
         text=text,
         interval=interval,
-        verdict=_format_verdict(change),
+        verdict=change.verdict.short,
+        comparisons=count_family(change.reason),
         established=change.verdict.is_established,
     )
-
-
-def _format_verdict(change: RelativeChange) -> str:
-    """Return a verdict in words, which a note explains where it is unconfirmed."""
-    is_unconfirmed = change.verdict is Verdict.UNCONFIRMED
-    return change.verdict.short if is_unconfirmed else qualify_verdict(change.verdict, change.reason)
 
 
 def format_change(change: RelativeChange, *, times: bool) -> tuple[str, str]:
@@ -198,4 +192,4 @@ def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequ
     if Verdict.UNCONFIRMED in verdicts:
         yield _UNCONFIRMED
     reasons = [change.reason for gain in gains for column in columns if (change := _find_change(column, gain))]
-    yield from list(filter(None, map(explain_family, reasons)))[:1]
+    yield from [describe_reason(reason) for reason in reasons if count_family(reason)][:1]

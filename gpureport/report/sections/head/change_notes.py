@@ -7,7 +7,6 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import difference_wording
-from gpureport.report.wording.difference_wording import describe_verdict
 
 
 def list_other_changes(comparison: Comparison) -> Iterator[str]:
@@ -69,5 +68,4 @@ def _describe_move(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     moved = f"still {after}" if before == after else f"{before} to {after}"
     # the tile and the table beside it are of whole recordings
     settled = " in steady state" if delta.window == "steady" else ""
-    unsure = "" if delta.verdict in {Verdict.BETTER, Verdict.WORSE, Verdict.DIFFERS} else f", {describe_verdict(delta)}"
-    return f"{shown.noun}{settled} {moved}{unsure}"
+    return f"{shown.noun}{settled} {moved}"

@@ -1,7 +1,6 @@
 """Where the GPU time went, as bars: one a step, or one a GPU of a single run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import fsum
 
 from gpureport import number_format
@@ -123,7 +122,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
         change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
         note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
         beside=_format_rate(value, step, metric),
-        beside_change=_change_beside(comparison, place, metric) if is_chained and unit.is_per_work else None,
+        beside_change=_change(comparison, place - 1, place, metric) if is_chained and unit.is_per_work else None,
     )
 
 
@@ -138,12 +137,6 @@ def _format_rate(value: float | None, step: Step, metric: str) -> str:
     if metric == UTILISATION:
         return display.percent(value)
     return f"{display.number(value)}{display.GAP}{display.shorten(display.clean(step.work_unit or 'units'), 24)}/s"
-
-
-def _change_beside(comparison: Comparison, place: int, metric: str) -> Change | None:
-    """Return the change beside a bar, whose interval is not shown, so that none seems to contradict the verdict."""
-    change = _change(comparison, place - 1, place, metric)
-    return change and replace(change, verdict=change.verdict.partition(" (one of ")[0])
 
 
 def _change(comparison: Comparison, base: int, place: int, metric: str) -> Change | None:

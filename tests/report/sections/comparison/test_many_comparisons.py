@@ -7,15 +7,19 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.recording import Work
+from gpureport.report.formats import html
+from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.sections.comparison.figure_formats import choose_format
 from gpureport.report.sections.comparison.step_table import build_step_table
 from gpureport.report.sections.gains.gain_table import build_gain_table
-from gpureport.report.wording.changes import build_change
+from gpureport.report.wording.changes import build_change, describe_interval
 from gpureport.report.wording.difference_wording import difference_sentence
+from gpureport.report.wording.display import GAP
 from tests.comparison.runs import compared, level, sampled
+from tests.report.test_steps import chain
 
-CLAUSE = "no clear change (one of 5 comparisons)"
-NOTE = "One of 5 comparisons: its interval alone would show a change, but among so many, some differ by chance."
+CLAUSE = ", one of 5 comparisons"
+NOTE = "The interval alone would show a change, but among 5 comparisons some differ by chance."
 
 
 def three(step: str, seconds: int) -> list[SampledRun]:
@@ -32,15 +36,16 @@ def one_of_five() -> tuple[Comparison, Delta]:
     return replace(found, deltas=deltas), next(each for each in deltas if each.primary)
 
 
-def test_the_verdict_says_that_it_is_one_of_many() -> None:
-    """Beside its interval, which alone would show a change."""
+def test_a_change_says_that_it_is_one_of_many() -> None:
+    """Beside its interval, which alone would show a change; its verdict is one of the five."""
     _, delta = one_of_five()
     change = build_change(delta)
     assert change is not None
-    assert (change.verdict, change.interval.count("\N{MINUS SIGN}")) == (CLAUSE, 2)
-    assert "comparisons" not in (build_change(replace(delta, reason=None)) or change).verdict
+    assert (change.verdict, change.comparisons, change.interval.count("\N{MINUS SIGN}")) == ("no clear change", 5, 2)
+    assert describe_interval(change.interval, change.comparisons) == f"{change.interval}{CLAUSE}"
+    assert (build_change(replace(delta, reason=None)) or change).comparisons is None
     sentence = difference_sentence(delta, choose_format(delta.metric, "images"))
-    assert sentence.endswith("not one of 5: among so many, some differ by chance.")
+    assert sentence.endswith(f" {NOTE}")
 
 
 def test_tables_explain_it_once() -> None:
@@ -49,8 +54,20 @@ def test_tables_explain_it_once() -> None:
     steps, gains = build_step_table(found), build_gain_table(found, pair_steps(found))
     changes = [cell.change for cell in steps.rows[1].cells if cell.change]
     assert {change.verdict for change in changes} == {"no clear change"}
-    assert all(change.interval.endswith(", one of 5 comparisons") for change in changes)
-    assert CLAUSE in {cell.verdict for cell in gains.rows[1].cells}
+    assert {change.comparisons for change in changes} == {5}
+    assert {(cell.verdict, cell.comparisons) for cell in gains.rows[1].cells} == {("no clear change", 5)}
     assert gains.notes.count(NOTE) == 1
     plain = compared(*three("a", 400), *three("b", 300))
     assert not [note for note in build_gain_table(plain, pair_steps(plain)).notes if "chance" in note]
+
+
+def test_every_format_says_it_beside_the_interval() -> None:
+    """Of a figure at the top: on the page, in Markdown and in the full text."""
+    plain = chain()
+    many = [
+        replace(tile, change=tile.change and replace(tile.change, interval="1 to 9%", comparisons=5))
+        for tile in plain.tiles
+    ]
+    report = replace(plain, tiles=tuple(many))
+    for text in (html.render(report), markdown.render(report), terminal.render(report, 200)):
+        assert f"1 to 9%{CLAUSE}" in text.replace(GAP, " ")

@@ -8,7 +8,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.number_format import MINUS
 from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes
-from gpureport.report.wording.difference_wording import describe_verdict
+from gpureport.report.wording.comparison_reasons import count_family, describe_family
 from gpureport.report.wording.headlines import choose_headline
 
 _MOST = 0.5
@@ -155,9 +155,9 @@ def describe_certainty(comparison: Comparison) -> str:
     if delta.verdict.is_established:
         return _describe_range(ratios, runs)
     size = relative_changes.format_percent_change((delta.after or 0.0) / delta.before)
-    # brackets follow
-    verdict = describe_verdict(delta).replace(" (", ", ").rstrip(")")
-    return f"{size}, {verdict} (95% interval {relative_changes.format_percent_range(ratios)}{runs})"
+    family = describe_family(count_family(delta.reason))
+    interval = ", ".join(filter(None, (relative_changes.format_percent_range(ratios), family)))
+    return f"{size}, {delta.verdict.value} (95% interval {interval}{runs})"
 
 
 def _describe_range(ratios: tuple[float, float], runs: str) -> str:
