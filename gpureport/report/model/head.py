@@ -58,12 +58,14 @@ class Verdict:
         details: the lead, one or two sentences: how sure it is, what is left, what to do.
         notes: what else is worth knowing, shown in a fold.
         doubts: how many details, the first ones, a reader must know before he believes the headline.
+        further_doubts: how many notes, the first ones, are doubts too.
     """
 
     sentence: str
     details: tuple[str, ...]
     notes: tuple[str, ...] = ()
     doubts: int = 0
+    further_doubts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.report.model.head import FirstScreen, Tile
+from gpureport.report.model.head import FirstScreen, Tile, Verdict
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Line, Page
@@ -33,7 +33,7 @@ def headline_lines(
     if is_spaced:
         yield Line()
     yield from _quiet_lines(report.quiet_line, page)
-    yield from _lead(report.verdict.details, page, most)
+    yield from lead_lines(report.verdict, page, most)
 
 
 def _quiet_lines(text: str, page: Page) -> Iterator[Line]:
@@ -59,16 +59,35 @@ def _wrap_evenly(text: str, page: Page) -> list[Line]:
     return lines
 
 
-def _lead(details: Sequence[str], page: Page, most: int | None) -> list[Line]:
-    """Return what to know with the headline: of more than fits, whole sentences from the first on."""
-    lines = _wrap_evenly(" ".join(details), page) if details else []
-    if most is None or len(lines) <= most:
-        return lines
-    if len(details) > 1:
-        return _lead(details[:-1], page, most)
+def lead_lines(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
+    """Return what to know with the headline: of more than fits, whole sentences from the first on.
+
+    The first doubt is whole even where it does not fit: its end says what to do. Those left out are counted.
+
+    Args:
+        verdict: the result.
+        page: where it has to fit.
+        most: lines at most; None for all.
+    """
+    if most is None:
+        return _wrap_evenly(" ".join(verdict.details), page) if verdict.details else []
+    lines: list[Line] = []
+    for count in range(len(verdict.details), 0, -1):
+        lines = _wrap_evenly(" ".join(_select_details(verdict, count)), page)
+        if len(lines) <= most or (count == 1 and verdict.doubts):
+            return lines
     kept = lines[:most]
     last = display.shorten(f"{kept[-1].text} {'…' * page.width}", page.width - 1) if kept else ""
     return [*kept[:-1], Line(f"{last.rstrip(' ….')} …")] if kept else []
+
+
+def _select_details(verdict: Verdict, count: int) -> Iterator[str]:
+    """Yield the first details, and below the doubts how many more there are."""
+    yield from verdict.details[: min(count, verdict.doubts)]
+    hidden = max(verdict.doubts - count, 0) + verdict.further_doubts
+    if hidden:
+        yield f"{display.plural(hidden, 'more doubt')}: see --detail full."
+    yield from verdict.details[verdict.doubts : count]
 
 
 def head_lines(report: FirstScreen, page: Page) -> Iterator[Line]:

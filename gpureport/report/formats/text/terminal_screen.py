@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gpureport.columns import FloatArray
 from gpureport.report.formats.text import follow_up, terminal_bars, terminal_head, terminal_timeline
@@ -25,9 +26,6 @@ _LEAST = (
 )
 """What gives way where a screen is full, in this order, and how many lines of it stay."""
 
-_LINES_OF_A_DOUBT = 2
-"""Lines that stay of each detail without which the headline is not to be believed."""
-
 _GUTTER = 2
 _LABEL = 16
 _SHORTEST = 16
@@ -39,9 +37,11 @@ _SEVERITIES = ("problem", "warning", "info")
 def screen_lines(report: Report, page: Page) -> list[Line]:
     """Return the report in at most 30 lines; what gives way stands in the full text."""
     limits = dict(_MOST)
+    doubts = replace(report.verdict, details=report.verdict.details[: report.verdict.doubts])
+    of_doubts = len(terminal_head.lead_lines(doubts, page, limits["details"]))
     lines = list(_lines(report, page, limits))
-    for part, most in _LEAST:
-        least = max(most, _LINES_OF_A_DOUBT * report.verdict.doubts) if part == "details" else most
+    for part, fewest in _LEAST:
+        least = max(fewest, of_doubts) if part == "details" else fewest
         while len(lines) > HEIGHT and limits[part] > least:
             limits[part] -= 1
             lines = list(_lines(report, page, limits))

@@ -45,11 +45,14 @@ def build_verdict(
     details = (*doubts[:_DOUBTS], *details)
     further = tuple(notes.write_notes(comparison, findings, study, (*details, *doubts)))
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
+    in_lead = min(len(doubts), _DOUBTS, place)
+    rest = [text for text in details[place:] if text not in doubts]
     return Verdict(
         sentence=sentence,
         details=details[:place],
-        notes=(*doubts[_DOUBTS:], *details[place:], *further),
-        doubts=min(len(doubts), _DOUBTS),
+        notes=(*doubts[in_lead:], *rest, *further),
+        doubts=in_lead,
+        further_doubts=len(doubts) - in_lead,
     )
 
 

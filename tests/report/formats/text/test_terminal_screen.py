@@ -124,6 +124,17 @@ def test_a_full_screen_keeps_what_must_be_known_first() -> None:
     assert [doubt in text for doubt in doubts] == [True, True]
 
 
+@pytest.mark.parametrize("width", [50, 80])
+def test_no_doubt_is_cut(width: int) -> None:
+    """What to do stands at the end of a doubt: rather one less, and how many more there are."""
+    content = screens.five_steps()
+    told = [f"The work stated of {name} {'is not what the log counts and ' * 5}state it again." for name in "ab"]
+    verdict = replace(content.verdict, details=(*told, *content.verdict.details), doubts=2, further_doubts=1)
+    text = " ".join(" ".join(check_screen(replace(content, verdict=verdict), width)).split())
+    assert text.count("state it again.") == text.count("The work stated") == (1 if width < 80 else 2)
+    assert f"{'2 more doubts' if width < 80 else '1 more doubt'}: see --detail full." in text
+
+
 def test_what_is_not_drawn_is_counted() -> None:
     """Of many bars the first, the bad ones and the last stay."""
     content = screens.five_steps()
