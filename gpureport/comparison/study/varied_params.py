@@ -42,7 +42,7 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
     if all(factor.kind != "gpu" for factor in by):
         differing.append(Factor(kind="gpu"))
     differing = [factor for factor in differing if len({factor.value(run) for run in runs}) > 1]
-    repetitions = [factor for factor in differing if _REPETITION.search(factor.key.lower())]
+    repetitions = [factor for factor in differing if tells_repetitions_apart(factor.key)]
     names = [factor for factor in differing if factor not in repetitions and _is_name(factor, runs, by)]
     used = [factor for factor in differing if factor not in repetitions and factor not in names]
     return VariedParams(
@@ -50,6 +50,11 @@ def find_varied_params(runs: Sequence[Run], by: Sequence[Factor]) -> VariedParam
         repetitions=tuple(repetitions),
         names=tuple(names),
     )
+
+
+def tells_repetitions_apart(name: str) -> bool:
+    """Return whether a param, by its name, only tells repetitions apart, such as a seed."""
+    return _REPETITION.search(name.lower()) is not None
 
 
 def _is_name(factor: Factor, runs: Sequence[Run], by: Sequence[Factor]) -> bool:

@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.model.report_content import Report
 from gpureport.report.runs import class_history, gpu_time, quiet_line, step_chain
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import comparison_content, step_table
+from gpureport.report.sections.comparison import comparison_content, repetition_hint, step_table
 from gpureport.report.sections.data import data_quality, fold_lines, method, policy_table
 from gpureport.report.sections.findings import finding_cards, judgement, kind_answers
 from gpureport.report.sections.findings.next_actions import actions
@@ -67,7 +67,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     study = build_study(comparison, by) if by and several else None
     rows = finding_rows.build_finding_rows(inputs, found)
     bars = gpu_time.build_time_bars(inputs)
-    next_steps = actions.build_actions(inputs, rows, comparison, study.best_label if study else None)
+    repetitions = repetition_hint.describe_repetitions(comparison)
+    best = study.best_label if study else None
+    next_steps = actions.build_actions(inputs, rows, comparison, best, is_repeated=bool(repetitions))
+    result = verdict.build_verdict(comparison, inputs, findings, study, repetitions)
     worst = finding_headlines.find_worst(inputs)
     shown = worst.group.findings if worst else ()
     history = signal_history.build_worst_history(inputs[0], shown) if len(inputs) == 1 else None
@@ -76,7 +79,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
-        verdict=verdict.add_next_step(verdict.build_verdict(comparison, inputs, findings, study), next_steps),
+        verdict=verdict.add_next_step(result, next_steps),
         tiles=_build_tiles(comparison, findings, study, worst, history),
         steps=step_table.build_step_table(comparison) if several else None,
         comparison=comparison_content.build_comparison_part(comparison, inputs, found, study) if several else None,

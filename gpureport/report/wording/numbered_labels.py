@@ -8,6 +8,14 @@ from gpureport.report.wording import display
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
 
+_LONGEST = 48
+"""Most characters of a name in a sentence that must not be cut."""
+
+
+def clean_name(name: str) -> str:
+    """Return a name for a sentence that must not be cut, shortened in its middle where it is endless."""
+    return display.shorten_middle(display.clean(name), _LONGEST)
+
 
 def list_labels(labels: Sequence[str]) -> str:
     """Return names as a list in a sentence: `a/1 to /3 and b`."""

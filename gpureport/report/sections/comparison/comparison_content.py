@@ -24,6 +24,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     figure_formats,
     remaining_loss_facts,
+    repetition_hint,
     step_charts,
     step_pair_view,
     step_summary_table,
@@ -32,7 +33,7 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import finding_cards, open_findings
 from gpureport.report.sections.gains import gain_table
-from gpureport.report.sections.head import change_notes, lead, notes, verdict
+from gpureport.report.sections.head import change_notes, notes, verdict
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.study.study_content import build_study_sections
 from gpureport.report.wording import difference_wording, display, numbered_labels
@@ -104,12 +105,13 @@ def build_comparison_view(
     inputs = step_chain.order_by_step(named, comparison)
     found = pair_steps(comparison)
     study = build_study(comparison, by) if by else None
-    sentence, details = _describe_outcome(comparison, found, study)
+    repetitions = repetition_hint.describe_repetitions(comparison)
+    sentence, details = _describe_outcome(comparison, found, study, repetitions)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=quiet_line.build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         sentence=sentence,
-        notes=tuple(_notes(comparison, found, noise, details, is_study=study is not None)),
+        notes=tuple(_notes(comparison, found, noise, details, repetitions, is_study=study is not None)),
         gains=None if study else gain_table.build_gain_table(comparison, found),
         steps=step_table.build_overview(comparison) if several else None,
         links=step_pair_view.build_step_pair_views(comparison, found, inputs),
@@ -124,10 +126,10 @@ def build_comparison_view(
 
 
 def _describe_outcome(
-    comparison: Comparison, found: Sequence[StepPair], study: Study | None
+    comparison: Comparison, found: Sequence[StepPair], study: Study | None, repetitions: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return what may be said of the first and the last step, and the details of that sentence."""
-    sentence, details = verdict.describe_comparison(comparison, study)
+    sentence, details = verdict.describe_comparison(comparison, study, repetitions)
     if sentence and any(link.comparable for link in found):
         return sentence, details
     fallen = step_headline.describe_quality_alone(comparison)
@@ -196,8 +198,14 @@ def _describe_all_steps(comparison: Comparison, study: Study | None) -> Iterator
     yield from step_summary_table.build_scaling_facts(comparison.steps, select_focus(comparison, study))
 
 
-def _notes(
-    comparison: Comparison, found: Sequence[StepPair], noise: Noise | None, details: Sequence[str], *, is_study: bool
+def _notes(  # noqa: PLR0913 - what notes depend on, each by name
+    comparison: Comparison,
+    found: Sequence[StepPair],
+    noise: Noise | None,
+    details: Sequence[str],
+    repetitions: str,
+    *,
+    is_study: bool,
 ) -> Iterator[str]:
     """Yield what to know of a comparison, with the details of its sentence."""
     short = verdict.describe_short_steps(comparison)
@@ -213,8 +221,8 @@ def _notes(
     doubts = list(dict.fromkeys(CHECKS[check] for check in unlike))
     if doubts:
         yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
-    if lead.are_single_runs(comparison):
-        yield from filter(None, (notes.suggest_repetitions(comparison),))
+    if repetitions and repetitions not in details:
+        yield repetitions
     yield from filter(None, (step_table.describe_allowance(comparison),))
     if noise is not None:
         yield _noise(noise)

@@ -5,12 +5,19 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from gpureport.comparison.steps.step_folders import step_folders
+from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.factors import MOST_FACTORS, describe_factors, parse_factors
+from gpureport.comparison.study.varied_params import tells_repetitions_apart
 from gpureport.recording import Run
 from gpureport.report.wording import display
 
-_SEED = ("seed", "random_state")
-"""Words in the names of params by which repetitions differ."""
+
+def describe_repetitions(comparison: Comparison) -> str:
+    """Return how to give the runs of steps as repetitions; empty where a step has several, or nothing suggests it."""
+    steps = comparison.steps
+    if len(steps) < 2 or any(len(step.runs) > 1 for step in steps):  # noqa: PLR2004 - a comparison
+        return ""
+    return suggest_repetitions([analysis.run for step in steps for analysis in step.analyses])
 
 
 def suggest_repetitions(runs: Sequence[Run]) -> str:
@@ -41,7 +48,7 @@ def suggest_by_params(runs: Sequence[Run]) -> str:
 
 def _read_settings(run: Run) -> dict[str, str]:
     """Return the params of a run without those by which repetitions differ."""
-    return {key: value for key, value in run.params if not any(word in key.lower() for word in _SEED)}
+    return {key: value for key, value in run.params if not tells_repetitions_apart(key)}
 
 
 def _list_options(groups: Sequence[dict[str, str]]) -> Iterator[str]:

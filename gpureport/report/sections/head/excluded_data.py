@@ -11,6 +11,9 @@ from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display, numbered_labels, terms
 
+_MOST_NAMES = 120
+"""Characters of a list of names above which all but the first are counted."""
+
 _AROUND = ("startup_idle", "tail_idle")
 """Kinds that are idle time outside the job."""
 
@@ -39,7 +42,10 @@ def describe_unfinished_recordings(runs: Sequence[Run]) -> str:
     cut = [run for run in runs if run.quality.unfinished]
     if not cut:
         return ""
-    named = numbered_labels.list_labels([display.clean(run.name) for run in cut])
+    named = numbered_labels.list_labels([numbered_labels.clean_name(run.name) for run in cut])
+    if len(named) > _MOST_NAMES:
+        more = display.plural(len(cut) - 1, "more run")
+        named = f"{numbered_labels.clean_name(cut[0].name)} and {more}"
     lacking = len(runs) > 1 and any(run.work is None for run in cut)
     if len(cut) == 1:
         todo = "; its work is not known: give one --work for each source, or leave it out" if lacking else ""

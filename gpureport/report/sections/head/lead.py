@@ -12,7 +12,7 @@ from gpureport.comparison.steps.steps import Comparison, Step, Verdict
 from gpureport.findings import Confidence
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import quality_rows, repetition_hint
+from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.sections.head import excluded_data, money_sentences
 from gpureport.report.sections.head.headlines import step_headline
 from gpureport.report.sections.head.headlines.finding_facts import FindingFacts
@@ -83,8 +83,13 @@ def describe_checks(findings: Findings) -> str:
     return f"{findings.judged} of {whole} checks were assessed; the other {findings.missing} need more data."
 
 
-def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterator[str]:
-    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained."""
+def write_step_lead(comparison: Comparison, repetitions: str = "") -> Iterator[str]:
+    """Yield how sure the change is, what the last step still loses, the money saved, and what training alone gained.
+
+    Args:
+        comparison: the steps.
+        repetitions: how to give runs as repetitions, where they look like it.
+    """
     warning = quality_rows.warn_of_quality(comparison)
     headline = quality_rows.describe_quality_fall(comparison)
     if warning and (" and " in warning or quality_rows.is_fall_unconfirmed(comparison) or not headline):
@@ -92,10 +97,10 @@ def write_step_lead(comparison: Comparison, *, with_loss: bool = True) -> Iterat
     money = money_sentences.describe_saving(comparison) or money_sentences.explain_missing_cost(comparison)
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = comparison.judged(first.label, last.label)
-    left = describe_largest_loss(last) if with_loss else ""
+    left = describe_largest_loss(last)
     if are_single_runs(comparison) or (delta is not None and delta.verdict is Verdict.UNCONFIRMED):
-        repeat = _ask_for_repetition(comparison) + (f" {left}." if left else "")
-        yield from filter(None, (money, repeat, describe_training(comparison)))
+        repeat = repetitions or _ask_for_repetition(comparison)
+        yield from filter(None, (money, repeat, f"{left}." if left else "", describe_training(comparison)))
         return
     if delta is not None and delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
         yield display.clean_sentence(describe_reason(delta.reason))
@@ -112,9 +117,7 @@ def _ask_for_repetition(comparison: Comparison) -> str:
     single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
     repeated = [display.clean(step.label) for step in comparison.steps if len(step.runs) > 1]
     if len(single) != 1 or len(repeated) != 1:
-        runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
-        hint = repetition_hint.suggest_repetitions(runs) if not repeated else ""
-        return hint or REPEAT
+        return REPEAT
     return f"Repeat {single[0]} to confirm this; until then, a rule takes it to scatter as {repeated[0]} does."
 
 

@@ -7,7 +7,7 @@ from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.comparison.study.study import Study
 from gpureport.report.runs import gpu_time
-from gpureport.report.sections.comparison import repetition_hint, step_table
+from gpureport.report.sections.comparison import step_table
 from gpureport.report.sections.head import (
     change_notes,
     excluded_data,
@@ -17,7 +17,6 @@ from gpureport.report.sections.head import (
     recording_doubts,
     step_count_notes,
 )
-from gpureport.report.sections.head.lead import are_single_runs
 from gpureport.report.sections.head.loss_sentence import Findings, describe_loss
 from gpureport.report.wording import display
 
@@ -27,7 +26,9 @@ _UNSEEN = 0.05
 NO_WORK_GIVEN = "Pass the work done with --work N:UNIT; without it a faster run can look worse."
 
 
-def write_notes(comparison: Comparison, findings: Findings, study: Study | None, lead: Sequence[str]) -> Iterator[str]:
+def write_notes(
+    comparison: Comparison, findings: Findings, study: Study | None, lead: Sequence[str], repetitions: str
+) -> Iterator[str]:
     """Yield the notes of a report.
 
     Args:
@@ -35,6 +36,7 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         findings: what is known of the findings of the last step.
         study: the groups; None where the steps are a chain.
         lead: the sentences above, none of which is said again.
+        repetitions: how to give runs as repetitions, where they look like it.
     """
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
@@ -55,8 +57,8 @@ def write_notes(comparison: Comparison, findings: Findings, study: Study | None,
         None,
         (step_count_notes.describe_uncounted_steps(sampled), step_count_notes.describe_excluded_work(sampled)),
     )
-    if are_single_runs(comparison):
-        yield from (line for line in (suggest_repetitions(comparison),) if line and line not in lead)
+    if repetitions and repetitions not in lead:
+        yield repetitions
     known = comparison.primary == PER_WORK or all(run.work for run in runs)
     if not findings.too_short and not known:
         yield NO_WORK_GIVEN
@@ -78,9 +80,3 @@ def _describe_use(comparison: Comparison, where: str) -> Iterator[str]:
     unseen = gpu_time.unobserved_ratio(final)
     if _UNSEEN < unseen < 1 - known_loss.NEGLIGIBLE_RATIO:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
-
-
-def suggest_repetitions(comparison: Comparison) -> str:
-    """Return how to give runs as repetitions, where their folders or params look like it; else empty."""
-    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
-    return repetition_hint.suggest_repetitions(runs)

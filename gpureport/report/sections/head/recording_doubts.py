@@ -12,6 +12,7 @@ from gpureport.data_quality import CLOCK_SET_BACK
 from gpureport.recording import Run
 from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording import display
+from gpureport.report.wording.numbered_labels import clean_name
 from gpureport.report.wording.work_scale import name_work
 
 _LARGE_STEP = 60.0
@@ -49,9 +50,9 @@ def describe_concurrent_runs(runs: Iterable[Run]) -> str:
     found = find_concurrent_runs(runs)
     if found is None:
         return ""
-    names = display.join_words([display.clean(name) for name in found.names])
+    names = display.join_words([clean_name(name) for name in found.names])
     if found.node:
-        node = display.clean(found.node)
+        node = clean_name(found.node)
         return f"{names} ran at the same time on {node}: if they shared GPUs, they are not comparable."
     gpus = "the same GPU" if found.gpus == 1 else f"the same {display.plural(found.gpus, 'GPU')}"
     return f"{names} ran at the same time on {gpus}, so they are not comparable."
@@ -70,7 +71,7 @@ def describe_moved_clocks(runs: Sequence[Run]) -> str:
     seconds, name = max(steps)
     more = len({each for _, each in steps}) - 1
     others = f" and in {display.plural(more, 'more run')}" if more else ""
-    whose = f" in {name}{others}" if len(runs) > 1 else ""
+    whose = f" in {clean_name(name)}{others}" if len(runs) > 1 else ""
     return f"The clock went back by {display.duration(seconds)}{whose}: times after that are repaired, and may be off."
 
 
@@ -86,7 +87,7 @@ def describe_work_contradictions(runs: Sequence[SampledRun]) -> str:
     worst = max(found, key=lambda each: each.ratio)
     more = len(found) - 1
     others = f" and {display.plural(more, 'more run')}" if more else ""
-    whose = f" in {display.clean(worst.run)}{others}" if len(runs) > 1 else ""
+    whose = f" in {clean_name(worst.run)}{others}" if len(runs) > 1 else ""
     stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
     return (
         f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}{whose}: "
@@ -101,7 +102,7 @@ def describe_unequal_amounts(runs: Iterable[SampledRun]) -> str:
         return ""
     amounts = [display.quantity(amount, "") for amount in found.amounts]
     shown = [*amounts[:_NAMED], *(["…"] if len(amounts) > _NAMED else [])]
-    name = display.clean(found.name)
+    name = clean_name(found.name)
     return f"One --work for runs whose {name} differ ({', '.join(shown)}): give one for each source."
 
 

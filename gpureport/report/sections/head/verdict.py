@@ -22,7 +22,11 @@ _DOUBTS = 2
 
 
 def build_verdict(
-    comparison: Comparison, inputs: Sequence[ReportRun], findings: Findings, study: Study | None = None
+    comparison: Comparison,
+    inputs: Sequence[ReportRun],
+    findings: Findings,
+    study: Study | None = None,
+    repetitions: str = "",
 ) -> Verdict:
     """Return the result of one run, of steps, or of groups.
 
@@ -31,19 +35,21 @@ def build_verdict(
         inputs: the runs step by step.
         findings: those of the last step.
         study: the groups, of which the headline names the best; None where the steps are a chain.
+        repetitions: how to give runs as repetitions, where they look like it.
     """
     last = comparison.steps[-1]
     of_last = inputs[len(inputs) - len(last.runs) :]
-    sentence, details = describe_comparison(comparison, study) if len(comparison.steps) > 1 else ("", ())
+    several = len(comparison.steps) > 1
+    sentence, details = describe_comparison(comparison, study, repetitions) if several else ("", ())
     if not sentence:
         sentence, told = run_headline.describe_run(last, of_last, findings)
         of_run = tuple(filter(None, lead.write_run_lead(sentence, of_last, findings, told)))
-        if len(comparison.steps) > 1:
+        if several:
             sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}"
         details = (*details, *of_run)
     doubts = describe_doubts(comparison)
     details = (*doubts[:_DOUBTS], *details)
-    further = tuple(notes.write_notes(comparison, findings, study, (*details, *doubts)))
+    further = tuple(notes.write_notes(comparison, findings, study, (*details, *doubts), repetitions))
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
     rest = [text for text in details[place:] if text not in doubts]
@@ -72,7 +78,7 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, step))
 
 
-def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[str, tuple[str, ...]]:
+def describe_comparison(comparison: Comparison, study: Study | None, repetitions: str) -> tuple[str, tuple[str, ...]]:
     """Return the headline on several steps or groups, and its lead; an empty headline where nothing can be compared."""
     if study is not None:
         sentence, details = describe_study(study, comparison)
@@ -83,7 +89,7 @@ def describe_comparison(comparison: Comparison, study: Study | None) -> tuple[st
         why = describe_short_steps(comparison)
         fallen = step_headline.describe_quality_alone(comparison)
         return fallen or "Too short to compare: record every step for longer.", (why,)
-    return step_headline.describe_steps(comparison), tuple(lead.write_step_lead(comparison))
+    return step_headline.describe_steps(comparison), tuple(lead.write_step_lead(comparison, repetitions))
 
 
 def describe_short_steps(comparison: Comparison) -> str:

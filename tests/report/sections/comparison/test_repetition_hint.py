@@ -6,7 +6,11 @@ from itertools import product
 import pytest
 
 from gpureport.recording import Run, Source
-from gpureport.report.sections.comparison import repetition_hint
+from gpureport.report import build
+from gpureport.report.formats import html
+from gpureport.report.formats.text import markdown, terminal, terminal_comparison
+from gpureport.report.sections.comparison import comparison_content, repetition_hint
+from gpureport.report.wording import display
 from tests.report import examples
 
 
@@ -67,11 +71,12 @@ def with_params(*params: dict[str, str]) -> list[Run]:
 
 
 def test_runs_with_equal_params_are_shown_as_repetitions() -> None:
-    """Where one param tells which are equal, or two; a seed is what repetitions differ by."""
+    """Where one param tells which are equal, or two; a seed, or a number, is what repetitions differ by."""
     two = {"num_workers": "2", "lr": "0.1"}
     eight = two | {"num_workers": "8"}
     seeded = [each | {"seed": str(place)} for place, each in enumerate((two, two, eight, eight))]
-    for given in ((two, two, eight, eight), seeded):
+    numbered = [each | {"trial": str(place)} for place, each in enumerate((two, two, eight, eight))]
+    for given in ((two, two, eight, eight), seeded, numbered):
         assert repetition_hint.suggest_repetitions(with_params(*given)) == (
             "Runs with the same num_workers have equal params: if they repeat a step, add --by param:num_workers, so "
             "that repetitions count together."
@@ -94,3 +99,17 @@ def test_runs_with_equal_params_are_shown_as_repetitions() -> None:
 def test_other_params_suggest_nothing(params: list[dict[str, str]]) -> None:
     """Where they make no groups, or none that one or two of them tell apart."""
     assert repetition_hint.suggest_repetitions(with_params(*params)) == ""
+
+
+def test_the_hint_is_printed_once() -> None:
+    """In the lead, which every format shows; not among the things to do, nor with what the last step loses."""
+    named = with_params(*({"workers": workers} for workers in "2288"))
+    pairs = [(examples.recording(run), examples.analysis(run, idle=60.0)) for run in named]
+    content = build(pairs, title=None, command="", gpu_hour_price=None, version="0")
+    view = comparison_content.build_comparison_view(pairs)
+    hint = repetition_hint.suggest_repetitions(named)
+    assert hint in content.verdict.details
+    texts = (html.render(content), markdown.render(content), terminal.render(content, 200))
+    for text in (*texts, terminal_comparison.render(view, 200, report=content)):
+        assert text.replace(display.GAP, " ").count("have equal params: if they repeat a step") == 1
+    assert not [action for action in content.actions if "epeat" in action.title]

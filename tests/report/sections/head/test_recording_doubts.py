@@ -8,6 +8,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import build_steps
 from gpureport.data_quality import CLOCK_SET_BACK, ClockStep
 from gpureport.recording import Run, Work
+from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.sections.head.recording_doubts import (
     describe_moved_clocks,
     describe_recording_order,
@@ -114,3 +115,13 @@ def test_a_clock_that_was_set_back_is_told() -> None:
     assert describe_moved_clocks([stepped("a", 120.0)]).replace(GAP, " ").startswith("The clock went back by 2 min: ")
     plain = [stepped("a", 5.0), stepped("b", 3600.0, "daylight saving"), stepped("c", 3600.0, "log restarted")]
     assert not describe_moved_clocks(plain)
+
+
+def test_many_unfinished_runs_are_counted() -> None:
+    """A doubt is never cut, so it names no more runs than a line holds, and no endless name."""
+    runs = [examples.run(f"{'x' * 500} {name}") for name in ("one", "two", "three", "four")]
+    cut = [replace(run, quality=replace(run.quality, unfinished=True)) for run in runs]
+    text = describe_unfinished_recordings(cut)
+    assert text.startswith("xxx")
+    assert " one and 3 more runs are unfinished: " in text
+    assert len(text) < 300

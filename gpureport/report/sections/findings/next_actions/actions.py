@@ -56,7 +56,12 @@ class _Candidate:
 
 
 def build_actions(
-    runs: Sequence[ReportRun], rows: Sequence[FindingRow], comparison: Comparison, best: str | None = None
+    runs: Sequence[ReportRun],
+    rows: Sequence[FindingRow],
+    comparison: Comparison,
+    best: str | None = None,
+    *,
+    is_repeated: bool = False,
 ) -> tuple[Action, ...]:
     """Return what to do next, the most promising first, at most three.
 
@@ -65,6 +70,7 @@ def build_actions(
         rows: the rows of findings over all runs.
         comparison: the runs as steps.
         best: label of the group whose findings count; those of the last step when None.
+        is_repeated: whether steps of one run look like repetitions of each other, which the lead says.
     """
     step = best if best is not None and any(run.step == best for run in runs) else runs[-1].step
     groups = row_groups.gather_row_groups(runs)
@@ -90,7 +96,9 @@ def build_actions(
         candidates.append(_Candidate(action=trial, severity=rank, is_follow_up=False, score=0.0))
     candidates.sort(key=lambda each: (-each.severity, each.is_follow_up, -each.score))
     actions = [each.action for each in candidates]
-    measured = measurement_actions.build_measurement_actions(steps, [group for _, group in last], comparison)
+    measured = measurement_actions.build_measurement_actions(
+        steps, [group for _, group in last], comparison, is_repeated=is_repeated
+    )
     needed = any(each.is_needed for each in measured)
     chosen = [
         *measurement_actions.record_steps_longer(comparison),

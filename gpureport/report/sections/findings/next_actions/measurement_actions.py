@@ -14,7 +14,6 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
 from gpureport.recording_advice import RECORD
 from gpureport.report.model.head import Action
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.comparison import repetition_hint
 from gpureport.report.sections.findings.rows.row_groups import RowGroup
 from gpureport.report.wording import display, numbered_labels
 
@@ -43,7 +42,7 @@ class Measurement:
 
 
 def build_measurement_actions(
-    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison
+    runs: Sequence[ReportRun], groups: Sequence[RowGroup], comparison: Comparison, *, is_repeated: bool
 ) -> tuple[Measurement, ...]:
     """Return what to measure, the most telling first.
 
@@ -51,12 +50,13 @@ def build_measurement_actions(
         runs: the runs of the last step.
         groups: the findings of these runs.
         comparison: all runs as steps.
+        is_repeated: whether steps of one run look like repetitions of each other, which the lead says.
     """
     longer = (*_record_longer(runs, comparison), *_measure_longer(comparison))[:1]
     # of a run too short to assess, or without a GPU, what it did tells nothing either
     has_gpu = any(run.analysis.run.gpus for run in runs)
     work = _give_work(comparison) if has_gpu and not any(_record_longer(runs, comparison)) else ()
-    return (*_repeat_steps(comparison), *_log_cpu(runs, groups), *longer, *work)
+    return (*(() if is_repeated else _repeat_steps(comparison)), *_log_cpu(runs, groups), *longer, *work)
 
 
 def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:
@@ -81,17 +81,6 @@ def record_steps_longer(comparison: Comparison) -> tuple[Action, ...]:
 def _repeat_steps(comparison: Comparison) -> Iterator[Measurement]:
     steps = comparison.steps
     if len(steps) < 2 or max(len(step.runs) for step in steps) > 1:  # noqa: PLR2004 - a comparison
-        return
-    hint = repetition_hint.suggest_repetitions([analysis.run for step in steps for analysis in step.analyses])
-    if hint:
-        yield Measurement(
-            action=Action(
-                title="Count repetitions together",
-                gain="Shows what is chance",
-                text=hint,
-                certainty="Here every run is a step of its own.",
-            )
-        )
         return
     yield Measurement(
         action=Action(
