@@ -12,14 +12,16 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.data_quality import ClockStep, LogGap, Quality
 from gpureport.importers.labelling.node_lists import shorten_node
-from gpureport.label_tags import list_personal_tags
 from gpureport.recording import Device, Recording, Run, Source, Stage
-from gpureport.report.runs.network_names import find_named_machines, hide_addresses, list_machines, names_machine
+from gpureport.report.runs.mentioned_names import (
+    list_mentioned_machines,
+    list_own_names,
+    list_people,
+    names_person,
+)
+from gpureport.report.runs.network_names import hide_addresses, list_machines, names_machine
 from gpureport.report.runs.pseudonyms import DistinctTexts, HostNumbers
 
-_PERSONAL_WORDS = ("owner", "author", "host", "hostname", "machine", "email", *list_personal_tags())
-_PERSONAL = re.compile(rf"(?:^|[._/-])(?:{'|'.join(_PERSONAL_WORDS)})(?:$|[._/-]|name)", re.IGNORECASE)
-"""Keys of params and tags whose values name a person or a machine."""
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
@@ -31,7 +33,6 @@ _KERNEL = (
 """Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
-_HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _SHORTEST = 3
 """Fewest letters of a name that is replaced everywhere; a shorter one could be part of a word."""
 _SHOWN = 8
@@ -50,7 +51,10 @@ def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
     shared = _SharedNames()
     for recording in recordings:
         shared.learn(recording.run)
-    return [_hide_in_recording(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
+    named = [(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
+    for recording, names in named:
+        names.keep_plain_texts(recording)
+    return [_hide_in_recording(recording, names) for recording, names in named]
 
 
 def _hide_in_recording(recording: Recording, names: "_Pseudonyms") -> Recording:
@@ -88,6 +92,12 @@ def _anonymise_training(training: "pa.Table", names: "_Pseudonyms") -> "pa.Table
     return training.set_column(place, training.schema.field(place), pa.chunked_array(chunks)) if chunks else training
 
 
+def _list_metrics(training: "pa.Table") -> list[str]:
+    """Return the names of training metrics."""
+    column: Any = training.column("name")
+    return list(dict.fromkeys(text for chunk in column.chunks for text in chunk.dictionary.to_pylist()))
+
+
 class _SharedNames:
     """Names of people and machines that the runs of an output mention, and what is shown instead of what."""
 
@@ -100,11 +110,11 @@ class _SharedNames:
         """Note the names of a run."""
         named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
         nodes = [node for node in dict.fromkeys(named) if node]
-        for name in dict.fromkeys((*nodes, *_machines(run))):
+        for name in dict.fromkeys((*nodes, *list_mentioned_machines(run))):
             for called in (name, name[: len(shorten_node(name))]):
                 if called in nodes or len(called) >= _SHORTEST:
                     self.texts[called] = self.hosts.hide(called)
-        for name in _people(run):
+        for name in list_people(run):
             if len(name) >= _SHORTEST:
                 self.texts.setdefault(name, _NAME)
 
@@ -116,7 +126,7 @@ class _Pseudonyms:
         self._shared = shared
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        named = dict.fromkeys(_names_from_files(run), f"run-{run.id[:_SHOWN]}")
+        named = dict.fromkeys(list_own_names(run), f"run-{run.id[:_SHOWN]}")
         self._texts = {**shared.texts, **files, **self._sources, **named}
         longest_first = sorted(filter(None, self._texts), key=len, reverse=True)
         names = "|".join(map(re.escape, longest_first)) or r"(?!)"
@@ -133,6 +143,17 @@ class _Pseudonyms:
     def metric(self, name: str) -> str:
         """Return the name of a training metric without names of people and machines."""
         return self._shared.distinct.tell_apart("metric", name, self.text(name))
+
+    def keep_plain_texts(self, recording: Recording) -> None:
+        """Note the texts that hold no name and stay, so that no hidden one is shown like them."""
+        run = recording.run
+        texts = [("step", run.step, self.text(run.step))] if run.step else []
+        texts += [("metric", name, self.text(name)) for name in _list_metrics(recording.training)]
+        for what, pairs in (("param", run.params), ("tag", run.tags)):
+            texts += [(f"{what} {key}", value, self._hide_value(key, value)) for key, value in pairs]
+        for what, text, hidden in texts:
+            if text == hidden:
+                self._shared.distinct.keep(what, text)
 
     def device(self, device: str) -> str:
         """Return the id of a device without the name of its node."""
@@ -175,8 +196,11 @@ class _Pseudonyms:
         machines = dict.fromkeys(map(self._node, list_machines(value))) if names_machine(key, value) else ()
         if machines:
             return ", ".join(machines)
-        is_personal = _PERSONAL.search(key) or names_machine(key, value)
-        return self._shared.distinct.tell_apart(what, value, _NAME if is_personal else self.text(value))
+        return self._shared.distinct.tell_apart(what, value, self._hide_value(key, value))
+
+    def _hide_value(self, key: str, value: str) -> str:
+        is_personal = names_person(key) or names_machine(key, value)
+        return _NAME if is_personal else self.text(value)
 
     def _quality(self, quality: Quality) -> Quality:
         def gap(each: LogGap) -> LogGap:
@@ -219,29 +243,3 @@ def _source_name(source: Source, place: int) -> str:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
     ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
     return f"source-{place}{''.join(ends)}"
-
-
-def _names_from_files(run: Run) -> Iterator[str]:
-    """Yield the name of a run if it merely repeats the name of its file or folder."""
-    paths = [PurePath(source.locator) for source in run.sources]
-    own = PurePath(run.name).parts
-    if any(own[-1:] in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths) or not paths:
-        yield run.name
-
-
-def _machines(run: Run) -> Iterator[str]:
-    """Yield the names of machines that params and tags mention."""
-    for key, value in run.params_and_tags:
-        if names_machine(key, value):
-            yield from list_machines(value)
-        yield from find_named_machines(value)
-
-
-def _people(run: Run) -> Iterator[str]:
-    """Yield the names of people, and what else is personal."""
-    for key, value in run.params_and_tags:
-        if _PERSONAL.search(key) and not names_machine(key, value):
-            yield from (value, *value.split(", "))
-    texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
-    for text in texts:
-        yield from _HOME.findall(text)

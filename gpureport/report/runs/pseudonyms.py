@@ -40,6 +40,10 @@ class DistinctTexts:
         self._taken: set[tuple[str, str]] = set()
         self._candidates: dict[tuple[str, str], Iterator[str]] = {}
 
+    def keep(self, what: str, text: str) -> None:
+        """Note a text that stays as it is, before any other may be shown like it."""
+        self._taken.add((what, text))
+
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
         """Return a text without its names; with a number where another text of the same kind looks the same.
 

@@ -142,3 +142,11 @@ def test_the_pseudonym_of_a_host_is_not_taken_for_another_host(tmp_path: Path) -
     found = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels(tags=tags)).recording()
     shown = dict(anonymise_recording(found).run.tags)
     assert shown == {"hosts": "host-1, host-2", "note": "host-1 before host-2, then <host-2>"}
+
+
+def test_no_step_is_shown_like_one_that_stays(tmp_path: Path) -> None:
+    """Two steps are two, though one is called as the pseudonym of the other is, and comes later."""
+    (tmp_path / "gpu.csv").write_text(log(30))
+    found = Reading(find_runs(tmp_path / "gpu.csv")[0], ReadOptions(), Labels(tags=(("host", "clara01"),))).recording()
+    runs = [replace(found, run=replace(found.run, step=step)) for step in ("on clara01", "on host-1")]
+    assert [one.run.step for one in anonymise_recordings(runs)] == ["on host-1 2", "on host-1"]

@@ -23,3 +23,11 @@ def test_texts_that_are_hidden_alike_get_numbers() -> None:
     shown = [texts.tell_apart("step", text, hidden) for text, hidden in pairs]
     assert shown == ["x", "x 2", "x", "x 2 2", "d", "x 3"]
     assert texts.tell_apart("param", "b", "x") == "x"
+
+
+def test_a_text_that_stays_is_taken() -> None:
+    """No other is shown like it, with its number or without, whichever is met first."""
+    texts = DistinctTexts()
+    for plain in ("x", "x 2"):
+        texts.keep("step", plain)
+    assert [texts.tell_apart("step", "a", "x"), texts.tell_apart("step", "x", "x")] == ["x 3", "x"]
