@@ -10,6 +10,7 @@ from gpureport.report.sections.comparison import quality_rows
 from gpureport.report.wording import display, relative_changes
 from gpureport.report.wording.comparison_reasons import count_family, describe_family
 from gpureport.report.wording.headlines import choose_headline
+from gpureport.report.wording.ranges import drop_equal_ends
 
 _MOST = 0.5
 """Share of the change above which one step made most of it."""
@@ -155,9 +156,11 @@ def describe_certainty(comparison: Comparison) -> str:
     if delta.verdict.is_established:
         return _describe_range(ratios, runs)
     size = relative_changes.format_percent_change((delta.after or 0.0) / delta.before)
+    interval = drop_equal_ends(relative_changes.format_percent_range(ratios))
     family = describe_family(count_family(delta.reason))
-    interval = ", ".join(filter(None, (relative_changes.format_percent_range(ratios), family)))
-    return f"{size}, {delta.verdict.value} (95% interval {interval}{runs})"
+    rests_on = (interval and f"95% interval {interval}", interval and family, runs.removeprefix(", "))
+    brackets = ", ".join(filter(None, rests_on))
+    return f"{size}, {delta.verdict.value} ({brackets})" if brackets else f"{size}, {delta.verdict.value}"
 
 
 def _describe_range(ratios: tuple[float, float], runs: str) -> str:

@@ -1,14 +1,17 @@
 """How sure a headline of steps is."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Work
 from gpureport.report.sections.head.headlines.step_headline import describe_certainty
 from tests.comparison.runs import compared, sampled
 
 
-def test_an_interval_whose_ends_read_alike_is_still_one() -> None:
-    """Three runs a side that hardly scatter."""
+def steps_that_hardly_scatter(before: int, after: int) -> Comparison:
+    """Return two steps of three runs that last so many seconds and do nearly the same work."""
     runs = [
         sampled(
             f"{step}-{number}",
@@ -16,7 +19,19 @@ def test_an_interval_whose_ends_read_alike_is_still_one() -> None:
             util=np.full(count, 90.0),
             work=Work(amount=1000 + number / 10, unit="steps"),
         )
-        for step, count in (("slow", 900), ("fast", 300))
+        for step, count in (("first", before), ("last", after))
         for number in range(3)
     ]
-    assert describe_certainty(compared(*runs)) == "67% less (3 runs a step)"
+    return compared(*runs)
+
+
+def test_an_interval_whose_ends_read_alike_is_left_out() -> None:
+    """It says no more than the figure does."""
+    assert describe_certainty(steps_that_hardly_scatter(900, 300)) == "67% less (3 runs a step)"
+
+
+def test_so_is_that_of_no_clear_change() -> None:
+    """Of runs so long that no difference is left to print."""
+    found = steps_that_hardly_scatter(900, 900)
+    narrow = tuple(replace(delta, interval=(-1e-9, 1e-9)) for delta in found.deltas)
+    assert describe_certainty(replace(found, deltas=narrow)) == "0%, no clear change (3 runs a step)"
