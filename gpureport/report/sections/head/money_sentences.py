@@ -9,6 +9,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, work_scale
 
 _NO_CURRENCY = ", no currency given"
+_STATE_WORK = "--work 9600:images, for each source where they differ"
 _NOTABLE = 0.05
 """Share of a run outside training from which its cost is told without it too (pragmatic)."""
 
@@ -58,10 +59,13 @@ def explain_missing_cost(comparison: Comparison) -> str:
     if not all(priced):
         return "No cost per unit of work: not every GPU has a price."
     costs = [_mean_cost(step) for step in ends]
-    if any(step.work_unit is None for step in comparison.steps):
-        known = f"A run cost {costs[0]}, then {costs[1]}; no" if all(costs) else "No"
-        return f"{known} cost per unit without the work done (--work 9600:images, for each source where they differ)."
-    return ""
+    if all(step.work_unit is not None for step in comparison.steps):
+        return ""
+    if all(costs) and costs[0] == costs[1]:
+        which = "Both" if len(comparison.steps) == 2 else "First and last step"  # noqa: PLR2004 - a pair
+        return f"{which} cost {costs[0]} a run; state the work ({_STATE_WORK}) to compare the cost per unit."
+    known = f"A run cost {costs[0]}, then {costs[1]}; no" if all(costs) else "No"
+    return f"{known} cost per unit without the work done ({_STATE_WORK})."
 
 
 def _mean_cost(step: Step) -> str:

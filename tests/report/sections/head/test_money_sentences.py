@@ -69,13 +69,21 @@ def test_no_saving_where_none_is_shown() -> None:
 
 def test_a_price_without_work_says_what_is_missing() -> None:
     """What a run cost is known all the same."""
-    comparison = compared(*steps((None,), (None,)))
+    comparison = compared(run("a", None, step="a"), run("b", None, step="b", seconds=600))
     text = explain_missing_cost(comparison).replace(GAP, " ")
     assert text == (
-        "A run cost $0.30, then $0.30; no cost per unit without the work done "
+        "A run cost $0.30, then $0.60; no cost per unit without the work done "
         "(--work 9600:images, for each source where they differ)."
     )
     assert next(iter(write_step_lead(comparison))).replace(GAP, " ") == text
+
+
+def test_equal_costs_are_said_once() -> None:
+    """Of two steps, or of the ends of a chain."""
+    advice = "state the work (--work 9600:images, for each source where they differ) to compare the cost per unit."
+    for count, which in ((2, "Both"), (3, "First and last step")):
+        text = explain_missing_cost(compared(*steps(*[(None,)] * count))).replace(GAP, " ")
+        assert text == f"{which} cost $0.30 a run; {advice}"
 
 
 def test_a_missing_cost_is_not_told_without_need() -> None:
