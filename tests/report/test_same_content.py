@@ -295,6 +295,18 @@ def test_a_comparison_in_a_terminal_says_what_the_report_says() -> None:
     assert content_leaves.missing(part, text, allowed | {"remaining.text": "names a finding of the report"}) == []
 
 
+def test_a_comparison_in_full_gives_every_advice_of_the_screen() -> None:
+    """With its reason, which the screen has no room for."""
+    recordings = recorded_steps()
+    view = build_comparison_view([(recording, gpureport.analyze(recording)) for recording in recordings])
+    report = _report(recordings)
+    text = " ".join(terminal_comparison.render(view, report=report).split())
+    assert report.actions
+    for action in report.actions:
+        for words in (action.title, action.gain, action.text, action.certainty, action.command):
+            assert " ".join(words.split()) in text
+
+
 def test_what_a_format_lacks_is_noticed() -> None:
     """A text that is taken out of a format is reported with its place; a cell counts beside its heading only."""
     content = sample_reports.report_on(["thermal_throttle"])

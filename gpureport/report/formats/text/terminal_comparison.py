@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text import follow_up, terminal_gains, terminal_head, terminal_tables
+from gpureport.report.formats.text import follow_up, terminal_gains, terminal_head, terminal_overview, terminal_tables
 from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison.comparison_content import ComparisonView
 from gpureport.report.wording.terminal_lines import Line, Page, render_lines
@@ -33,6 +33,8 @@ def _lines(view: ComparisonView, report: Report | None, page: Page) -> Iterator[
     for note in view.notes:
         if note not in head:
             yield from page.wrapped(note, 2)
+    if report:
+        yield from terminal_overview.list_actions(report.actions, page, has_rows=False)
     if view.gains:
         yield from terminal_gains.gain_lines(view.gains, page)
     yield from terminal_tables.comparison_lines(view, page)
