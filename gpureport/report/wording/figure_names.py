@@ -14,8 +14,8 @@ from gpureport.comparison.steps.step_figures import (
 from gpureport.report.wording.work_scale import name_work
 
 FIGURE_NAMES: Mapping[str, str] = {
-    WORK_RATE: "Throughput, whole job",
-    TRAINING_RATE: "Throughput, training alone",
+    WORK_RATE: "Throughput of the whole job",
+    TRAINING_RATE: "Training throughput",
     PER_WORK: "GPU time {per}",
     COST_PER_WORK: "Cost {per}",
     SECONDS_TO_TARGET: "Time to target",

@@ -15,6 +15,11 @@ from tests.comparison.runs import compared, level, sampled
 OF_WORK = {PER_WORK, WORK_RATE, TRAINING_RATE, "energy_joules_per_1000_work", COST_PER_WORK}
 
 
+def test_no_name_breaks_a_list() -> None:
+    """Names stand in lists set apart by commas."""
+    assert [name for name in FIGURE_NAMES.values() if "," in name] == []
+
+
 @pytest.mark.parametrize("metric", FIGURE_NAMES)
 def test_tables_call_it_so(metric: str) -> None:
     """With the batch that it is counted for, where it is one per unit of work."""

@@ -14,8 +14,10 @@ from gpureport.analysis.rules import missing_metrics
 from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
+from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples
@@ -366,3 +368,17 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert "are unfinished" in verdict.details[1]
     assert [note for note in verdict.notes if "The clock went back" in note] == list(verdict.notes[:1])
     assert report(examples.pair(examples.run())).verdict.doubts == 0
+
+
+def test_only_runs_without_work_are_said_to_lack_it() -> None:
+    """Of two unfinished runs the one without is named; of none, or of all, no name is needed."""
+    quality = replace(examples.run().quality, unfinished=True)
+    known = Work(amount=1000.0, unit="images")
+    said = []
+    for works in ((known, None, None), (known, known, known), (None, None, None)):
+        runs = [
+            replace(examples.run(name), quality=quality, work=work) for name, work in zip("abc", works, strict=True)
+        ]
+        said.append(describe_unfinished_recordings(runs).partition("killed")[2])
+    todo = "is not known: give one --work for each source, or leave them out."
+    assert said == [f"; the work of b and c {todo}", ".", f"; their work {todo}"]
