@@ -264,7 +264,14 @@ def test_several_runs_in_the_subtitle() -> None:
         f"a → b · 2 steps {TIMES} 1 run · 1 {TIMES} NVIDIA H100 80GB HBM3; 2 {TIMES} NVIDIA L4 · "
         "14 March 2026, 09:26 to 09:46"
     )
-    assert report(examples.pair(first)).subtitle.endswith(f"10{GAP}min, a sample every 1{GAP}s")
+    assert report(examples.pair(first)).subtitle.endswith(f"10{GAP}min, recorded every 1{GAP}s")
+
+
+def test_work_in_the_subtitle_is_in_its_own_unit() -> None:
+    """Samples of a data set keep their name: the sampling of the log is said in another word."""
+    subtitle = report(examples.pair(examples.run(work=Work(amount=32_000, unit="samples")))).subtitle
+    assert "· 32,000 samples ·" in subtitle
+    assert subtitle.count("sample") == 1
 
 
 def test_long_names_are_cut_and_stay_apart() -> None:
