@@ -12,7 +12,7 @@ from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
 from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
-from gpureport.findings import NotJudged, Severity
+from gpureport.findings import Confidence, NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.recording import Work
 from gpureport.report import build
@@ -389,3 +389,13 @@ def test_only_runs_without_work_are_said_to_lack_it() -> None:
         said.append(describe_unfinished_recordings(runs).partition("killed")[2])
     todo = "is not known: give one --work for each source, or leave them out."
     assert said == [f"; the work of b and c {todo}", ".", f"; their work {todo}"]
+
+
+@pytest.mark.parametrize(("seconds", "every", "is_coarse"), [(180, 1.0, False), (180, 60.0, True), (4, 1.0, True)])
+def test_a_log_is_called_coarse_only_for_what_it_is_coarse_of(seconds: int, every: float, *, is_coarse: bool) -> None:
+    """Minutes at a sample a second are not, whatever else makes a finding unsure; a few samples are."""
+    info = replace(examples.run(), interval=every)
+    gap = replace(examples.idle_gap("gpu:0", 100, 100 + seconds), confidence=Confidence.LOW)
+    details = report(examples.pair(info, (gap,))).verdict.details
+    assert ("The log shows this only coarsely, so confidence is low." in details) is is_coarse
+    assert ("Confidence in this is low." in details) is not is_coarse
