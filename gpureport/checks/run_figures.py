@@ -9,7 +9,7 @@ from gpureport.checks.limit import Limit
 from gpureport.checks.limit_targets import BELOW, LOST
 from gpureport.checks.limit_units import COUNT, MONEY, SHARE, TIME
 from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
-from gpureport.comparison.gains.known_loss import is_recording_too_short
+from gpureport.comparison.gains.known_loss import FEWEST_SAMPLES, count_samples, is_recording_too_short
 from gpureport.comparison.steps.sampled_run import mean_gpu_hour_price
 from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.verdicts.comparability import COVERAGE
@@ -94,9 +94,13 @@ def _read_figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> str:
     """Return why too little of a device was recorded to speak for the run; empty if it is enough."""
     if seconds < SHORTEST_SECONDS:
-        return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
+        return _explain_short_time(seconds, name)
     share = min(seconds / whole, 1.0) if whole else 0.0
     return "" if share >= COVERAGE else f"only {display.percent(share)} of the time of {name} was recorded"
+
+
+def _explain_short_time(seconds: float, name: str) -> str:
+    return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
 
 
 def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
@@ -148,11 +152,14 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
 
 
 def _explain_short_run(analysis: Analysis) -> str:
-    """Return why less than a minute of samples is too little."""
-    length = (analysis.run.ended - analysis.run.started) / 1e6
+    """Return why less than a minute, or a handful of samples, is too little."""
+    length, seconds = (analysis.run.ended - analysis.run.started) / 1e6, observed_seconds([analysis])
     if length < SHORTEST_SECONDS:
         return f"the run is {display.duration(length)} long, and a minute is the least"
-    return _explain_low_coverage(observed_seconds([analysis]), 0.0, "the run")
+    if seconds < SHORTEST_SECONDS:
+        return _explain_short_time(seconds, "the run")
+    samples = display.plural(count_samples(analysis), "sample")
+    return f"only {samples} with a utilisation, and {FEWEST_SAMPLES} are the least"
 
 
 def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:

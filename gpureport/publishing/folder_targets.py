@@ -3,12 +3,11 @@
 import re
 
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.trackers.mlflow.locators import is_store_scheme, refuse_database_server
 from gpureport.places import Place, parse_place
 
 # of two letters at least: a drive of Windows has one
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-_STORES = ("http", "https", "sqlite", "databricks")
-"""Schemes of stores of MLflow, which are URLs of nothing else that takes a file."""
 
 
 def parse_folder(target: str) -> Place:
@@ -18,7 +17,7 @@ def parse_folder(target: str) -> Place:
 
     Raises:
         SettingsError: when it begins with a scheme that is not known.
-        SourceError: when it is a run or a store of Neptune.
+        SourceError: when it is a run or a store of Neptune, or a database server.
     """
     match = _SCHEME.match(target)
     if match is None:
@@ -27,7 +26,8 @@ def parse_folder(target: str) -> Place:
     scheme = match[1].lower()
     if scheme == "neptune":
         raise _build_neptune_error(target)
-    if scheme in _STORES:
+    refuse_database_server(scheme, target)
+    if is_store_scheme(scheme):
         raise SettingsError(target, f"{scheme}: names no folder", f"write mlflow:{target} for a store of MLflow")
     if not target[match.end() :].startswith("//"):
         hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"

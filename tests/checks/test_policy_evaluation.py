@@ -114,6 +114,14 @@ def test_half_a_minute_passes_nothing(limit: str) -> None:
     assert (check.outcome, "a minute is the least" in check.reason) == (CANNOT, True)
 
 
+@pytest.mark.parametrize("limit", ["lost <= 99%", "idle <= 99%"])
+def test_a_handful_of_samples_passes_nothing(limit: str) -> None:
+    """Four samples over minutes are too few, which is said of their number and of no share of the time."""
+    (check,) = judged(limit, analyze(recording(util=np.full(4, 90.0), every=60.0)))
+    reason = check.reason.replace("\N{NO-BREAK SPACE}", " ")
+    assert (check.outcome, reason) == (CANNOT, "only 4 samples with a utilisation, and 5 are the least")
+
+
 def test_time_without_samples_may_be_lost() -> None:
     """A share of GPU time is judged by what it can be: holes of the log may hold any of it."""
     times = np.concatenate([np.arange(300), np.arange(400, 700)])

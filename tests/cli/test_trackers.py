@@ -227,7 +227,11 @@ def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program
         (("mlflow:mlflow.db#nobody",), 3, "no run 'nobody'"),
         (("mlflow.db", "--experiment", "x"), 3, "no experiment 'x'; it has first"),
         (("mlflow.db", "--filter", "lr > 3"), 2, "--filter: attributes.lr cannot be filtered by without a server"),
-        (("mlflow:postgresql://me:secret@host/db",), 3, "postgresql://host/db: a database server is not read directly"),
+        (
+            ("mlflow:postgresql://me:secret@host/db",),
+            3,
+            "postgresql://host/db: a database server is not opened directly",
+        ),
         (("mlflow.db", "--tz", "Nowhere"), 2, "--tz: no time zone 'Nowhere'"),
     ],
 )

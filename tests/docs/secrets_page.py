@@ -50,8 +50,10 @@ patterns = ["corp-", "*@intern"]   # words of any text
   with it. `*` stands for any letters but blanks, quotes and `, ; & ( ) < > |`.
 - At most {MOST_SECRET_PATTERNS} of each, of {LONGEST_SECRET_PATTERN} letters. They are no regular expressions, whose
   time may grow without bounds.
-- They hold for every command, before it does anything. No command begins where the file is no TOML, or where
-  `[secrets]` holds a mistake or is misspelt. A mistake elsewhere in the file stops the commands that read that section.
+- They hold for every command, before it does anything, but not for help and for what a shell completes on Tab: these
+  read no settings, and Tab offers the names of stored runs as the store holds them. No command begins where the file is
+  no TOML, or where `[secrets]` holds a mistake or is misspelt. A mistake elsewhere in the file stops the commands that
+  read that section.
 - `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they take the file of the folder.
 - In Python, give them to `analyze`: `settings={{"secrets": {{"names": ["vault_id"]}}}}`. They hold from then on.
 

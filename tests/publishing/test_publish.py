@@ -246,6 +246,14 @@ def test_a_server_names_no_folder_of_this_machine(report: Path, tmp_path: Path) 
             "http://x:1#a: http: names no folder; write mlflow:",
         ),
         (
+            ("out/report.html", "--to", "site", "--to", "postgresql+psycopg2://me:word@host/db"),
+            "postgresql+psycopg2://host/db: a database server is not opened directly: that could change its schema",
+        ),
+        (
+            ("out/report.html", "--to", "site", "--to", "uc:main"),
+            "uc:main: uc: names no folder; write mlflow:uc:main",
+        ),
+        (
             ("out/report.html", "--to", "site", "--to", "neptune:../runs"),
             "neptune:../runs: nothing can be published to Neptune; give a folder, or mlflow:STORE#RUN",
         ),

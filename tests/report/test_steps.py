@@ -76,7 +76,7 @@ def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
     """What the table says of the last step, its tile says as well, and it is one run's, not the sum of three."""
     assert repeated.steps is not None
     throughput, cost, energy, memory = repeated.tiles
-    assert (throughput.label, throughput.unit) == ("Throughput, whole job", "steps/s")
+    assert (throughput.label, throughput.unit) == ("Throughput of the whole job", "steps/s")
     assert cost.label == "Cost per million steps"
     assert cost.change is not None
     assert (cost.change.text, cost.change.verdict, cost.change.arrow) == ("−55%", "better", "down")
@@ -215,7 +215,7 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
     """The figure that the chain is judged by, then training alone, then utilisation, of what had settled."""
     per_work, rate, used = compared(repeated).charts
     assert (per_work.title, per_work.form, per_work.share) == ("GPU time per 1,000 steps, GPU-h", "dots", False)
-    assert (rate.title, rate.form, rate.share) == ("Throughput, training alone, steps/s", "dots", False)
+    assert (rate.title, rate.form, rate.share) == ("Training throughput, steps/s", "dots", False)
     assert [round(dot.value, 2) for dot in rate.rows[2].runs] == [2.5, 2.48, 2.46]
     assert rate.rows[2].interval is not None
     assert (used.title, used.form, used.share) == ("Mean GPU utilisation once settled", "dots", True)
@@ -261,7 +261,7 @@ def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
     per_work = compared(content).charts[0]
     assert per_work.title == f"{title}, GPU-s"
     assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
-    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Throughput, whole job"] * 2
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Throughput of the whole job"] * 2
     assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
     view = comparison_content.build_comparison_view(runs)
     assert view.steps is not None
@@ -320,7 +320,7 @@ def test_what_a_step_counter_tells_stands_in_the_table_of_steps() -> None:
     table = step_table.build_overview(comparison)
     place = table.columns.index("GPU time per 1,000 steps") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["0.139 GPU-h", "0.139 GPU-h"]
-    place = table.columns.index("Throughput, training alone") - 1
+    place = table.columns.index("Training throughput") - 1
     assert [plain(row.cells[place].text) for row in table.rows] == ["2.00 steps/s", "2.00 steps/s"]
     assert table.note == ""
     source = figure_formats.describe_training_source(comparison.steps)
@@ -421,7 +421,7 @@ def test_the_head_of_groups_names_the_best() -> None:
     cheapest, fastest, lost, _ = report.tiles
     assert cheapest.label == "Cost per million steps"
     assert cheapest.context.startswith("framework=new; next framework=mid, ")
-    assert fastest.label == "Throughput, training alone"
+    assert fastest.label == "Training throughput"
     assert lost.context.startswith("framework=new: ")
     assert any(note.startswith("In framework=new, the last group: ") for note in report.verdict.notes)
     assert not any("last step" in line for line in (*report.verdict.details, *report.verdict.notes))

@@ -145,6 +145,8 @@ def _precision(run: _Run) -> ChecklistEntry:
         return _entry(PRECISION, Practice.DONE, reason)
     if "full_precision" in run.found:
         return _entry(PRECISION, Practice.WORTH_TRYING, "full precision was found on GPUs with tensor cores")
+    if "full_precision" in run.judged and capability:
+        return _entry(PRECISION, Practice.DONE, "the tensor cores worked, as they do in 16 bits or TF32")
     if facts.reduced_precision is False and capability:
         reason = "params say that the job computes in 32 bits, on GPUs with tensor cores"
         return _entry(PRECISION, Practice.WORTH_TRYING, reason)

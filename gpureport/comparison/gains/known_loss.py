@@ -75,6 +75,10 @@ def measure_lost_ratio(analysis: Analysis) -> float | None:
 
 def is_recording_too_short(analysis: Analysis) -> bool:
     """Return whether a run is too short, or has too few samples with a utilisation, for a share of its GPU time."""
+    return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, count_samples(analysis))
+
+
+def count_samples(analysis: Analysis) -> int:
+    """Return how many samples of a run hold a utilisation, of the GPU that has most of them."""
     summaries = [each.metric(_UTILISATION) for each in (analysis.whole_statistics or analysis.statistics)]
-    samples = max((summary.samples for summary in summaries if summary is not None), default=0)
-    return is_too_short((analysis.run.ended - analysis.run.started) / 1e6, samples)
+    return max((summary.samples for summary in summaries if summary is not None), default=0)

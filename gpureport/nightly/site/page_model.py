@@ -124,6 +124,11 @@ class NightTable:
     limits: bool
     rows: tuple[NightRow, ...]
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The steps and GPUs of the nights with data, each once."""
+        return tuple(dict.fromkeys(row.group for row in self.rows if not row.reason))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRow:

@@ -98,9 +98,19 @@ COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, ALERT, HOST, SPAN, 
 ACCENT = "#005a8e"
 """Links, gains and what else stands out of text, on a light ground."""
 
+WORDS = {
+    "good_text": "#00694b",
+    "good_ground": "#e4f4ee",
+    "bad_text": "#a83a00",
+    "bad_ground": "#fdece3",
+    "warning_text": "#7a5200",
+}
+"""Words of what is better, of what is worse or a problem, and of a warning, and what they stand on."""
+
 SHARED = {colour.css: colour.fixed for colour in COLOURS if colour.css} | {
     "accent": ACCENT,
     "accent_dark": "#6cbcf0",
     "busy_dark": "#56b4e9",
+    **WORDS,
 }
 """What templates of pages and papers read as `colours`, by meaning; `_dark` are those on a dark ground."""

@@ -123,7 +123,7 @@ class AnswerLine:
     cards: tuple[str, ...]
     reason: str
     recording: str
-    outcome_text: str = ""
+    outcome_text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class CheckLine:
     state: str
     reason: str
     recording: str
-    state_text: str = ""
+    state_text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from gpureport.report.runs.report_run import ReportRun, convert_to_local_time, format_gpu_models
 from gpureport.report.wording import display
+from gpureport.report.wording.work_scale import name_work
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _NAMED = 3
@@ -38,7 +39,7 @@ def _list_parts(runs: Sequence[ReportRun], grouped: str) -> Iterator[str]:
     if len(runs) == 1:
         (run,) = runs
         every = run.run.interval
-        rate = f", a sample every {display.duration(every)}" if every else ""
+        rate = f", recorded every {display.duration(every)}" if every else ""
         yield f"{display.duration(run.seconds)}{rate}"
 
 
@@ -67,9 +68,7 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
     if work is None:
         return ""
     each = " a run" if len(runs) > 1 else ""
-    # beside "a sample every 1 s" the samples of a data set need a word of their own
-    unit = "training samples" if work[1] == "samples" else display.shorten(display.clean(work[1]), 24)
-    return f"{display.quantity(work[0], '')} {unit}{each}"
+    return f"{display.quantity(work[0], '')} {name_work(work[1])}{each}"
 
 
 def _format_period(runs: Sequence[ReportRun]) -> str:

@@ -113,8 +113,19 @@ def format_time(run: Run, microseconds: int) -> str:
     """
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
-    offset = "" if run.timezone is None else "%z"
-    return f"{convert_to_local_time(run, microseconds):%Y-%m-%d %H:%M:%S{offset}}"
+    at = convert_to_local_time(run, microseconds)
+    return f"{at:%Y-%m-%d} {_format_clock(run, at)}"
+
+
+def format_period(run: Run, started: int, ended: int) -> str:
+    """Return from when to when, both in microseconds, as `format_time`; a date that both have is said once."""
+    start, end = convert_to_local_time(run, started), convert_to_local_time(run, ended)
+    is_day = start.date() == end.date() and not run.quality.synthetic_time
+    return f"{format_time(run, started)} to {_format_clock(run, end) if is_day else format_time(run, ended)}"
+
+
+def _format_clock(run: Run, at: datetime) -> str:
+    return f"{at:%H:%M:%S{'' if run.timezone is None else '%z'}}"
 
 
 def convert_to_local_time(run: Run, microseconds: int) -> datetime:

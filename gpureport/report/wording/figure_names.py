@@ -13,15 +13,18 @@ from gpureport.comparison.steps.step_figures import (
 )
 from gpureport.report.wording.work_scale import name_work
 
+PER_RUN = "a run"
+"""What figures without work are for."""
+
 FIGURE_NAMES: Mapping[str, str] = {
-    WORK_RATE: "Throughput, whole job",
-    TRAINING_RATE: "Throughput, training alone",
+    WORK_RATE: "Throughput of the whole job",
+    TRAINING_RATE: "Training throughput",
     PER_WORK: "GPU time {per}",
     COST_PER_WORK: "Cost {per}",
     SECONDS_TO_TARGET: "Time to target",
-    "gpu_seconds": "GPU time a run",
+    "gpu_seconds": f"GPU time {PER_RUN}",
     ENERGY_PER_WORK: "Energy {per}",
-    "energy_joules": "Energy a run",
+    "energy_joules": f"Energy {PER_RUN}",
     "idle_ratio": "Idle share",
     "gpu_utilization_ratio": "GPU utilisation",
     "gpu_power_watts": "Power of a GPU",

@@ -11,6 +11,7 @@ _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _LABEL = 24
+_WATT_HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,32 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None) -> WorkS
     return WorkScale(factor=factor, per=f"per {batch} {noun}" if batch else f"per {noun.removesuffix('s')}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyScale:
+    """How energies per 1,000 units of work are scaled: they are divided by `size`, are in `unit` and are `per`."""
+
+    size: float
+    unit: str
+    per: str
+
+
+def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> EnergyScale:
+    """Return the batch of work and the unit in which energies are printed, so that they have few digits.
+
+    Args:
+        joules: energies per 1,000 units of work of all steps.
+        unit: what work is counted in.
+    """
+    known = [value for value in joules if value]
+    batch = choose_work_scale([value / _WATT_HOUR for value in known], unit)
+    name, size = choose_energy_unit([value * batch.factor for value in known])
+    return EnergyScale(size=size / batch.factor, unit=name, per=batch.per)
+
+
 def choose_energy_unit(joules: Iterable[float | None]) -> tuple[str, float]:
     """Return the unit of energy in which the least of some amounts is at least one."""
     known = [value for value in joules if value]
-    return number_format.choose_unit(min(known, default=3600.0), number_format.ENERGY)
+    return number_format.choose_unit(min(known, default=_WATT_HOUR), number_format.ENERGY)
 
 
 def choose_rate_unit(hertz: Iterable[float | None], unit: str | None) -> tuple[float, str]:

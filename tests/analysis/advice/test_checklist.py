@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.answers import ChecklistEntry, Practice
+from gpureport.answers import ChecklistEntry, Outcome, Practice
 from gpureport.comparison.steps.throughput import throughput
 from gpureport.recording import Recording, Work
 from tests.builders import Floats, recording, steps, with_host, with_training
@@ -91,6 +91,18 @@ def test_precision(params: tuple[tuple[str, str], ...], model: str, state: Pract
     """By params and compute capability; tensor activity is for the rule on full precision."""
     entry = _of(_said(recording(util=BUSY, model=model), params=params))["precision"]
     assert entry.state is state
+
+
+def test_precision_is_known_where_the_rule_on_it_is_judged() -> None:
+    """Tensor cores at work answer the question of both, params or not; a GPU that never worked answers neither."""
+    for params in ((), (("precision", "32"),)):
+        entry = _of(_said(recording(util=BUSY, tensor_active=30), params=params))["precision"]
+        assert (entry.state, entry.reason) == (DONE, "the tensor cores worked, as they do in 16 bits or TF32")
+    for run in (recording(util=BUSY), recording(util=steps((0, 300))), recording(util=BUSY, tensor_active=30)):
+        analysis = analyze(run)
+        (answer,) = (each for each in analysis.answers if each.kind == "full_precision")
+        (entry,) = (each for each in analysis.checklist if each.item == "precision")
+        assert (answer.outcome is Outcome.CANNOT_JUDGE) == (entry.state is CANNOT)
 
 
 def test_cpu_beside_gpu() -> None:

@@ -55,31 +55,35 @@ class FullPrecision(Rule):
     busy: Threshold = pragmatic(60.0, "s", "less busy time is one phase of a job")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield at most one finding, for the GPUs that could do better."""
-        able = []
-        for device in context.active:
-            known = gpus.find_gpu(context.series[device].device.model)
-            if known is None or known.compute_capability is None:
-                model = context.series[device].device.model or "the GPU"
-                yield _report_unjudged(device, f"the compute capability of {model} is not known")
-            elif known.compute_capability >= (self.capability.value, 0):
-                able.append(device)
-        if not able:
-            return
+        """Yield at most one finding, for the GPUs that could do better, and those of which nothing tells."""
         precision = precision_params.find_precision_param(context.recording.run.params_and_tags)
+        is_reduced = precision is not None and not precision[1]
+        if not context.active and not is_reduced:
+            yield _report_unjudged(None, "no GPU worked, so nothing shows how it computes")
+        able = [name for name in context.active if self._has_tensor_cores(context, name)]
+        for name in context.active:
+            model = context.series[name].device.model
+            if _find_capability(model) is None:
+                yield _report_unjudged(name, f"the compute capability of {model or 'the GPU'} is not known")
         tensor = {
             name: activity
             for name in able
             if (activity := self._average_tensor_activity(context.series[name])) is not None
         }
+        if inactive := tuple(name for name, activity in tensor.items() if activity < self.active.value):
+            yield self._build_finding(context, inactive, max(tensor[name] for name in inactive), precision)
+        uncounted = [] if is_reduced else [name for name in able if name not in tensor]
         if tensor:
-            inactive = tuple(name for name, activity in tensor.items() if activity < self.active.value)
-            if inactive:
-                yield self._build_finding(context, inactive, max(tensor[name] for name in inactive), precision)
-        elif precision is None:
+            for name in uncounted:
+                yield _report_unjudged(name, "tensor activity was recorded of other GPUs only")
+        elif uncounted and precision is None:
             yield _report_unjudged(None, "neither tensor activity nor the precision was recorded")
-        elif precision[1]:
-            yield self._build_finding(context, tuple(able), None, precision)
+        elif uncounted:
+            yield self._build_finding(context, uncounted, None, precision)
+
+    def _has_tensor_cores(self, context: Context, name: str) -> bool:
+        capability = _find_capability(context.series[name].device.model)
+        return capability is not None and capability >= (self.capability.value, 0)
 
     def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None if it was recorded for too short a time."""
@@ -117,6 +121,11 @@ class FullPrecision(Rule):
             summary=f"{why}; 16-bit precision may be faster.",
             recommendation=_ADVICE,
         )
+
+
+def _find_capability(model: str | None) -> tuple[int, int] | None:
+    known = gpus.find_gpu(model)
+    return None if known is None else known.compute_capability
 
 
 def _report_unjudged(device: str | None, reason: str) -> NotJudged:

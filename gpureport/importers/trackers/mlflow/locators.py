@@ -15,7 +15,11 @@ from gpureport.regular_files import path_exists
 
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):|^(databricks)$")
-_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
+_DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
+_WEB = {"http", "https"}
+_DATABRICKS = {"databricks", "databricks-uc", "uc"}
+_STORES = {"sqlite", *_DATABASE_SERVERS, *_WEB, *_DATABRICKS}
+"""Schemes of stores of MLflow, which are URLs of nothing else that takes a file; `file:` may name any folder."""
 _SHOWN = 3
 
 
@@ -57,6 +61,28 @@ def open_store(source: str) -> tuple[RunStore, str | None]:
     return _open_uri((match[1] or match[2]).lower(), store), run
 
 
+def is_store_scheme(scheme: str) -> bool:
+    """Return whether URLs of a scheme name stores of MLflow alone, whatever driver a `+` names."""
+    return _name_dialect(scheme) in _STORES
+
+
+def refuse_database_server(scheme: str, store: str) -> None:
+    """Refuse a store that is a database server, by the scheme of its URL.
+
+    Raises:
+        SourceError: when it is one.
+    """
+    if _name_dialect(scheme) in _DATABASE_SERVERS:
+        what = "a database server is not opened directly: that could change its schema"
+        raise SourceError(
+            without_password(store), what, "run `mlflow server --backend-store-uri ...`, give its http URL"
+        )
+
+
+def _name_dialect(scheme: str) -> str:
+    return scheme.partition("+")[0]
+
+
 def _default_store() -> str:
     """Return the store that MLflow itself would use in this folder."""
     if uri := os.environ.get("MLFLOW_TRACKING_URI"):
@@ -65,23 +91,18 @@ def _default_store() -> str:
 
 
 def _open_uri(scheme: str, store: str) -> RunStore:
-    dialect = scheme.partition("+")[0]
-    if dialect in _SERVERS:
-        what = "a database server is not read directly: opening it could change its schema"
-        raise SourceError(
-            without_password(store), what, "run `mlflow server --backend-store-uri ...`, give its http URL"
-        )
+    refuse_database_server(scheme, store)
     if scheme == "sqlite":
         # three slashes before a relative path, four before one from the root
         path = unquote(store.partition(":")[2].removeprefix("///"))
         return _open_path(Path(path), store)
     if scheme == "file":
         return _open_path(Path(unquote(urlsplit(store).path)), store)
-    if scheme in {"http", "https"}:
+    if scheme in _WEB:
         from gpureport.importers.trackers.mlflow.server.rest_store import open_server  # noqa: PLC0415 - loads http and ssl
 
         return open_server(store)
-    if scheme in {"databricks", "databricks-uc", "uc"}:
+    if scheme in _DATABRICKS:
         from gpureport.importers.trackers.mlflow.server.client_store import ClientStore  # noqa: PLC0415 - only here
 
         return ClientStore(store, store)

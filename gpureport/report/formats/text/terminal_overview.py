@@ -6,6 +6,7 @@ from gpureport.report.model.finding_rows import FindingRow
 from gpureport.report.model.head import Action, Change
 from gpureport.report.model.pictures import SignalHistory, TimeSpent, UseOverTime
 from gpureport.report.model.report_content import Report
+from gpureport.report.wording import display
 from gpureport.report.wording.changes import describe_interval
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -62,7 +63,8 @@ def _spent(spent: TimeSpent, page: Page) -> Iterator[Line]:
     for bar in spent.bars:
         interval = f"95% interval {bar.interval_text}" if bar.interval_text else ""
         total = _join(bar.total, interval, _change(bar.change), bar.note)
-        beside = _join(bar.beside, _change(bar.beside_change))
+        named = f"{display.lower_first(spent.columns[1])} {bar.beside}" if bar.beside else ""
+        beside = _join(named, _change(bar.beside_change))
         classes = ", ".join(f"{part.label} {part.text}" for part in bar.segments)
         small = f" ({bar.small})" if bar.small else ""
         yield from page.wrapped(f"{bar.label}{small}: {_join(total, beside, classes)}", 2)

@@ -257,7 +257,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
     judged = [delta for delta in found if delta is not None and delta.difference is not None]
     for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
         unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
-        shown = figure_formats.choose_format(metric, unit, in_seconds=figure_formats.uses_seconds(comparison))
+        shown = figure_formats.choose_format(metric, unit, units=figure_formats.gather_work_units(comparison))
         if len(deltas) > 1:
             yield Fact(name=Verdict.NOT_ENOUGH_DATA.value.capitalize(), text=_withheld(deltas, shown))
         else:

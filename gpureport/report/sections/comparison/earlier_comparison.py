@@ -28,8 +28,8 @@ def compare_with_earlier(
     sides = [_relabel(run, _EARLIER) for run in earlier], [_relabel(run, _LATER) for run in later]
     comparison = compare([*sides[0], *sides[1]], None, goals)
     (pair,) = pair_steps(comparison)
-    in_seconds = figure_formats.uses_seconds(comparison)
-    figures = step_pair_tables.pair_formats_with_deltas(pair.base, pair.step, pair.deltas, in_seconds=in_seconds)
+    units = figure_formats.gather_work_units(comparison)
+    figures = step_pair_tables.pair_formats_with_deltas(pair.base, pair.step, pair.deltas, units=units)
     return EarlierComparison(
         title=title,
         table=step_pair_tables.build_verdict_table(figures, (), (pair.base, pair.step)),

@@ -1,6 +1,7 @@
 """Figures of steps as they are printed: a title, a value, a change."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import (
@@ -30,7 +31,6 @@ _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     SECONDS_TO_TARGET: scales.TIMES,
     "gpu_seconds": scales.GPU_HOURS,
-    ENERGY_PER_WORK: scales.ENERGY,
     "energy_joules": scales.ENERGY,
     "idle_ratio": scales.POINTS,
     "gpu_utilization_ratio": scales.POINTS,
@@ -43,7 +43,41 @@ _SCALES = {
 _RATES = {WORK_RATE, TRAINING_RATE}
 
 
-def uses_seconds(comparison: Comparison) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkUnits:
+    """What decides in which units a report prints figures per unit of work, the same in all its parts.
+
+    Attributes:
+        in_seconds: whether GPU time is printed in seconds.
+        costs: what 1,000 units of work cost in each step.
+        energies: how many joules they took.
+    """
+
+    in_seconds: bool = False
+    costs: tuple[float | None, ...] = ()
+    energies: tuple[float | None, ...] = ()
+
+
+def gather_work_units(comparison: Comparison) -> WorkUnits:
+    """Return the figures of all steps that decide."""
+    return WorkUnits(
+        in_seconds=_uses_seconds(comparison),
+        costs=tuple(step.value(COST_PER_WORK) for step in comparison.steps),
+        energies=tuple(step.value(ENERGY_PER_WORK) for step in comparison.steps),
+    )
+
+
+def choose_cost_scale(comparison: Comparison) -> work_scale.WorkScale:
+    """Return the batch of work that a report gives costs of."""
+    return work_scale.choose_work_scale(gather_work_units(comparison).costs, comparison.steps[-1].work_unit)
+
+
+def choose_energy_scale(comparison: Comparison) -> work_scale.EnergyScale:
+    """Return the batch of work that a report gives energies of, and their unit."""
+    return work_scale.choose_energy_scale(gather_work_units(comparison).energies, comparison.steps[-1].work_unit)
+
+
+def _uses_seconds(comparison: Comparison) -> bool:
     """Return whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
     deltas = [delta for delta in comparison.deltas if delta.metric == PER_WORK]
     values = [
@@ -64,8 +98,7 @@ def choose_format(
     unit: str | None,
     currency: str = "",
     *,
-    in_seconds: bool = False,
-    costs: Iterable[float | None] = (),
+    units: WorkUnits = WorkUnits(),
 ) -> FigureFormat:
     """Return how a figure is printed.
 
@@ -73,14 +106,16 @@ def choose_format(
         metric: its name.
         unit: what work is counted in; None when not known.
         currency: what prices are stated in; empty when not known.
-        in_seconds: whether GPU time per unit of work is printed in seconds, see `uses_seconds`.
-        costs: what 1,000 units of work cost, of all that are printed together: they choose the batch of work.
+        units: those of the report; without any a batch of work is a million.
     """
     per, scale = figure_names.per_batch(unit), _SCALES.get(metric, scales.NUMBERS)
     if metric == COST_PER_WORK:
-        batch = work_scale.choose_work_scale(costs, unit)
+        batch = work_scale.choose_work_scale(units.costs, unit)
         per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
-    elif metric == PER_WORK and in_seconds:
+    elif metric == ENERGY_PER_WORK:
+        energy = work_scale.choose_energy_scale(units.energies, unit)
+        per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
+    elif metric == PER_WORK and units.in_seconds:
         scale = scales.GPU_SECONDS
     elif metric in _RATES:
         scale = scales.Scale(units=((f"{work_scale.name_work(unit or 'units')}/s", 1.0),))
@@ -108,14 +143,14 @@ PAIR_FIGURES = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 
 
 def select_formats(
-    steps: Sequence[Step], pair_figures: Collection[str] = (), *, in_seconds: bool
+    steps: Sequence[Step], pair_figures: Collection[str] = (), *, units: WorkUnits
 ) -> dict[str, FigureFormat]:
     """Return how each figure that a table of steps shows is printed, by its name.
 
     Args:
         steps: the steps of the table.
         pair_figures: those of `PAIR_FIGURES` to show as well.
-        in_seconds: whether GPU time per unit of work is printed in seconds.
+        units: those of the report.
     """
     known = any(step.work_unit for step in steps)
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
@@ -130,20 +165,15 @@ def select_formats(
         for name in figure_names.FIGURE_NAMES
         if name not in left_out and (name not in PAIR_FIGURES or name in pair_figures)
     ]
-    return choose_formats(steps, metrics, in_seconds=in_seconds)
+    return _choose_formats(steps, metrics, units)
 
 
-def choose_formats(steps: Sequence[Step], metrics: Iterable[str], *, in_seconds: bool) -> dict[str, FigureFormat]:
+def _choose_formats(steps: Sequence[Step], metrics: Iterable[str], units: WorkUnits) -> dict[str, FigureFormat]:
     """Return how some figures of some steps are printed, by name."""
-    units = {step.work_unit for step in steps if step.work_unit}
-    unit = next(iter(units)) if len(units) == 1 else None
-    currency, costs = spending.currency(_analyses(steps)), list_costs(steps)
-    return {metric: choose_format(metric, unit, currency, in_seconds=in_seconds, costs=costs) for metric in metrics}
-
-
-def list_costs(steps: Sequence[Step]) -> list[float | None]:
-    """Return what 1,000 units of work cost in each step."""
-    return [step.value(COST_PER_WORK) for step in steps]
+    names = {step.work_unit for step in steps if step.work_unit}
+    unit = next(iter(names)) if len(names) == 1 else None
+    currency = spending.currency(_analyses(steps))
+    return {metric: choose_format(metric, unit, currency, units=units) for metric in metrics}
 
 
 def note_prices(steps: Sequence[Step], figures: Iterable[str]) -> str:

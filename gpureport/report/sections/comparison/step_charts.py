@@ -113,13 +113,13 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     """Yield the figure that the chain is judged by, then how fast training alone went, then utilisation."""
     steps, unit = comparison.steps, comparison.steps[-1].work_unit
     if comparison.primary == PER_WORK:
-        in_seconds = figure_formats.uses_seconds(comparison)
+        units = figure_formats.gather_work_units(comparison)
         figures = [
-            figure.convert(lambda value: figure_formats.convert_gpu_time(value, in_seconds=in_seconds))
+            figure.convert(lambda value: figure_formats.convert_gpu_time(value, in_seconds=units.in_seconds))
             for figure in _per_work(steps, [average_work_figure(step, PER_WORK) for step in steps])
         ]
-        title = figure_formats.choose_format(PER_WORK, unit, in_seconds=in_seconds).title
-        yield _chart(f"{title}, {'GPU-s' if in_seconds else 'GPU-h'}", figures, _NUMBER, "dots")
+        title = figure_formats.choose_format(PER_WORK, unit, units=units).title
+        yield _chart(f"{title}, {'GPU-s' if units.in_seconds else 'GPU-h'}", figures, _NUMBER, "dots")
         rates = [
             _StepFigure(step=step, mean=average_work_figure(step, TRAINING_RATE), runs=read_training_rates(step))
             for step in steps

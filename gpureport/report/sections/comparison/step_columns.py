@@ -12,6 +12,7 @@ from gpureport.comparison.steps.step_figures import (
     WORK_RATE,
 )
 from gpureport.comparison.steps.steps import Comparison
+from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.spent_units import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, work_scale
@@ -57,22 +58,21 @@ def _per_work_columns(comparison: Comparison) -> Iterator[StepColumn]:
     yield StepColumn(
         metric=PER_WORK, name=spent.name, unit=spent.unit, format=lambda value: display.number(value / spent.size)
     )
-    if costs := _values(comparison, COST_PER_WORK):
-        cost = work_scale.choose_work_scale(costs, comparison.steps[-1].work_unit)
+    if _values(comparison, COST_PER_WORK):
+        cost = figure_formats.choose_cost_scale(comparison)
         currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
         yield StepColumn(
             metric=COST_PER_WORK,
             name=name_figure(COST_PER_WORK, cost.per),
             format=lambda value: display.money(value * cost.factor, currency),
         )
-    if energies := _values(comparison, ENERGY_PER_WORK):
-        scale = work_scale.choose_work_scale([joules / 3600 for joules in energies], comparison.steps[-1].work_unit)
-        unit, size = work_scale.choose_energy_unit([joules * scale.factor for joules in energies])
+    if _values(comparison, ENERGY_PER_WORK):
+        scale = figure_formats.choose_energy_scale(comparison)
         yield StepColumn(
             metric=ENERGY_PER_WORK,
             name=name_figure(ENERGY_PER_WORK, scale.per),
-            unit=unit,
-            format=lambda value: display.number(value * scale.factor / size),
+            unit=scale.unit,
+            format=lambda value: display.number(value / scale.size),
         )
     for metric in (WORK_RATE, TRAINING_RATE):
         if _values(comparison, metric):

@@ -6,6 +6,7 @@ from gpureport.comparison.steps.steps import Delta, Step, WholeRecordingFigure
 from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison.figure_formats import (
     PAIR_FIGURES,
+    WorkUnits,
     format_difference,
     join_notes,
     list_pair_reasons,
@@ -18,7 +19,7 @@ from gpureport.report.wording.relative_changes import format_relative_difference
 
 
 def pair_formats_with_deltas(
-    base: Step, step: Step, deltas: Sequence[Delta], *, in_seconds: bool = False
+    base: Step, step: Step, deltas: Sequence[Delta], *, units: WorkUnits
 ) -> list[tuple[FigureFormat, Delta]]:
     """Return the figures of two steps in the order shown; of the clocks those that were recorded.
 
@@ -26,15 +27,13 @@ def pair_formats_with_deltas(
         base: the earlier step.
         step: the later one.
         deltas: their differences.
-        in_seconds: whether GPU time per unit of work is printed in seconds.
+        units: those of the report.
     """
     found = {delta.metric: delta for delta in deltas}
     recorded = {
         metric for metric in PAIR_FIGURES if found[metric].whole.difference is not None or found[metric].interval
     }
-    return [
-        (each, found[metric]) for metric, each in select_formats((base, step), recorded, in_seconds=in_seconds).items()
-    ]
+    return [(each, found[metric]) for metric, each in select_formats((base, step), recorded, units=units).items()]
 
 
 def build_difference_table(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[Step] = ()) -> Table:

@@ -39,17 +39,16 @@ def build_step_pair_views(
     """Return every step against the one before, and where that is another one against the first."""
     first = comparison.steps[0].label
     since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
-    in_seconds = figure_formats.uses_seconds(comparison)
+    units = figure_formats.gather_work_units(comparison)
     return tuple(
-        _build_step_pair_view(link, inputs, deltas, in_seconds=in_seconds)
-        for link, deltas in zip(found, since, strict=True)
+        _build_step_pair_view(link, inputs, deltas, units=units) for link, deltas in zip(found, since, strict=True)
     )
 
 
 def _build_step_pair_view(
-    link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, in_seconds: bool
+    link: StepPair, inputs: Sequence[ReportRun], since: Sequence[Delta], *, units: figure_formats.WorkUnits
 ) -> StepPairView:
-    figures = step_pair_tables.pair_formats_with_deltas(link.base, link.step, link.deltas, in_seconds=in_seconds)
+    figures = step_pair_tables.pair_formats_with_deltas(link.base, link.step, link.deltas, units=units)
     doubtful = {("hardware", check.check) for check in link.doubts}
     return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",

@@ -37,7 +37,8 @@ def build_step_summary_table(steps: Sequence[Step], *, bars: bool = True) -> Tab
     found, analyses = summarize_steps(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
-    cost = figure_formats.choose_format(COST_PER_WORK, _unit(steps), spending.currency(analyses), costs=costs)
+    units = figure_formats.WorkUnits(costs=tuple(step.value(COST_PER_WORK) for step in steps))
+    cost = figure_formats.choose_format(COST_PER_WORK, _unit(steps), spending.currency(analyses), units=units)
     busy = display.percent_formatter(
         [each for group in found if group.utilisation for each in _printed(group.utilisation)]
     )

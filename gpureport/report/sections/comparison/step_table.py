@@ -153,8 +153,8 @@ def build_overview(comparison: Comparison) -> Table:
             values[SECONDS_TO_TARGET] = measure_run_time_to_target(run, comparison.goals).seconds
             name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
-    in_seconds = figure_formats.uses_seconds(comparison)
-    figures = _align_columns(select_formats(comparison.steps, in_seconds=in_seconds), [value for _, value in named])
+    units = figure_formats.gather_work_units(comparison)
+    figures = _align_columns(select_formats(comparison.steps, units=units), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
     per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""
     note = (

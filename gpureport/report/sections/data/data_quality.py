@@ -7,7 +7,7 @@ from gpureport.data_quality import LogGap, Quality
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import log_events, sampling_wording
-from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_time
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
 from gpureport.report.sections.head import job_sentences
 from gpureport.report.wording import display, terms
 
@@ -76,9 +76,7 @@ def _recorded(run: ReportRun) -> str:
     info, length = run.run, display.duration(run.seconds)
     if info.quality.synthetic_time:
         return f"{length} in all; {clock_note(info)}"
-    started, ended = format_time(info, info.started), format_time(info, info.ended)
-    date = started.partition(" ")[0]
-    return f"{started} to {ended.removeprefix(f'{date} ')}, {length}; {clock_note(info)}"
+    return f"{format_period(info, info.started, info.ended)}, {length}; {clock_note(info)}"
 
 
 def _sampling(run: ReportRun) -> str:

@@ -12,7 +12,7 @@ from gpureport.report.model.shapes import Cell, Fact
 from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gains import gain_facts, potential_sentence
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, figure_names, relative_changes, work_scale
+from gpureport.report.wording import display, figure_names, relative_changes
 from gpureport.report.wording.comparison_reasons import count_family, describe_left_out, describe_reason
 from gpureport.report.wording.ranges import drop_equal_ends
 
@@ -100,11 +100,11 @@ def _format_figure(comparison: Comparison, step: Step, metric: str) -> GainCell:
     if value is None:
         return GainCell(text=display.NOT_RECORDED)
     if metric == COST_PER_WORK:
-        scale = work_scale.choose_work_scale(figure_formats.list_costs(comparison.steps), unit)
+        scale = figure_formats.choose_cost_scale(comparison)
         return GainCell(text=f"{display.money(value * scale.factor, spending.currency(step.analyses))} {scale.per}")
-    in_seconds = figure_formats.uses_seconds(comparison)
-    shown = figure_formats.choose_format(metric, unit, in_seconds=in_seconds)
-    return GainCell(text=shown.value(value))
+    shown = figure_formats.choose_format(metric, unit, units=figure_formats.gather_work_units(comparison))
+    per = f" {figure_formats.choose_energy_scale(comparison).per}" if metric == ENERGY_PER_WORK else ""
+    return GainCell(text=f"{shown.value(value)}{per}")
 
 
 def _build_row(gain: StepGain, columns: Sequence[_Column], *, several: bool) -> GainRow:

@@ -16,12 +16,9 @@ def list_other_changes(comparison: Comparison) -> Iterator[str]:
     if judged is None or judged.difference is None:
         return
     others = [delta for delta in comparison.between(first.label, last.label) if not _says_the_same(delta, judged)]
-    currency, in_seconds = spending.currency(last.analyses), figure_formats.uses_seconds(comparison)
-    costs = figure_formats.list_costs((first, last))
+    currency, units = spending.currency(last.analyses), figure_formats.gather_work_units(comparison)
     shown = {
-        delta.metric: figure_formats.choose_format(
-            delta.metric, last.work_unit, currency, in_seconds=in_seconds, costs=costs
-        )
+        delta.metric: figure_formats.choose_format(delta.metric, last.work_unit, currency, units=units)
         for delta in others
     }
     for verdict in (Verdict.WORSE, Verdict.BETTER):

@@ -46,12 +46,23 @@ def describe_unfinished_recordings(runs: Sequence[Run]) -> str:
     if len(named) > _MOST_NAMES:
         more = display.plural(len(cut) - 1, "more run")
         named = f"{numbered_labels.clean_name(cut[0].name)} and {more}"
-    lacking = len(runs) > 1 and any(run.work is None for run in cut)
+    todo = _ask_for_work(cut) if len(runs) > 1 else ""
     if len(cut) == 1:
-        todo = "; its work is not known: give one --work for each source, or leave it out" if lacking else ""
         return f"{named} is unfinished: it is still recording, or its recorder was killed{todo}."
-    todo = "; their work is not known: give one --work for each source, or leave them out" if lacking else ""
     return f"{named} are unfinished: they are still recording, or their recorders were killed{todo}."
+
+
+def _ask_for_work(cut: Sequence[Run]) -> str:
+    """Return of which unfinished runs the work is not known, and what to do; empty where it is known of all."""
+    lacking = [run for run in cut if run.work is None]
+    if not lacking:
+        return ""
+    them = "it" if len(lacking) == 1 else "them"
+    if len(lacking) == len(cut):
+        whose = "its work" if len(cut) == 1 else "their work"
+    else:
+        whose = f"the work of {numbered_labels.list_labels([display.clean(run.name) for run in lacking])}"
+    return f"; {whose} is not known: give one --work for each source, or leave {them} out"
 
 
 def describe_idle_without_finding(analyses: Sequence[Analysis]) -> Iterator[str]:

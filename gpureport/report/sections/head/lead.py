@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.analysis.rules.certainty import SURE_READINGS
 from gpureport.comparison.gains import known_loss
 from gpureport.comparison.steps.step_figures import (
     SHORTEST_REPETITION_SECONDS,
@@ -59,9 +60,22 @@ def write_run_lead(
         count = sum(any((f.kind, f.cause) == kind for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}" if lost else ""
     if told is not None and told.finding.confidence is Confidence.LOW:
-        yield "The log shows this only coarsely, so confidence is low."
+        yield _describe_low_confidence(told)
     if sentence.startswith(HEALTHY):
         yield f"{NOTHING_TO_DO}; {describe_checks(findings)}"
+
+
+def _describe_low_confidence(told: FindingFacts) -> str:
+    """Return that a finding is not sure; that the log is coarse only where few samples fall into what it tells of.
+
+    Confidence is low for other reasons too, as a limit of power that was not logged, however long a finding lasts.
+    """
+    run = told.group.run
+    lengths = [span.seconds for finding in told.group.findings for span in finding.intervals]
+    shown, interval = max(lengths, default=run.seconds), run.run.interval
+    if interval is not None and shown < SURE_READINGS * interval:
+        return "The log shows this only coarsely, so confidence is low."
+    return "Confidence in this is low."
 
 
 def _describe_cost(told: FindingFacts) -> str:

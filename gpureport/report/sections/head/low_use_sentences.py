@@ -20,9 +20,10 @@ _LOW = 0.25
 _OFTEN = 0.2
 """Share of the time below it that is told: twice what the sound jobs among the samples show, start-up included."""
 _NEARLY_ALL = 0.9
-"""Share of the time of a run over which a mean is as good as that of the whole."""
+"""Share of the time of a run over which a mean is told as that of the whole (pragmatic): what the other tenth did
+moves it by a tenth of the difference at most."""
 _ALIKE = 0.05
-"""Difference of their shares up to which GPUs are named together."""
+"""Difference of their shares up to which GPUs are named together (pragmatic): less is no difference to act on."""
 
 
 def is_low(analyses: Sequence[Analysis]) -> bool:

@@ -5,8 +5,9 @@ from math import isfinite
 from gpureport.comparison.chain.work_contradictions import find_work_contradiction
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, work_scale
+from gpureport.report.wording import display
 
 _NO_CURRENCY = ", no currency given"
 _STATE_WORK = "--work 9600:images, for each source where they differ"
@@ -26,7 +27,7 @@ def describe_saving(comparison: Comparison) -> str:
     if any(find_work_contradiction(run) for step in comparison.steps for run in step.runs):
         return ""
     currency = spending.currency([*first.analyses, *last.analyses])
-    scale = work_scale.choose_work_scale((delta.before, delta.after), last.work_unit)
+    scale = figure_formats.choose_cost_scale(comparison)
     size = display.money(abs(delta.difference) * scale.factor, currency)
     amount = f"{size}{_format_range(delta, scale.factor, currency)}"
     falls, named = delta.difference < 0, "" if currency else _NO_CURRENCY
@@ -82,7 +83,7 @@ def describe_start_up_cost(comparison: Comparison) -> str:
     cost = format_training_cost(comparison)
     if not share or not cost:
         return ""
-    scale = _choose_scale(comparison)
+    scale = figure_formats.choose_cost_scale(comparison)
     return (
         f"The cost includes start-up and end, {display.percent(share)} of a run in {display.clean(last.label)}: at the "
         f"training rate alone it is {cost} {scale.per}, and longer runs come closer to that."
@@ -95,16 +96,11 @@ def format_training_cost(comparison: Comparison) -> str:
     cost, share = last.value(COST_PER_WORK), _share_outside_training(last)
     if not cost or share is None or share < _NOTABLE:
         return ""
-    return display.money(cost * (1 - share) * _choose_scale(comparison).factor, spending.currency(last.analyses))
+    factor = figure_formats.choose_cost_scale(comparison).factor
+    return display.money(cost * (1 - share) * factor, spending.currency(last.analyses))
 
 
 def _share_outside_training(step: Step) -> float | None:
     """Return the part of its runs by which the whole job was slower than training alone; None where not known."""
     whole, training = step.value(WORK_RATE), step.value(TRAINING_RATE)
     return 1 - whole / training if whole and training else None
-
-
-def _choose_scale(comparison: Comparison) -> work_scale.WorkScale:
-    """Return the batch of work that the tile of the cost has."""
-    ends = (comparison.steps[0], comparison.steps[-1])
-    return work_scale.choose_work_scale([step.value(COST_PER_WORK) for step in ends], ends[-1].work_unit)

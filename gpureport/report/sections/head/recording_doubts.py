@@ -16,7 +16,8 @@ from gpureport.report.wording.numbered_labels import clean_name
 from gpureport.report.wording.work_scale import name_work
 
 _LARGE_STEP = 60.0
-"""Seconds by which a clock must go back to be told with the headline: less moves no finding that matters."""
+"""Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
+less, and findings moved by less than a minute are found all the same."""
 _NAMED = 3
 """Pairs of steps that are named; the others are counted."""
 

@@ -26,9 +26,9 @@ def build_study_sections(comparison: Comparison, study: Study) -> tuple[ReportSe
     found = [ReportSection(heading="Best setting", facts=facts)] if facts else []
     unit = comparison.steps[0].work_unit
     currency = spending.currency([analysis for step in comparison.steps for analysis in step.analyses])
-    in_seconds, costs = figure_formats.uses_seconds(comparison), figure_formats.list_costs(comparison.steps)
+    units = figure_formats.gather_work_units(comparison)
     for effects in _list_distinct(study.effects):
-        shown = figure_formats.choose_format(effects.metric, unit, currency, in_seconds=in_seconds, costs=costs)
+        shown = figure_formats.choose_format(effects.metric, unit, currency, units=units)
         found.append(ReportSection(heading=_EFFECTS, label=shown.title, table=build_effects_table(effects)))
     return tuple(found)
 

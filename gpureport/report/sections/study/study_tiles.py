@@ -38,8 +38,7 @@ def _build_tile(comparison: Comparison, best: BestGroup) -> Tile:
         best.metric,
         comparison.steps[0].work_unit,
         spending.currency(analyses),
-        in_seconds=figure_formats.uses_seconds(comparison),
-        costs=(best.value, best.next_value),
+        units=figure_formats.gather_work_units(comparison),
     )
     context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
     return Tile(label=shown.title, value=shown.value(best.value), context=context)

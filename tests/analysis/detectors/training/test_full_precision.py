@@ -1,5 +1,6 @@
 """Mixed precision that is supported and not in use."""
 
+import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
@@ -50,6 +51,23 @@ def test_without_params_and_counters_it_is_not_judged() -> None:
     (entry,) = unjudged(analyze(recording(util=_BUSY)), "full_precision")
     assert "--param precision=VALUE" in entry.recording
     assert "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE" in entry.recording
+
+
+def test_a_gpu_that_never_worked_shows_no_precision() -> None:
+    """Nothing found would say that it computes in 16 bits; params may still say so."""
+    idle = recording(util=steps((0, 300)))
+    (entry,) = unjudged(analyze(idle), "full_precision")
+    assert (entry.reason, entry.device) == ("no GPU worked, so nothing shows how it computes", None)
+    assert unjudged(analyze(with_params(idle, precision="32")), "full_precision") != []
+    assert unjudged(analyze(with_params(idle, precision="bf16")), "full_precision") == []
+
+
+def test_a_gpu_without_counts_beside_one_with_them_is_not_judged() -> None:
+    """Each GPU has arithmetic of its own, unless the params say 16 bits for all."""
+    run = recording(util=97.0, tensor_active=np.array([[30.0] * 300, [np.nan] * 300]))
+    (entry,) = unjudged(analyze(run), "full_precision")
+    assert (entry.device, entry.reason) == ("gpu:1", "tensor activity was recorded of other GPUs only")
+    assert unjudged(analyze(with_params(run, precision="bf16")), "full_precision") == []
 
 
 @pytest.mark.parametrize(

@@ -232,9 +232,9 @@ def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
 @pytest.mark.parametrize(
     ("locator", "expected"),
     [
-        ("postgresql+psycopg2://user:pass@db/mlflow", "a database server is not read directly"),
+        ("postgresql+psycopg2://user:pass@db/mlflow", "a database server is not opened directly"),
         ("mysql://db/mlflow", "run `mlflow server --backend-store-uri"),
-        ("mssql+pyodbc://db/mlflow", "a database server is not read directly"),
+        ("mssql+pyodbc://db/mlflow", "a database server is not opened directly"),
         ("s3://bucket/mlruns", "no store of MLflow begins with s3:"),
         ("http://", "not a URL"),
         ("http://host:port", "not a URL"),

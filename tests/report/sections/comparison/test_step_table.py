@@ -14,7 +14,7 @@ def logged(name: str, step: str, rate: float) -> SampledRun:
 def test_one_run_against_several_is_not_called_one_run_each() -> None:
     """The training rate stands with the verdict in the words of every other figure."""
     table = build_step_table(compared(logged("a", "old", 100), *(logged(f"b{k}", "new", 300 + k) for k in range(3))))
-    place = next(at for at, title in enumerate(table.columns[1:]) if "training" in title)
+    place = next(at for at, title in enumerate(table.columns[1:]) if title.startswith("Training"))
     change = table.rows[1].cells[place].change
     assert change is not None
     assert (change.text, change.verdict) == ("+199%", "unconfirmed (one run on one side)")

@@ -12,10 +12,12 @@ from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis, TimePart
 from gpureport.analysis.rules import missing_metrics
 from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, Rejected
-from gpureport.findings import NotJudged, Severity
+from gpureport.findings import Confidence, NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.recording import Work
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
+from gpureport.report.sections.head.excluded_data import describe_unfinished_recordings
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples
@@ -262,7 +264,14 @@ def test_several_runs_in_the_subtitle() -> None:
         f"a → b · 2 steps {TIMES} 1 run · 1 {TIMES} NVIDIA H100 80GB HBM3; 2 {TIMES} NVIDIA L4 · "
         "14 March 2026, 09:26 to 09:46"
     )
-    assert report(examples.pair(first)).subtitle.endswith(f"10{GAP}min, a sample every 1{GAP}s")
+    assert report(examples.pair(first)).subtitle.endswith(f"10{GAP}min, recorded every 1{GAP}s")
+
+
+def test_work_in_the_subtitle_is_in_its_own_unit() -> None:
+    """Samples of a data set keep their name: the sampling of the log is said in another word."""
+    subtitle = report(examples.pair(examples.run(work=Work(amount=32_000, unit="samples")))).subtitle
+    assert "· 32,000 samples ·" in subtitle
+    assert subtitle.count("sample") == 1
 
 
 def test_long_names_are_cut_and_stay_apart() -> None:
@@ -366,3 +375,27 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert "are unfinished" in verdict.details[1]
     assert [note for note in verdict.notes if "The clock went back" in note] == list(verdict.notes[:1])
     assert report(examples.pair(examples.run())).verdict.doubts == 0
+
+
+def test_only_runs_without_work_are_said_to_lack_it() -> None:
+    """Of two unfinished runs the one without is named; of none, or of all, no name is needed."""
+    quality = replace(examples.run().quality, unfinished=True)
+    known = Work(amount=1000.0, unit="images")
+    said = []
+    for works in ((known, None, None), (known, known, known), (None, None, None)):
+        runs = [
+            replace(examples.run(name), quality=quality, work=work) for name, work in zip("abc", works, strict=True)
+        ]
+        said.append(describe_unfinished_recordings(runs).partition("killed")[2])
+    todo = "is not known: give one --work for each source, or leave them out."
+    assert said == [f"; the work of b and c {todo}", ".", f"; their work {todo}"]
+
+
+@pytest.mark.parametrize(("seconds", "every", "is_coarse"), [(180, 1.0, False), (180, 60.0, True), (4, 1.0, True)])
+def test_a_log_is_called_coarse_only_for_what_it_is_coarse_of(seconds: int, every: float, *, is_coarse: bool) -> None:
+    """Minutes at a sample a second are not, whatever else makes a finding unsure; a few samples are."""
+    info = replace(examples.run(), interval=every)
+    gap = replace(examples.idle_gap("gpu:0", 100, 100 + seconds), confidence=Confidence.LOW)
+    details = report(examples.pair(info, (gap,))).verdict.details
+    assert ("The log shows this only coarsely, so confidence is low." in details) is is_coarse
+    assert ("Confidence in this is low." in details) is not is_coarse

@@ -15,7 +15,7 @@ from tests.builders import recording, steps
 
 def checklist(label: str, reason: str = "") -> Checklist:
     """Return a checklist of one question."""
-    line = CheckLine(item="input", title="Input pipeline", state="done", reason=reason, recording="")
+    line = CheckLine(item="input", title="Input pipeline", state="done", reason=reason, recording="", state_text="done")
     return Checklist(label=label, lines=(line,))
 
 

@@ -11,6 +11,7 @@ from gpureport.comparison.steps.step_figures import (
 from gpureport.comparison.steps.steps import Comparison, Delta
 from gpureport.report.model.head import Tile
 from gpureport.report.runs import gpu_time
+from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import money_sentences
 from gpureport.report.sections.head.tiles.memory_tile import build_memory_tile
@@ -20,6 +21,8 @@ from gpureport.report.wording.changes import build_change, build_plain_change
 from gpureport.report.wording.figure_names import name_figure
 from gpureport.report.wording.relative_changes import format_percent_change
 from gpureport.report.wording.scales import split_common_unit
+
+_GPUS_ONLY = "GPUs only"
 
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
@@ -78,7 +81,7 @@ def _build_throughput_tile(comparison: Comparison) -> Tile:
 
 def _build_cost_tile(comparison: Comparison) -> Tile:
     before, after = _list_ends(comparison, COST_PER_WORK)
-    scale = work_scale.choose_work_scale((before, after), comparison.steps[-1].work_unit)
+    scale = figure_formats.choose_cost_scale(comparison)
     analyses = [analysis for step in comparison.steps for analysis in step.analyses]
     currency, price = spending.currency(analyses), spending.common_price(analyses)
     at = f"At {price} per GPU-hour" if price else "At the price of each GPU"
@@ -101,15 +104,13 @@ def _build_work_time_tile(comparison: Comparison) -> Tile:
 
 def _build_energy_tile(comparison: Comparison) -> Tile:
     """Return the energy per million units of work, or of a run where the work is not known."""
-    metric, factor, label = "energy_joules", 1.0, name_figure("energy_joules")
     if comparison.steps[-1].value(ENERGY_PER_WORK) is not None:
-        metric = ENERGY_PER_WORK
-        values = [(value or 0) / 3600 for value in _list_ends(comparison, metric)]
-        scale = work_scale.choose_work_scale(values, comparison.steps[-1].work_unit)
-        factor, label = scale.factor, name_figure(metric, scale.per)
-    ends = [value and value * factor for value in _list_ends(comparison, metric)]
-    name, size = work_scale.choose_energy_unit(ends)
-    return _build_tile(comparison, metric, label, (name, factor / size), "GPUs only")
+        scale = figure_formats.choose_energy_scale(comparison)
+        label = name_figure(ENERGY_PER_WORK, scale.per)
+        return _build_tile(comparison, ENERGY_PER_WORK, label, (scale.unit, 1 / scale.size), _GPUS_ONLY)
+    metric = "energy_joules"
+    name, size = work_scale.choose_energy_unit(_list_ends(comparison, metric))
+    return _build_tile(comparison, metric, name_figure(metric), (name, 1 / size), _GPUS_ONLY)
 
 
 def _build_use_tile(comparison: Comparison) -> Tile:
