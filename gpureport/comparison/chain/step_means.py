@@ -8,6 +8,7 @@ from gpureport.comparison.steps.compared_figures import BY_METRIC
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.comparison.verdicts.work_resolution import find_resolution
 
 
 def average_work_figure(step: Step, metric: str) -> Mean | None:
@@ -21,7 +22,9 @@ def average_work_figure(step: Step, metric: str) -> Mean | None:
     if not own.before:
         return None
     values = own.figures[0]
-    return geometric_mean_over_runs(values) if len(values) > 1 else _within(own, own.before)
+    if len(values) > 1:
+        return geometric_mean_over_runs(values, find_resolution(step, step, metric))
+    return _within(own, own.before)
 
 
 def _within(own: Evidence, value: float) -> Mean:

@@ -13,6 +13,7 @@ from gpureport.comparison.steps.step_figures import COST_PER_WORK, HOUR, PER_WOR
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.verdicts import single_run_interval
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
+from gpureport.comparison.verdicts.work_resolution import EXACT, Resolution, find_resolution
 
 _LARGEST = 300.0
 """Logarithm beyond which no figure lies."""
@@ -116,17 +117,23 @@ def _utilisation(step: Step) -> Mean | None:
     return Mean(value=values[0], interval=bounds, basis="within-run" if bounds else None, settled=True)
 
 
-def mean_over_runs(values: Sequence[float]) -> Mean:
-    """Return the mean of a figure of two or more runs, with the interval that their scatter gives it."""
+def mean_over_runs(values: Sequence[float], resolution: Resolution = EXACT) -> Mean:
+    """Return the mean of a figure of two or more runs, with the interval that their scatter gives it.
+
+    Args:
+        values: one of each run.
+        resolution: how finely they are known; the interval is no finer.
+    """
     mean = fsum(values) / len(values)
     error = sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
-    half = quantiles.student((1 + LEVEL) / 2, len(values) - 1) * error
+    error = max(error, resolution.finest / sqrt(12 * len(values)))
+    half = max(quantiles.student((1 + LEVEL) / 2, len(values) - 1) * error, resolution.least)
     return Mean(value=mean, interval=(mean - half, mean + half), basis="replicates")
 
 
-def geometric_mean_over_runs(values: Sequence[float]) -> Mean:
-    """Return the geometric mean of a figure of two or more runs; its interval is one of logarithms."""
-    mean = mean_over_runs([log(value) for value in values])
+def geometric_mean_over_runs(values: Sequence[float], resolution: Resolution = EXACT) -> Mean:
+    """Return the geometric mean of a figure of two or more runs; interval and resolution are those of logarithms."""
+    mean = mean_over_runs([log(value) for value in values], resolution)
     interval = mean.interval and (_amount(mean.interval[0]), _amount(mean.interval[1]))
     return replace(mean, value=exp(mean.value), interval=interval)
 
@@ -137,7 +144,7 @@ def _per_work(step: Step, metric: str) -> Mean | None:
     if not own.before or own.difference is None:
         return None
     if len(own.figures[0]) > 1:
-        return geometric_mean_over_runs(own.figures[0])
+        return geometric_mean_over_runs(own.figures[0], find_resolution(step, step, metric))
     return Mean(value=own.before, interval=None, basis=None)
 
 

@@ -18,6 +18,7 @@ from gpureport.comparison.training.training_goals import TrainingGoals
 from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings
 from gpureport.comparison.verdicts.significance import SignificanceResult
 from gpureport.comparison.verdicts.work_evidence import compare_ratios
+from gpureport.comparison.verdicts.work_resolution import Resolution
 
 
 class MissingTarget(StrEnum):
@@ -159,7 +160,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
             Reason(kind=ReasonKind.TARGET_NOT_REACHED if missed else ReasonKind.NOT_RECORDED),
         )
     finest = max(run.interval / run.seconds for run in runs if run.seconds)
-    return compare_ratios(base, step, TIME_TO_TARGET, seconds, finest=finest)
+    return compare_ratios(base, step, TIME_TO_TARGET, seconds, Resolution(finest=finest))
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> SignificanceResult | None:

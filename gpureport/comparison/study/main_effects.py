@@ -16,7 +16,7 @@ from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, TRAINING_R
 from gpureport.comparison.steps.steps import Step, Verdict
 from gpureport.comparison.study.factors import Factor, order_values
 from gpureport.comparison.verdicts.step_evidence import gather_evidence
-from gpureport.comparison.verdicts.work_evidence import FINEST_RATIO
+from gpureport.comparison.verdicts.work_resolution import FINEST_RATIO
 
 _LARGEST = 50.0
 """Logarithm beyond which no change lies."""

@@ -5,12 +5,11 @@ from dataclasses import replace
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.steps import Step
-from gpureport.comparison.steps.training_rate import TrainingBasis, steady_seconds, training_rate
+from gpureport.comparison.steps.training_rate import TrainingBasis, training_rate
 from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
 from gpureport.comparison.verdicts.figure_evidence import Evidence, compare_whole_recordings, read_whole_recordings
 from gpureport.comparison.verdicts.work_evidence import (
-    FINEST_RATIO,
     compare_ratios,
     convert_to_amounts,
     find_unit_obstacle,
@@ -34,8 +33,7 @@ def _compare_training(base: Step, step: Step, figure: Figure) -> Evidence:
     sides = [[rate for run in side.runs if (rate := training_rate(run, basis))] for side in (base, step)]
     single = len(base.runs) == len(step.runs) == 1
     if not single or basis is TrainingBasis.STEADY_PHASE:
-        finest = FINEST_RATIO if basis is TrainingBasis.SERIES else _find_finest(base, step)
-        return compare_ratios(base, step, figure, sides, finest)
+        return compare_ratios(base, step, figure, sides)
     found = single_run_interval.compare_training_rates(base.runs[0], step.runs[0])
     before, after = sides[0][0], sides[1][0]
     return Evidence(
@@ -51,9 +49,3 @@ def _compare_training(base: Step, step: Step, figure: Figure) -> Evidence:
         lone=found.contrast is None,
         brief=found.reason,
     )
-
-
-def _find_finest(base: Step, step: Step) -> float:
-    """Return the longest sampling interval as a share of the steady phase: the phase begins and ends with a sample."""
-    runs = (*base.runs, *step.runs)
-    return max((run.series.interval if run.series else 1.0) / steady_seconds(run) for run in runs)

@@ -7,8 +7,7 @@ from math import exp, log
 from gpureport.comparison.statistics.difference_estimate import DifferenceEstimate, estimate_between_runs
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.counted_runs import count_jobs
-from gpureport.comparison.steps.sampled_run import SampledRun
-from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, WORK_RATE, observed_seconds
+from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.figure_evidence import (
@@ -19,12 +18,7 @@ from gpureport.comparison.verdicts.figure_evidence import (
     read_each_run,
     read_whole_recordings,
 )
-
-FINEST_RATIO = 0.003
-"""Step in which figures per unit of work are known at best: work and time are both read off points in time."""
-
-_TIMED = {PER_WORK, COST_PER_WORK, WORK_RATE}
-"""Figures that go by how long recordings last."""
+from gpureport.comparison.verdicts.work_resolution import Resolution, find_resolution
 
 
 def gather_work_evidence(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -53,22 +47,6 @@ def _compare_work(base: Step, step: Step, figure: Figure) -> Evidence:
     )
 
 
-def _find_sampling_step(runs: Sequence[SampledRun]) -> float:
-    """Return the longest sampling interval as a share of its recording, which is known no better.
-
-    A job begins and ends up to half an interval from the first and the last sample, which makes one interval in all.
-    Runs of one job are off alike, since recordings begin with the job: repetitions do not average it out.
-    """
-    return max(
-        (
-            run.analysis.run.interval / seconds
-            for run in runs
-            if run.analysis.run.interval is not None and (seconds := observed_seconds([run.analysis])) > 0
-        ),
-        default=0.0,
-    )
-
-
 def find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
     """Return why the work of two steps cannot be set side by side; None where it can."""
     runs = [run.analysis.run for run in (*base.runs, *step.runs)]
@@ -81,7 +59,7 @@ def find_unit_obstacle(base: Step, step: Step) -> Reason | ReasonKind | None:
 
 
 def compare_ratios(
-    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], finest: float = FINEST_RATIO
+    base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: Resolution | None = None
 ) -> Evidence:
     """Return figures of runs compared by their logarithms; the values are geometric means.
 
@@ -90,11 +68,11 @@ def compare_ratios(
         step: the later step.
         figure: the figure.
         sides: one value a run, of both.
-        finest: part of itself in which a value is known at best.
+        resolution: how finely their logarithms are known; None where the recordings tell.
     """
     logs = [tuple(log(value) for value in side) for side in sides]
-    least = _find_sampling_step((*base.runs, *step.runs)) if figure.metric in _TIMED else 0.0
-    contrast = estimate_between_runs(logs[0], logs[1], finest, least)
+    known = resolution or find_resolution(base, step, figure.metric)
+    contrast = estimate_between_runs(logs[0], logs[1], known.finest, known.least)
     before, after = (exp(compute_mean(side)) for side in logs)
     return Evidence(
         figure=figure,

@@ -6,6 +6,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.report.model.head import Change
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import describe_verdict
+from gpureport.report.wording.ranges import drop_equal_ends
 from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
@@ -32,7 +33,7 @@ def build_change(delta: Delta | None, since: str = "") -> Change | None:
         return None
     stayed = not any(digit in "123456789" for digit in text)
     arrow = "" if stayed else "up" if delta.difference > 0 else "down"
-    return Change(text=text, interval=_drop_equal_ends(interval), verdict=verdict, arrow=arrow, since=since)
+    return Change(text=text, interval=drop_equal_ends(interval), verdict=verdict, arrow=arrow, since=since)
 
 
 def build_plain_change(before: float | None, after: float | None) -> Change | None:
@@ -42,12 +43,6 @@ def build_plain_change(before: float | None, after: float | None) -> Change | No
     text = format_percent_change(after / before)
     stayed = not any(digit in "123456789" for digit in text)
     return Change(text=text, arrow="" if stayed else "up" if after > before else "down")
-
-
-def _drop_equal_ends(interval: str) -> str:
-    """Return an interval in words; empty where both ends read alike, for then the figure says it all."""
-    low, _, high = interval.partition(" to ")
-    return "" if high.removesuffix("%").removesuffix(" times").partition(display.GAP)[0] == low else interval
 
 
 def _format_points(ends: tuple[float, float] | None, before: float | None) -> str:

@@ -8,6 +8,7 @@ from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
+from gpureport.report.wording.ranges import drop_equal_ends
 from gpureport.report.wording.relative_changes import format_percent_range, format_relative_difference
 from gpureport.report.wording.scales import NUMBERS, Scale
 
@@ -144,7 +145,7 @@ def _format_relative_interval(delta: Delta) -> str:
     if delta.interval is None or not delta.before:
         return ""
     low, high = (1 + end / delta.before for end in delta.interval)
-    return format_percent_range((low, high))
+    return drop_equal_ends(format_percent_range((low, high)))
 
 
 def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:

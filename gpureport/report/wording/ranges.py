@@ -28,6 +28,18 @@ def format_range(values: Iterable[float], show: Callable[[float], str]) -> str:
     return f"{low[1]} to {most}" if low and high and low[2] == high[2] else f"{least} to {most}"
 
 
+def format_interval(ends: tuple[float, float], show: Callable[[float], str], unit: str = "") -> str:
+    """Return both ends of an interval, the unit said once; empty where both print the same: the figure says it all."""
+    low, high = map(show, ends)
+    return "" if low == high else f"{low} to {high}{unit}"
+
+
+def drop_equal_ends(interval: str) -> str:
+    """Return an interval in words; empty where both ends read alike, for then the figure says it all."""
+    low, _, high = interval.partition(" to ")
+    return "" if high.removesuffix("%").removesuffix(" times").partition(display.GAP)[0] == low else interval
+
+
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
     """Return the least and the most of GPU time, both in the unit of the least: `55.3 to 67.2 GPU-s`."""
     known = list(seconds)

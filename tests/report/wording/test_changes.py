@@ -2,13 +2,14 @@
 
 import pytest
 
-from gpureport.report.wording.changes import _drop_equal_ends, _format_points
+from gpureport.report.wording.changes import _format_points
+from gpureport.report.wording.ranges import drop_equal_ends
 
 
 @pytest.mark.parametrize("interval", ["−43 to −43%", "12 to 12 times", "+1.0 to +1.0\N{NO-BREAK SPACE}points", ""])
 def test_an_interval_with_equal_ends_is_left_out(interval: str) -> None:
     """Such an interval only repeats the figure."""
-    assert _drop_equal_ends(interval) == ""
+    assert drop_equal_ends(interval) == ""
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ def test_an_interval_with_equal_ends_is_left_out(interval: str) -> None:
 )
 def test_an_interval_with_two_ends_stays(interval: str) -> None:
     """Ends that read differently are told."""
-    assert _drop_equal_ends(interval) == interval
+    assert drop_equal_ends(interval) == interval
 
 
 def test_an_interval_of_points_ends_where_a_share_does() -> None:

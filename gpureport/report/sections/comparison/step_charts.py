@@ -22,6 +22,7 @@ from gpureport.report.sections.comparison.step_summary_table import cut_interval
 from gpureport.report.sections.study.study_charts import split_into_panels
 from gpureport.report.wording import display
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.ranges import format_interval
 
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
@@ -183,7 +184,8 @@ def _row(figure: _StepFigure, shown: _Format) -> IntervalRow:
     if mean is None:
         return IntervalRow(label=label, value=None, interval=None, text=figure.absent, runs=dots, each_run=each_run)
     interval = cut_interval(mean, shown.most)
-    beside = f" ({shown.number(interval[0])} to {shown.number(interval[1])}{shown.unit})" if interval else ""
+    ends = format_interval(interval, shown.number, shown.unit) if interval else ""
+    beside = f" ({ends})" if ends else ""
     if not interval and figure.absent != display.NOT_RECORDED:
         beside = f", {figure.absent}"
     text = f"{shown.number(mean.value)}{shown.unit}{beside}"

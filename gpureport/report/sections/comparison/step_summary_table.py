@@ -16,6 +16,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered_labels
 from gpureport.report.wording.comparison_reasons import describe_memory_reason
 from gpureport.report.wording.difference_wording import ONCE_SETTLED
+from gpureport.report.wording.ranges import format_interval
 
 _LABEL = 32
 _BAR = 20
@@ -154,7 +155,7 @@ def _format_mean(
         return
     yield Cell(text=text(mean.value), value=mean.value)
     interval = cut_interval(mean, limit)
-    yield Cell(text=f"{text(interval[0])} to {text(interval[1])}" if interval else "")
+    yield Cell(text=format_interval(interval, text) if interval else "")
     yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 
 
@@ -192,9 +193,8 @@ def _fitting(fit: MemoryFit) -> str:
 
 
 def _scaled(found: Scaling) -> str:
-    between = ""
-    if found.interval:
-        between = f" (95% interval {' to '.join(map(display.percent, found.interval))})"
+    ends = format_interval(found.interval, display.percent) if found.interval else ""
+    between = f" (95% interval {ends})" if ends else ""
     labels = f"{display.clean(found.step)} against {display.clean(found.base)}"
     return (
         f"{labels}: {found.gpus[1]} GPUs instead of {found.gpus[0]} do {display.percent(found.efficiency)} of the work "

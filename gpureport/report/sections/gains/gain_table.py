@@ -15,6 +15,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, relative_changes, work_scale
 from gpureport.report.wording.comparison_reasons import describe_left_out, explain_family
 from gpureport.report.wording.difference_wording import qualify_verdict
+from gpureport.report.wording.ranges import drop_equal_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,14 +171,10 @@ def _format_verdict(change: RelativeChange) -> str:
 def format_change(change: RelativeChange, *, times: bool) -> tuple[str, str]:
     """Return a change and its interval in words; the latter empty where there is none."""
     if times:
-        return (
-            relative_changes.format_times(change.ratio),
-            relative_changes.format_times_range(change.interval) if change.interval else "",
-        )
-    return (
-        relative_changes.format_percent_change(change.ratio),
-        relative_changes.format_percent_range(change.interval) if change.interval else "",
-    )
+        text, ends = relative_changes.format_times(change.ratio), relative_changes.format_times_range
+    else:
+        text, ends = relative_changes.format_percent_change(change.ratio), relative_changes.format_percent_range
+    return text, drop_equal_ends(ends(change.interval)) if change.interval else ""
 
 
 def _list_notes(comparison: Comparison, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from gpureport.comparison.steps.counted_runs import count_jobs
 from gpureport.comparison.steps.step_figures import PER_WORK, TRAINING_RATE
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.comparison.study.study import Study
+from gpureport.comparison.verdicts.work_resolution import Resolution, find_sampling_step
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import SpentBar, TimeSpent
 from gpureport.report.runs.gpu_time import seconds_by_cause, seconds_by_class
@@ -22,6 +23,7 @@ from gpureport.report.sections.pictures.spent_units import SpentUnit, choose_uni
 from gpureport.report.wording import display
 from gpureport.report.wording.changes import build_change
 from gpureport.report.wording.difference_wording import WHOLE_RUN_UTILISATION
+from gpureport.report.wording.ranges import format_interval
 
 _FIRST = "first step"
 _INTERVAL = "Line below the end of a bar: 95% interval."
@@ -85,8 +87,11 @@ def _has_one_unit(comparison: Comparison) -> bool:
 
 def _mean_gpu_seconds(step: Step) -> Mean:
     """Return the GPU time of a run, a mean over those that count."""
-    held = [run.analysis.job_gpu_seconds for run in count_jobs(step.runs).counted]
-    return mean_over_runs(held) if len(held) > 1 else Mean(value=fsum(held), interval=None, basis=None)
+    runs = count_jobs(step.runs).counted
+    held = [run.analysis.job_gpu_seconds for run in runs]
+    if len(held) == 1:
+        return Mean(value=fsum(held), interval=None, basis=None)
+    return mean_over_runs(held, Resolution(least=find_sampling_step(runs) * max(held)))
 
 
 def choose_steps(steps: Sequence[Step]) -> list[Step]:
@@ -113,7 +118,7 @@ def _build_bar(comparison: Comparison, place: int, unit: SpentUnit, causes: Caus
         ),
         total=display.number(mean.value / unit.size),
         interval=ends,
-        interval_text=f"{display.number(ends[0])} to {display.number(ends[1])}" if ends else "",
+        interval_text=format_interval(ends, display.number) if ends else "",
         change=_change(comparison, place - 1, place, PER_WORK) if is_chained and unit.is_per_work else None,
         note=_FIRST if place == 0 and study is None and unit.is_per_work else "",
         beside=_format_rate(value, step, metric),

@@ -11,6 +11,7 @@ from gpureport.report.sections.comparison import figure_formats
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.study.study_headline import list_best_facts, name_settings
 from gpureport.report.wording import display
+from gpureport.report.wording.ranges import drop_equal_ends
 from gpureport.report.wording.relative_changes import format_percent_change, format_percent_range
 
 _EFFECTS = "What each setting did"
@@ -113,8 +114,9 @@ def _format_interval(interval: tuple[float, float] | None, *, relative: bool) ->
         return ""
     low, high = interval
     if relative:
-        return format_percent_range((1 + low, 1 + high))
-    return f"{display.percentage_points(low).partition(display.GAP)[0]} to {display.percentage_points(high)}"
+        return drop_equal_ends(format_percent_range((1 + low, 1 + high)))
+    ends = f"{display.percentage_points(low).partition(display.GAP)[0]} to {display.percentage_points(high)}"
+    return drop_equal_ends(ends)
 
 
 def _list_notes(effects: FigureEffects) -> Iterator[str]:

@@ -12,6 +12,7 @@ from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.comparison.quality_rows import format_pair, shown_name
 from gpureport.report.wording import display
 from gpureport.report.wording.headlines import choose_headline
+from gpureport.report.wording.ranges import drop_equal_ends
 
 _AHEAD = {COST_PER_WORK: "cheaper", PER_WORK: "less GPU time"}
 _FASTER = "faster in training"
@@ -142,4 +143,5 @@ def _format_margin(best: BestGroup) -> str:
     low, high = sorted(sign * end for end in best.interval)
     if low < 0:
         return f"{size} (from {display.percent(-low)} worse to {display.percent(high)} better)"
-    return f"{size} ({display.percent(low).removesuffix('%')} to {display.percent(high)})"
+    ends = drop_equal_ends(f"{display.percent(low).removesuffix('%')} to {display.percent(high)}")
+    return f"{size} ({ends})" if ends else size

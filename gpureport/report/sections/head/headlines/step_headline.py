@@ -148,7 +148,7 @@ def describe_certainty(comparison: Comparison) -> str:
     runs = f", {describe_runs(delta)}" if max(delta.runs) > 1 else ""
     if delta.metric != PER_WORK:
         low, high = (f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval)
-        return f"A change of {low} to {high} points (95% interval{runs})"
+        return f"A change of {low if low == high else f'{low} to {high}'} points (95% interval{runs})"
     ratios = (1 + delta.interval[0] / delta.before, 1 + delta.interval[1] / delta.before)
     if not 0 < ratios[0] <= ratios[1] < _TENFOLD:
         return ""
@@ -166,7 +166,8 @@ def _describe_range(ratios: tuple[float, float], runs: str) -> str:
     sizes = sorted(abs(ratio - 1) for ratio in ratios)
     low, high = (relative_changes.format_percent_change(1 + size).lstrip("+") for size in sizes)
     if low == high:
-        return f"{high} {word} (95% interval: {high} to {high}{runs})"
+        # an interval that prints as the figure does says nothing more
+        return f"{high} {word} ({runs.removeprefix(', ')})" if runs else f"{high} {word}"
     return f"Between {low.removesuffix('%')} and {high} {word} (95% interval{runs})"
 
 
