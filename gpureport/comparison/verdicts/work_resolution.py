@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
+from gpureport.comparison.steps.compared_figures import BY_METRIC, FigureRole
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE, observed_seconds
 from gpureport.comparison.steps.steps import Step
@@ -57,3 +59,10 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
         ),
         default=0.0,
     )
+
+
+def find_least_half_width(base: Step, step: Step, metric: str, before: float) -> float:
+    """Return the half-width of an interval between steps that no number of runs narrows, in the unit of the figure."""
+    if BY_METRIC[metric].kind is not FigureRole.WORK:
+        return 0.0
+    return before * (exp(find_resolution(base, step, metric).least) - 1)
