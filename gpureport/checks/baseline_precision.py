@@ -111,7 +111,7 @@ def _describe_size(found: RunFigures) -> str:
         size = find_smallest_size(half)
         held = f"{size:.0%} or more" if isfinite(size) else ""
         spread_words, other = display.percent(exp(spread) - 1), ""
-    noun = name_figure(found.figure.metric)
+    noun = _name_figure(found.figure.metric)
     if size >= _LARGEST:
         return f"{count} spread by {spread_words}: too much for a rule on {noun}{other}."
     return f"{count} spread by {spread_words}: a rule on {noun} can hold a size of {held}{other}."
@@ -150,7 +150,7 @@ def find_smallest_size(half_width: float) -> float:
     return ceil(size * 100 - 1e-9) / 100 if size < _LARGEST else inf
 
 
-def name_figure(metric: str) -> str:
+def _name_figure(metric: str) -> str:
     """Return a compared figure in words, within a sentence."""
     return "GPU time per unit of work" if metric == PER_WORK else terms.column_title(metric)
 
@@ -167,10 +167,10 @@ def describe_outlier(found: RunFigures) -> Iterator[str]:
     elif found.is_ratio:
         side = "more" if difference > 0 else "less"
         size = display.percent(abs(exp(difference) - 1))
-        how = f"apart from the others ({name_figure(found.figure.metric)} {size} {side})"
+        how = f"apart from the others ({_name_figure(found.figure.metric)} {size} {side})"
     else:
         points = display.percentage_points(difference)
-        how = f"apart from the others ({name_figure(found.figure.metric)} {points})"
+        how = f"apart from the others ({_name_figure(found.figure.metric)} {points})"
     yield f"{name} is {how}: set the baseline without it"
 
 

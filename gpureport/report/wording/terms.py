@@ -56,6 +56,13 @@ _COLUMNS = {
     "cpu_busiest_core_ratio": "busiest CPU core",
     "cpu_iowait_ratio": "CPU waiting for I/O",
     "host_memory_used_bytes": "host memory used",
+    "work_rate_hertz": "throughput",
+    "training_rate_hertz": "training rate",
+    "gpu_seconds": "GPU time",
+    "gpu_seconds_per_1000_work": "GPU time per 1,000 units of work",
+    "energy_joules": "energy",
+    "energy_joules_per_1000_work": "energy per 1,000 units of work",
+    "cost_per_1000_work": "cost per 1,000 units of work",
 }
 _FAR_MINUTES = attribution.FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]
