@@ -115,7 +115,10 @@ def _ask_for_repetition(comparison: Comparison) -> str:
         runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
         hint = repetition_hint.suggest_repetitions(runs) if not repeated else ""
         return hint or REPEAT
-    return f"Repeat {single[0]} to confirm this; until then, a rule takes it to scatter as {repeated[0]} does."
+    return (
+        f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same, as it takes that run "
+        f"to scatter like those of “{repeated[0]}”."
+    )
 
 
 def are_single_runs(comparison: Comparison) -> bool:
